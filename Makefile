@@ -1,0 +1,33 @@
+# Every target works first on a fresh clone: it makes .venv and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+export PYTHONHASHSEED ?= 0
+
+.PHONY: demo test check bench fresh clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    run the festival week end to end in one process"
+	@echo "make test    every check and every test"
+	@echo "make check   formatting, lint, types, layers (no tests)"
+	@echo "make bench   benchmarks: ratios measured side by side"
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/hearsay demo
+
+check: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+test: check
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Estimates, windows and mobility reports: pure functions over sufficient statistics."""

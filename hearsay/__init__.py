@@ -1,0 +1,1 @@
+"""Command line and composition: the only place that sees every room."""

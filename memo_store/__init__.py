@@ -1,0 +1,1 @@
+"""Memoised first rounds and the privacy ledger, on Redis."""

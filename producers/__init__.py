@@ -1,0 +1,1 @@
+"""Fleets, scenarios, replay and sinks: where reports come from."""

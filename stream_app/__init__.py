@@ -1,0 +1,1 @@
+"""Counting and merging (pure), and the Faust app around them."""
