@@ -1,1 +1,1 @@
-"""Survey, mechanisms, exact guarantees, randomness and wire formats: the foundation, which imports none of our rooms."""
+"""Survey, mechanisms, exact guarantees, randomness and wire formats: the foundation."""

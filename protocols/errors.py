@@ -1,0 +1,92 @@
+"""Every error hearsay raises on purpose, drawn once.
+
+    HearsayError
+    ├── SurveyError           the survey file: which key, which value, what to write instead
+    ├── InfeasibleError       budgets that a mechanism cannot meet; says the range it can
+    ├── WireError             a value that cannot be put on the wire (decoding never raises: it returns a Reject)
+    ├── SettingsError         a missing or contradictory setting
+    ├── StoreError            the memo store refuses
+    │   ├── StoreUnavailable  Redis is down or slow (retriable)
+    │   ├── HistoryLost       the store has forgotten what devices were permitted
+    │   └── FingerprintChanged  an id that was used for another survey
+    ├── LogError              the input log is not what counting needs (gaps, compaction, transactions)
+    ├── DeliveryError         reports that did not reach their sink; says which (retriable)
+    ├── ReplayError           an event file that cannot be read, or a bad row under --strict
+    ├── ServerError           a broker or Redis process that did not start, answer or stop
+    └── Stopped               the user asked to stop; says where to resume
+
+`retriable` is an attribute of the class: whoever wonders whether to try again asks the error, not a list of types.
+A message says what was wrong and where; `hint` says what to do.
+"""
+
+from __future__ import annotations
+
+
+class HearsayError(Exception):
+    """The root: catch this to catch everything hearsay raises on purpose."""
+
+    retriable = False
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class SurveyError(HearsayError):
+    """The survey file is wrong."""
+
+
+class InfeasibleError(HearsayError):
+    """No channel of the requested mechanism meets these budgets."""
+
+
+class WireError(HearsayError):
+    """A value cannot be put on the wire."""
+
+
+class SettingsError(HearsayError):
+    """A setting is missing or contradicts another."""
+
+
+class StoreError(HearsayError):
+    """The memo store refuses."""
+
+
+class StoreUnavailable(StoreError):
+    """Redis did not answer within the allowed retries."""
+
+    retriable = True
+
+
+class HistoryLost(StoreError):
+    """The store no longer knows what devices were permitted."""
+
+
+class FingerprintChanged(StoreError):
+    """A survey id was used before with other terms."""
+
+
+class LogError(HearsayError):
+    """The input log is not a plain, gapless log."""
+
+
+class DeliveryError(HearsayError):
+    """Reports did not reach their sink."""
+
+    retriable = True
+
+
+class ReplayError(HearsayError):
+    """An event file cannot be replayed."""
+
+
+class ServerError(HearsayError):
+    """A server process did not start, answer or stop."""
+
+
+class Stopped(HearsayError):
+    """The user asked to stop."""
