@@ -1,0 +1,115 @@
+"""What the crowd's reports say about the crowd: the support channel (PROTOCOLS 1).
+
+A report *supports* some values of an attribute. Whatever the mechanism, the chance that a report supports value i is
+
+    s_i = floor_i + gain * f_i
+
+with f the true frequencies, so one estimator and one variance serve all of them. Only the ordered mechanisms
+(truncated geometric) need their full matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.rounds import Flip, Matrix
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportChannel:
+    """An affine support channel, as a mixture: with chance `share` the truth, otherwise fake data.
+
+    `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
+    fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
+    encoded value, supports are independent of each other (unary, hashed).
+
+    >>> from protocols.rounds import grr
+    >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
+    >>> round(channel.gain, 4), channel.floor.round(4).tolist()
+    (0.3005, [0.1749, 0.1749, 0.1749, 0.1749])
+    """
+
+    k: int
+    flip: Flip
+    exclusive: bool
+    share: float = 1.0
+    fake: Vector | None = field(default=None, repr=False)
+
+    @property
+    def gain(self) -> float:
+        return self.share * self.flip.gain
+
+    @property
+    def floor(self) -> Vector:
+        return self.share * self.flip.q + (1 - self.share) * self._fake_support()
+
+    def support(self, frequencies: Vector) -> Vector:
+        """The chance that a report supports each value."""
+        return self.floor + self.gain * frequencies
+
+    def joint(self, frequencies: Vector) -> Matrix:
+        """The chance that one report supports both i and j (diagonal: `support`)."""
+        both = self.share * self._joint_given(frequencies)
+        if self.share < 1:
+            none = np.zeros(self.k)
+            both = both + (1 - self.share) * self._joint_given(none if self.fake is None else self.fake)
+        np.fill_diagonal(both, self.support(frequencies))
+        return both
+
+    @property
+    def matrix(self) -> Matrix:
+        """P(report is j | truth is i), for exclusive channels."""
+        if not self.exclusive:
+            raise TypeError("only a channel whose reports support exactly one value has a matrix")
+        return np.asarray(self.floor[None, :] + self.gain * np.eye(self.k))
+
+    def _fake_support(self) -> Vector:
+        if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
+            return np.zeros(self.k) if self.fake is None else self.fake
+        lift = 0.0 if self.fake is None else self.fake * self.flip.gain
+        return np.asarray(self.flip.q + lift + np.zeros(self.k))
+
+    def _joint_given(self, values: Vector) -> Matrix:
+        """Joint support when the encoded value is drawn from `values` (all zero: nothing is encoded)."""
+        if self.exclusive:
+            return np.zeros((self.k, self.k))
+        p, q = self.flip.p, self.flip.q
+        other = q * q * (1 - values[:, None] - values[None, :])
+        return np.asarray(other + p * q * (values[:, None] + values[None, :]))
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixChannel:
+    """A full channel matrix over an ordered domain; a report supports the value it names."""
+
+    matrix: Matrix = field(repr=False)
+    exclusive = True
+
+    @property
+    def k(self) -> int:
+        return len(self.matrix)
+
+    def support(self, frequencies: Vector) -> Vector:
+        return np.asarray(frequencies @ self.matrix)
+
+    def joint(self, frequencies: Vector) -> Matrix:
+        return np.diag(self.support(frequencies))
+
+
+Channel = SupportChannel | MatrixChannel
+
+
+def variance_at_zero(channel: Channel) -> float:
+    """n times the variance of an estimate where nobody has the value: what mechanisms are chosen by.
+
+    >>> from protocols.rounds import grr
+    >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)
+    3.63
+    """
+    assert isinstance(channel, SupportChannel), "only affine channels are compared"
+    return float((channel.floor * (1 - channel.floor)).mean() / channel.gain**2)

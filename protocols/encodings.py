@@ -1,0 +1,299 @@
+"""How a value becomes something noise can be added to, and which values an answer supports.
+
+An encoding knows nothing of budgets. It turns a value into a *cell* (what is memoised: the value itself, or its hash,
+or its bucket), a cell into a column, adds the noise of a round, and counts what answers support.
+
+    Direct    the value is a symbol                                   GRR, truncated geometric
+    Unary     the value is a one-hot vector of bits                   SUE, OUE
+    Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
+    Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.columns import Column, Layout, PackedBits, Symbols
+from protocols.kernels import count_bits, count_symbols
+from protocols.keystream import Draws
+from protocols.rounds import Blur, Flip, Round
+from protocols.sampling import Bits, Rows, Table
+
+Values = NDArray[np.integer[Any]]
+Counts = NDArray[np.int64]
+Traits = NDArray[np.integer[Any]] | None
+Groups = NDArray[np.integer[Any]]
+
+
+class Encoding(Protocol):
+    """What every encoding can do. `traits` are what a device keeps for life (its hash, its buckets), or None."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def exclusive(self) -> bool: ...
+    @property
+    def states(self) -> int:
+        """How many memos a device can ever have."""
+        ...
+
+    @property
+    def memo(self) -> Layout: ...
+    @property
+    def answer(self) -> Layout: ...
+    def seen(self, flip: Flip) -> Flip:
+        """The support channel of an answer whose column went through `flip`."""
+        ...
+
+    def traits(self, draws: Draws) -> Traits: ...
+    def cells(self, values: Values, traits: Traits) -> Values: ...
+    def encode(self, cells: Values) -> Column: ...
+    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column: ...
+    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column: ...
+    def finish(self, column: Column, traits: Traits) -> Column: ...
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts: ...
+
+
+class _Plain:
+    """What holds wherever the memo looks like the answer and a device keeps nothing for life."""
+
+    def seen(self, flip: Flip) -> Flip:
+        return flip
+
+    def traits(self, draws: Draws) -> Traits:
+        return None
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        return values
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        return column
+
+
+@dataclass(frozen=True)
+class Direct(_Plain):
+    """The value is the symbol."""
+
+    k: int
+    exclusive = True
+
+    @property
+    def states(self) -> int:
+        return self.k
+
+    @property
+    def memo(self) -> Symbols:
+        return Symbols(self.k)
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.k)
+
+    def encode(self, cells: Values) -> Column:
+        return cells.astype(self.memo.dtype)
+
+    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+        if distribution is None:
+            raise ValueError("a direct encoding has no zero vector to fake with")
+        return Table(distribution).sample(draws).astype(self.memo.dtype, copy=False)
+
+    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
+        if isinstance(noise, Blur):
+            return _rows(noise).sample(column, draws).astype(self.memo.dtype, copy=False)
+        # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
+        shifted = column.astype(np.uint32) + _shifts(self.k, noise).sample(draws)
+        np.subtract(shifted, self.k, out=shifted, where=shifted >= self.k)
+        return shifted.astype(self.memo.dtype)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_symbols(answers, groups, size, self.k)
+
+
+@dataclass(frozen=True)
+class Unary(_Plain):
+    """The value is the one bit set among k."""
+
+    k: int
+    exclusive = False
+
+    @property
+    def states(self) -> int:
+        return self.k
+
+    @property
+    def memo(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    @property
+    def answer(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    def encode(self, cells: Values) -> Column:
+        column = np.zeros((len(cells), self.memo.bytes), dtype=np.uint8)
+        column[np.arange(len(cells)), cells >> 3] = np.left_shift(1, cells & 7).astype(np.uint8)
+        return column
+
+    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+        """The vector of a value nobody has (None: of no value at all), perturbed like a true one."""
+        if distribution is None:
+            encoded: Column = np.zeros((len(draws), self.memo.bytes), dtype=np.uint8)
+        else:
+            encoded = self.encode(Table(distribution).sample(draws.fork(2)).astype(np.int64))
+        return self.perturb(encoded, first, draws)
+
+    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
+        if isinstance(noise, Blur):
+            raise TypeError("a unary encoding takes bit flips, not a matrix")
+        if noise.p + noise.q == 1:
+            return column ^ _bits(noise.q, self.k).sample(draws)
+        ones = _bits(noise.p, self.k).sample(draws)
+        zeros = _bits(noise.q, self.k).sample(draws.fork(1))
+        return (column & ones) | (~column & zeros)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_bits(answers, groups, size, self.k)
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """A value is hashed to one of g symbols by a hash the device keeps for life (PROTOCOLS 5, LOLOHA).
+
+    The public family is an orthogonal array: hash number x, read as digits over the prime field of g, maps value i to
+    the inner product of x with the i-th projective point. Any two values are sent together by exactly 1/g of the
+    family, so a wrong value is supported with probability exactly 1/g, with no more than 256 hashes. An answer is the
+    symbol `hash * g + y`.
+    """
+
+    k: int
+    g: int
+    exclusive = False
+
+    @property
+    def digits(self) -> int:
+        """The family's dimension: the largest with g^digits <= 256."""
+        return next(m for m in range(8, 0, -1) if self.g**m <= 256)
+
+    @property
+    def family(self) -> int:
+        return int(self.g**self.digits)
+
+    @property
+    def states(self) -> int:
+        return self.g
+
+    @property
+    def memo(self) -> Symbols:
+        return Symbols(self.g)
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.family * self.g)
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int64]:
+        """hashes[x, i]: where hash x sends value i."""
+        every = np.stack(np.unravel_index(np.arange(self.family), (self.g,) * self.digits), axis=1)
+        leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
+        points = every[leading == 1][: self.k]
+        return np.asarray(every @ points.T % self.g, dtype=np.int64)
+
+    def seen(self, flip: Flip) -> Flip:
+        return Flip(flip.p, 1 / self.g)
+
+    def traits(self, draws: Draws) -> Traits:
+        return Table(np.full(self.family, 1 / self.family)).sample(draws).astype(np.int64)
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        return np.asarray(self.hashes[traits, values])
+
+    def encode(self, cells: Values) -> Column:
+        return Direct(self.g).encode(cells)
+
+    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+        raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
+
+    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
+        return Direct(self.g).perturb(column, noise, draws)
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        said = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
+        by_value = np.take_along_axis(said, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
+        return np.asarray(by_value.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A device answers for d of the k values, the same d for life (PROTOCOLS 5, dBitFlipPM).
+
+    What is memoised is which of its d values it has, or none of them: d + 1 cells. The answer is a vector of k bits in
+    which the values it does not hold are 0, so an answer supports i with d/k times the bit's own probability.
+    """
+
+    k: int
+    d: int
+    exclusive = False
+
+    @property
+    def states(self) -> int:
+        return min(self.d + 1, self.k)
+
+    @property
+    def memo(self) -> PackedBits:
+        return PackedBits(self.d)
+
+    @property
+    def answer(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    def seen(self, flip: Flip) -> Flip:
+        held = self.d / self.k
+        return Flip(held * flip.p, held * flip.q)
+
+    def traits(self, draws: Draws) -> Traits:
+        """The d values each device holds, ascending: those with the smallest of k random words."""
+        words = draws.blocks(-(-self.k // 2)).view("<u8")[:, : self.k]
+        return np.sort(np.argsort(words, axis=1, kind="stable")[:, : self.d], axis=1)
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        held = np.asarray(traits) == values[:, None]
+        return np.where(held.any(axis=1), held.argmax(axis=1), self.d)
+
+    def encode(self, cells: Values) -> Column:
+        return self.memo.pack(np.asarray(cells)[:, None] == np.arange(self.d)[None, :])
+
+    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+        raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
+
+    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
+        return Unary(self.d).perturb(column, noise, draws)
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        bits = np.zeros((len(column), self.k), dtype=np.uint8)
+        np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
+        return self.answer.pack(bits)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_bits(answers, groups, size, self.k)
+
+
+@lru_cache(maxsize=256)
+def _shifts(k: int, flip: Flip) -> Table:
+    return Table([flip.p] + [flip.q] * (k - 1))
+
+
+@lru_cache(maxsize=256)
+def _bits(p: float, k: int) -> Bits:
+    return Bits(p, k)
+
+
+@lru_cache(maxsize=64)
+def _rows(blur: Blur) -> Rows:
+    return Rows(blur.matrix)

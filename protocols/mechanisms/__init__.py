@@ -1,0 +1,29 @@
+"""The zoo, as a list: a new mechanism is one short builder and one line here."""
+
+from __future__ import annotations
+
+from protocols.mechanisms.base import Budget, Builder, Calibration, Mechanism
+from protocols.mechanisms.direct import build_grr, build_l_grr
+from protocols.mechanisms.evolving import build_dbitflip, build_loloha
+from protocols.mechanisms.ordered import build_geometric, build_l_geometric, neighbour_loss
+from protocols.mechanisms.unary import build_l_osue, build_l_oue, build_l_soue, build_l_sue, build_oue, build_sue
+
+ONE_ROUND: dict[str, Builder] = {
+    "grr": build_grr,
+    "sue": build_sue,
+    "oue": build_oue,
+    "geometric": build_geometric,
+    "loloha": build_loloha,
+    "dbitflip": build_dbitflip,
+}
+TWO_ROUNDS: dict[str, Builder] = {
+    "l-grr": build_l_grr,
+    "l-sue": build_l_sue,
+    "l-osue": build_l_osue,
+    "l-oue": build_l_oue,
+    "l-soue": build_l_soue,
+    "l-geometric": build_l_geometric,
+    "loloha": build_loloha,
+}
+
+__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism", "neighbour_loss"]

@@ -1,0 +1,32 @@
+"""Generalised randomised response, once (GRR) and with a memo (L-GRR)."""
+
+from __future__ import annotations
+
+from math import exp
+
+from protocols.encodings import Direct
+from protocols.mechanisms.base import Budget, Mechanism
+from protocols.rounds import Flip, grr
+
+
+def build_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    return Mechanism("grr", Direct(k), grr(k, budget.inf))
+
+
+def build_l_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """GRR of a GRR. Chained GRRs are a GRR, so the exact second round is the one that makes the chain GRR(b)."""
+    assert budget.one is not None
+    first = grr(k, budget.inf)
+    second = _published if budget.calibration == "published" else _exact
+    return Mechanism("l-grr", Direct(k), first, second(k, budget.inf, budget.one, first))
+
+
+def _exact(k: int, a: float, b: float, first: Flip) -> Flip:
+    p2 = (grr(k, b).p - first.q) / first.gain
+    return Flip(p2, (1 - p2) / (k - 1))
+
+
+def _published(k: int, a: float, b: float, first: Flip) -> Flip:
+    """As printed; it leaves out the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
+    p2 = (exp(a + b) - 1) / ((k - 1) * (exp(a) - exp(b)) + exp(a + b) - 1)
+    return Flip(p2, (1 - p2) / (k - 1))

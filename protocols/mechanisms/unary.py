@@ -1,0 +1,61 @@
+"""Unary encodings, once (SUE, OUE) and with a memo (L-SUE, L-OSUE, L-OUE, L-SOUE)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log
+
+from scipy.optimize import brentq
+
+from protocols.encodings import Unary
+from protocols.errors import InfeasibleError
+from protocols.mechanisms.base import Budget, Mechanism
+from protocols.rounds import Flip, oue, sue, symmetric_loss
+
+
+def build_sue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    return Mechanism("sue", Unary(k), sue(budget.inf))
+
+
+def build_oue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    return Mechanism("oue", Unary(k), oue(budget.inf))
+
+
+def build_l_sue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """Basic RAPPOR, calibrated so that one report is SUE(b)."""
+    assert budget.one is not None
+    first = sue(budget.inf)
+    p2 = (sue(budget.one).p - first.q) / first.gain
+    return Mechanism("l-sue", Unary(k), first, Flip(p2, 1 - p2))
+
+
+def build_l_osue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """OUE memos under a symmetric flip; one report is OUE(b)."""
+    assert budget.one is not None
+    a, b = budget.inf, budget.one
+    p2 = (exp(a + b) - 1) / (exp(a + b) + exp(a) - exp(b) - 1)
+    return Mechanism("l-osue", Unary(k), oue(a), Flip(p2, 1 - p2))
+
+
+def build_l_oue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """OUE in both rounds; feasible below b = ln((2 e^a + 1) / 3)."""
+    return _half("l-oue", oue, k, budget, limit=log((2 * exp(budget.inf) + 1) / 3))
+
+
+def build_l_soue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """SUE memos under an OUE second round; feasible below b = ln(e^h (2 e^h + 1) / (e^h + 2)), h = a / 2."""
+    half = exp(budget.inf / 2)
+    return _half("l-soue", sue, k, budget, limit=log(half * (2 * half + 1) / (half + 2)))
+
+
+def _half(name: str, first_round: Callable[[float], Flip], k: int, budget: Budget, limit: float) -> Mechanism:
+    """A second round with p2 = 1/2 and the q2 for which one report reveals exactly b."""
+    assert budget.one is not None
+    if budget.one >= limit:
+        raise InfeasibleError(
+            f"{name} cannot reach eps_1 = {budget.one:g} with eps_inf = {budget.inf:g}",
+            f"choose eps_1 below {limit:.6g}, or another mechanism",
+        )
+    first, target = first_round(budget.inf), budget.one
+    q2 = brentq(lambda q: symmetric_loss(first.then(Flip(0.5, q))) - target, 0.0, 0.5, xtol=1e-16, rtol=1e-15)
+    return Mechanism(name, Unary(k), first, Flip(0.5, float(q2)))

@@ -1,0 +1,75 @@
+"""What a device does: its memo, its report, its token. One device or a million of them, the same draws.
+
+All draws derive from the keyring (PROTOCOLS 8): round 1 over (survey, attribute, cell), round 2 over (survey,
+attribute, period), what is for life over (survey). `survey` is its id.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.columns import Column
+from protocols.encodings import Traits, Values
+from protocols.keystream import Devices, Draws, Keyring
+from protocols.sampling import Table
+from protocols.scheme import Question, Scheme
+
+Tokens = NDArray[np.uint64]
+
+
+class Respondent:
+    """The answering side of a survey, for the devices of one keyring."""
+
+    def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
+        self.scheme = scheme
+        self._keys = keyring
+        self._id = scheme.survey.id
+
+    def sampled(self, devices: Devices) -> NDArray[np.int64]:
+        """The attribute each device was given for life (place in the survey); only where the solution samples."""
+        count = len(self.scheme.questions)
+        draws = self._keys.draws(("sampled", self._id), devices)
+        return Table(np.full(count, 1 / count)).sample(draws).astype(np.int64)
+
+    def cells(self, question: Question, devices: Devices, values: Values) -> Values:
+        """What is memoised for each device's value: the value, its hash or its bucket."""
+        return question.mechanism.encoding.cells(values, self._traits(question, devices))
+
+    def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
+        """Round 1: the same for ever, for each (device, cell)."""
+        return self._first_round(
+            question, devices, cells, self._keys.draws(self._purpose("memo", question), devices, cells)
+        )
+
+    def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
+        draws = self._keys.draws(self._purpose("once", question), devices, period)
+        return self._first_round(question, devices, values, draws)
+
+    def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
+        """Round 2: the same for every attempt at one period."""
+        draws = self._keys.draws(self._purpose("report", question), devices, period)
+        answers = question.mechanism.report(memo, draws)
+        return question.mechanism.encoding.finish(answers, self._traits(question, devices))
+
+    def tokens(self, devices: Devices, period: int) -> Tokens:
+        """Non-zero, unpredictable, the same for every attempt at one period, unlinkable between periods."""
+        words = self._keys.draws(("token", self._id), devices, period).blocks(1).view("<u8")
+        return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
+
+    def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
+        """Round 1 of the truth; of a fake where another attribute is the device's own."""
+        answers = question.mechanism.memoise(cells, draws)
+        if question.faked:
+            place = self.scheme.survey.index(question.name)
+            others = np.flatnonzero(self.sampled(devices) != place)
+            first, encoding = question.mechanism.first, question.mechanism.encoding
+            answers[others] = encoding.fake(question.fake, first, draws.only(others))
+        return answers
+
+    def _traits(self, question: Question, devices: Devices) -> Traits:
+        return question.mechanism.encoding.traits(self._keys.draws(self._purpose("trait", question), devices))
+
+    def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
+        return (what, self._id, question.name)

@@ -1,0 +1,171 @@
+"""A survey, compiled: which mechanism asks each attribute, with which probabilities, and what its reports mean.
+
+Everything a caller needs is derived here; nobody outside computes a p or a q.
+
+    spl              every attribute, each with its part of the budget
+    smp              one attribute per device, drawn once for life, disclosed
+    rs+fd, rs+rfd    every attribute; one of them (never disclosed) true, the others fake
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.channels import Channel, variance_at_zero
+from protocols.errors import InfeasibleError, SurveyError
+from protocols.fakes import amplified
+from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget, Mechanism
+from protocols.rounds import Flip
+from protocols.survey import Attribute, Survey
+
+# What a name means under fake data: the base mechanism (one round, two rounds) and what fakes encode.
+FAKED = {
+    "grr": ("grr", "l-grr", "prior"),
+    "sue-z": ("sue", "l-sue", "zero"),
+    "sue-r": ("sue", "l-sue", "prior"),
+    "oue-z": ("oue", "l-osue", "zero"),
+    "oue-r": ("oue", "l-osue", "prior"),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One attribute as it is asked."""
+
+    attribute: Attribute
+    mechanism: Mechanism
+    label: str  # the mechanism's name as plans show it, such as "oue-z"
+    budget: Budget
+    share: float = 1.0  # the chance that an answer is about the truth
+    fake: NDArray[np.float64] | None = field(default=None, repr=False)  # of fake values; None: zero vectors
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    @property
+    def k(self) -> int:
+        return self.attribute.k
+
+    @property
+    def faked(self) -> bool:
+        return self.share < 1
+
+    @cached_property
+    def channel(self) -> Channel:
+        """What one report says about the crowd."""
+        return self.mechanism.channel(self.share, self._fake_after(self.mechanism.second))
+
+    @cached_property
+    def memo_channel(self) -> Channel:
+        """What the memos alone say: the part of the noise that repeats in every period."""
+        return self.mechanism.memo_channel(self.share, self.fake)
+
+    def _fake_after(self, second: object) -> NDArray[np.float64] | None:
+        """A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit."""
+        if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):
+            return self.fake
+        return np.asarray(self.fake * second.gain + second.q)
+
+
+class Scheme:
+    """All questions of a survey.
+
+    >>> from protocols.survey_text import parse_survey
+    >>> scheme = Scheme(parse_survey('''
+    ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
+    ...  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}}]}'''))
+    >>> [question.mechanism.name for question in scheme.questions]
+    ['l-grr', 'l-osue']
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        try:
+            self.questions = tuple(self._ask(attribute) for attribute in survey.attributes)
+        except InfeasibleError as error:
+            raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
+
+    @property
+    def sampling(self) -> bool:
+        """Whether each device has one attribute for life that is really about it."""
+        return self.survey.solution != "spl" and len(self.questions) > 1
+
+    @property
+    def discloses(self) -> bool:
+        """Whether a report answers only the sampled attribute."""
+        return self.survey.solution == "smp" and len(self.questions) > 1
+
+    def question(self, name: str) -> Question:
+        return self.questions[self.survey.index(name)]
+
+    def _ask(self, attribute: Attribute) -> Question:
+        ask = self._ask_faked if self.survey.solution.startswith("rs") else self._ask_plainly
+        options = [ask(attribute, label) for label in self._labels(attribute)]
+        if len(options) == 1:
+            return options[0]
+        return min(options, key=lambda q: variance_at_zero(q.channel))
+
+    def _labels(self, attribute: Attribute) -> list[str]:
+        """The mechanisms to choose from; more than one means: the smaller variance where nobody has the value."""
+        survey, name = self.survey, attribute.mechanism
+        faked = survey.solution.startswith("rs")
+        two_rounds = survey.eps_1 is not None
+        if name in ("auto", "adp", "allomfree"):
+            if faked:  # auto never chooses -z, which gives the sampled attribute away (PROTOCOLS 4)
+                return ["grr", "oue-z" if name == "adp" and survey.solution == "rs+fd" else "oue-r"]
+            return ["l-grr", "l-osue"] if two_rounds else ["grr", "oue"]
+        allowed = list(FAKED) if faked else list(TWO_ROUNDS if two_rounds else ONE_ROUND)
+        if survey.solution == "rs+rfd":
+            allowed = [label for label in allowed if FAKED[label][2] == "prior"]
+        if survey.eps is not None and not faked:
+            allowed = [label for label in allowed if label not in ("loloha", "dbitflip")]
+        if name not in allowed:
+            raise SurveyError(
+                f"attribute {attribute.name!r}: mechanism {name!r} does not fit this survey's solution and budgets",
+                f"possible here: auto, {', '.join(allowed)}",
+            )
+        if name in ("geometric", "l-geometric") and not attribute.ordered:
+            raise SurveyError(
+                f"attribute {attribute.name!r}: {name} needs an order", "declare a range, or choose another mechanism"
+            )
+        return [name]
+
+    def _ask_plainly(self, attribute: Attribute, label: str) -> Question:
+        parts = len(self.survey.attributes) if self.survey.solution == "spl" else 1
+        inf, one = self._declared
+        budget = Budget(inf / parts, None if one is None else one / parts, self.survey.calibration)
+        builders = ONE_ROUND if budget.one is None else TWO_ROUNDS
+        return Question(attribute, builders[label](attribute.k, budget, attribute.parameter), label, budget)
+
+    def _ask_faked(self, attribute: Attribute, label: str) -> Question:
+        one_round, two_rounds, fakes = FAKED[label]
+        inf, one = self._amplified
+        budget = Budget(inf, one, self.survey.calibration)
+        name, builders = (one_round, ONE_ROUND) if one is None else (two_rounds, TWO_ROUNDS)
+        mechanism = builders[name](attribute.k, budget, None)
+        fake = None if fakes == "zero" else _distribution(attribute)
+        return Question(attribute, mechanism, label, budget, 1 / len(self.survey.attributes), fake)
+
+    @property
+    def _declared(self) -> tuple[float, float | None]:
+        if self.survey.eps is not None:
+            return self.survey.eps, None
+        assert self.survey.eps_inf is not None
+        return self.survey.eps_inf, self.survey.eps_1
+
+    @cached_property
+    def _amplified(self) -> tuple[float, float | None]:
+        """What the sampled attribute may spend under each guarantee (PROTOCOLS 4)."""
+        inf, one = self._declared
+        return amplified(self.survey, inf), None if one is None else amplified(self.survey, one)
+
+
+def _distribution(attribute: Attribute) -> NDArray[np.float64]:
+    if attribute.prior is None:
+        return np.full(attribute.k, 1 / attribute.k)
+    return np.array([attribute.prior[value] for value in attribute.values])

@@ -1,0 +1,32 @@
+"""What travels: frames, single reports and clock records, and why some of them are refused."""
+
+from protocols.wire.clock import Clock, decode_clock, encode_clock
+from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
+from protocols.wire.frame import Frame, Lookup, decode_frame, encode_frame
+from protocols.wire.reasons import Reason, Reject
+from protocols.wire.report import decode_report, encode_report
+from protocols.wire.rows import FINE, ROW_REASONS, row_faults
+
+__all__ = [
+    "CLOCK",
+    "FINE",
+    "FRAME",
+    "HEADER",
+    "MAX_RECORD_BYTES",
+    "MAX_ROWS",
+    "REPORT",
+    "ROW_REASONS",
+    "Clock",
+    "Frame",
+    "Lookup",
+    "Reason",
+    "Reject",
+    "decode_clock",
+    "decode_frame",
+    "decode_report",
+    "encode_clock",
+    "encode_frame",
+    "encode_report",
+    "partition_of",
+    "row_faults",
+]

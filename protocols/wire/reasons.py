@@ -1,0 +1,33 @@
+"""Why a record or a row is not counted. Every reason is a metric label and a dead-letter header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    # whole records
+    UNDECODABLE = "undecodable"  # not what its content type says
+    TOO_LARGE = "too-large"
+    UNKNOWN_SURVEY = "unknown-survey"
+    WRONG_FINGERPRINT = "wrong-fingerprint"
+    BAD_MAC = "bad-mac"  # a clock record not made with the operator's key
+    LATE = "late"  # its period is closed
+    TOO_FAR_AHEAD = "too-far-ahead"
+    # single rows
+    REPEAT = "repeat"  # the token was counted in this period: a retry, harmless
+    WRONG_PARTITION = "wrong-partition"
+    BAD_TOKEN = "bad-token"  # noqa: S105 (zero)
+    BAD_GAP = "bad-gap"
+    BAD_VALUE = "bad-value"
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A record that is not counted, and why; `survey` where it could be read, `rows` where they could be counted."""
+
+    reason: Reason
+    detail: str
+    survey: str | None = None
+    rows: int = 1

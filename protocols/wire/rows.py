@@ -1,0 +1,31 @@
+"""Judging rows one by one: a bad row costs itself, never its neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.scheme import Scheme
+from protocols.wire.content import partition_of
+from protocols.wire.frame import Frame
+from protocols.wire.reasons import Reason
+
+FINE = 0
+ROW_REASONS = (Reason.BAD_TOKEN, Reason.WRONG_PARTITION, Reason.BAD_GAP, Reason.BAD_VALUE)
+
+
+def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> NDArray[np.uint8]:
+    """For each row FINE, or 1 + the place in ROW_REASONS of the first thing wrong with it."""
+    bad_value = np.zeros(len(frame), dtype=bool)
+    for name, column in frame.answers.items():
+        bad_value |= ~scheme.question(name).mechanism.encoding.answer.good(column)
+    tests = (
+        frame.tokens == 0,
+        partition_of(frame.tokens, partitions) != partition,
+        (frame.gaps < 1) | (frame.gaps > scheme.survey.horizon),
+        bad_value,
+    )
+    faults = np.zeros(len(frame), dtype=np.uint8)
+    for code in range(len(tests), 0, -1):
+        faults[tests[code - 1]] = code
+    return faults
