@@ -1,0 +1,107 @@
+"""A real Kafka broker on this machine, without containers: one combined KRaft node."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+import subprocess
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from hearsay.stack.jars import DEPLOY, java, kafka_jars
+from hearsay.stack.ports import free_port, is_free
+from memo_store.process import ServerProcess
+from protocols.errors import ServerError
+
+START_SECONDS = 60
+HEAP = "512m"
+
+
+class KafkaBroker(ServerProcess):
+    """A broker whose data, settings, log and pid file live in `directory`, which may be started, stopped and killed.
+
+    Its ports are chosen once and remembered in the directory, so that clients find a restarted broker where it was.
+    `settings` are lines of server.properties that replace or join ours.
+    """
+
+    def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__("kafka", directory)
+        self.properties = self.directory / "server.properties"
+        self.data = self.directory / "data"
+        recorded = self._recorded_ports()
+        self.port = port or (recorded[0] if recorded else free_port())
+        self.controller_port = recorded[1] if recorded else free_port()
+        self.settings = dict(settings or {})
+
+    @property
+    def bootstrap(self) -> str:
+        """What a Kafka client takes as bootstrap server."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> KafkaBroker:
+        """Start and wait until it answers; refused while one is running in this directory."""
+        logging = f"-Dlog4j2.configurationFile={DEPLOY / 'log4j2.xml'}"
+        command = [str(java()), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError", logging, "-cp", f"{kafka_jars()}/*"]
+        if not self.running:
+            self._refuse_taken_ports()
+            self._configure()
+            if not (self.data / "meta.properties").exists():
+                self._format(command)
+        self.spawn([*command, "kafka.Kafka", self.properties])
+        self.wait_until(self.answers, START_SECONDS)
+        return self
+
+    def restart(self) -> KafkaBroker:
+        """Stop and start again, on the same data and ports."""
+        self.stop()
+        return self.start()
+
+    def answers(self) -> bool:
+        """Whether the broker serves clients now."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            admin = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=5000)
+        except (OSError, KafkaError):
+            return False
+        try:
+            return bool(admin.describe_cluster()["brokers"])
+        except KafkaError:
+            return False
+        finally:
+            admin.close()
+
+    def _configure(self) -> None:
+        template = Template((DEPLOY / "server.properties").read_text())
+        ours = template.substitute(PORT=self.port, CONTROLLER_PORT=self.controller_port, DATA=self.data)
+        extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.properties.write_text(ours + extra)
+
+    def _format(self, java_command: list[str]) -> None:
+        cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", str(self.properties)]
+        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServerError(
+                f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
+                "Kafka 4 needs Java 17 or later and a directory it may write to",
+            )
+
+    def _recorded_ports(self) -> tuple[int, int] | None:
+        if not self.properties.exists():
+            return None
+        match = re.search(
+            r"^listeners=CLIENT://[^:]+:(\d+),CONTROLLER://[^:]+:(\d+)$", self.properties.read_text(), re.M
+        )
+        return (int(match[1]), int(match[2])) if match else None
+
+    def _refuse_taken_ports(self) -> None:
+        for port in (self.port, self.controller_port):
+            if not is_free(port):
+                raise ServerError(f"port {port} is taken by another program", "choose another with --port")

@@ -1,0 +1,219 @@
+"""Where the servers are and which secrets open them: `HEARSAY_*` variables, or a file of the same lines.
+
+    HEARSAY_KAFKA_BOOTSTRAP=broker-1:9093,broker-2:9093
+    HEARSAY_KAFKA_SECURITY=SASL_SSL
+    HEARSAY_KAFKA_SASL_USERNAME=worker
+    HEARSAY_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka
+
+Nothing is read until `load()` is called. A variable wins over the file (named by the caller or by `HEARSAY_SETTINGS`).
+A secret may stand in a file of its own (`..._FILE`), and is never printed.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from protocols.errors import SettingsError
+
+PREFIX = "HEARSAY_"
+CLOCK_KEY_BYTES = 16
+"""The shortest operator key accepted; the local stack makes one of 32."""
+
+
+def _with_secrets_read(values: Any) -> Any:
+    """Put the content of each `x_file` in place of `x`; saying both is a contradiction."""
+    if not isinstance(values, dict):
+        return values
+    read = dict(values)
+    for name, path in values.items():
+        secret = name.removesuffix("_file")
+        if secret != name and path is not None:
+            if values.get(secret) is not None:
+                raise ValueError(f"both {secret} and {name} are given")
+            try:
+                read[secret] = Path(path).read_text().strip()
+            except OSError as error:
+                raise ValueError(f"{name}: cannot read {path}: {error.strerror}") from None
+    return read
+
+
+class _Section(BaseModel):
+    """Frozen, strict about names, and able to read its secrets from files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_secret_files(cls, values: Any) -> Any:
+        return _with_secrets_read(values)
+
+
+class KafkaSettings(_Section):
+    """How to reach a Kafka cluster."""
+
+    bootstrap: str = Field("127.0.0.1:9092", description="Brokers to start from, separated by commas.")
+    security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    sasl_password_file: Path | None = None
+    ssl_ca: Path | None = Field(None, description="Trusted authorities; the system's when left out.")
+    ssl_certificate: Path | None = None
+    ssl_key: Path | None = None
+
+    @model_validator(mode="after")
+    def _sasl_is_complete(self) -> KafkaSettings:
+        if self.security.startswith("SASL") and not (self.sasl_username and self.sasl_password):
+            raise ValueError(f"{self.security} needs a user name and a password")
+        return self
+
+    @property
+    def brokers(self) -> list[str]:
+        """The brokers to start from.
+
+        >>> KafkaSettings(bootstrap="a:1, b:2").brokers
+        ['a:1', 'b:2']
+        """
+        return [broker.strip() for broker in self.bootstrap.split(",") if broker.strip()]
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """The TLS context that both Kafka clients take; None without TLS."""
+        if not self.security.endswith("SSL"):
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.ssl_ca)
+            if self.ssl_certificate is not None:
+                context.load_cert_chain(self.ssl_certificate, self.ssl_key)
+        except OSError as error:
+            raise SettingsError(f"the TLS files cannot be used: {error}", "look at HEARSAY_KAFKA_SSL_*") from None
+        return context
+
+    def client_options(self) -> dict[str, Any]:
+        """Keyword arguments that every client of kafka-python takes.
+
+        >>> KafkaSettings().client_options()
+        {'bootstrap_servers': ['127.0.0.1:9092'], 'security_protocol': 'PLAINTEXT'}
+        """
+        options: dict[str, Any] = {"bootstrap_servers": self.brokers, "security_protocol": self.security}
+        context = self.ssl_context()
+        if context is not None:
+            options["ssl_context"] = context
+        if self.sasl_password is not None:
+            options |= {
+                "sasl_mechanism": self.sasl_mechanism,
+                "sasl_plain_username": self.sasl_username,
+                "sasl_plain_password": self.sasl_password.get_secret_value(),
+            }
+        return options
+
+
+class RedisSettings(_Section):
+    """How to reach the memo store's Redis. Without a URL the embedded run starts a Redis of its own."""
+
+    url: str | None = Field(None, description="redis://host:port/db, rediss:// for TLS, or unix:///path.")
+    username: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    ssl_ca: Path | None = Field(None, description="Trusted authorities; the system's when left out.")
+    ssl_certificate: Path | None = None
+    ssl_key: Path | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_no_secret(cls, url: str | None) -> str | None:
+        if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+            raise ValueError("a Redis URL starts with redis://, rediss:// or unix://")
+        if url is not None and urlsplit(url).password is not None:
+            raise ValueError("a password in the URL would be printed: put it in HEARSAY_REDIS_PASSWORD")
+        return url
+
+    def client_options(self) -> dict[str, Any]:
+        """Keyword arguments for `redis.Redis.from_url(settings.url, ...)`.
+
+        >>> RedisSettings(url="redis://store:6379/0", username="fleet").client_options()
+        {'username': 'fleet'}
+        """
+        options: dict[str, Any] = {}
+        if self.username is not None:
+            options["username"] = self.username
+        if self.password is not None:
+            options["password"] = self.password.get_secret_value()
+        files = {"ssl_ca_certs": self.ssl_ca, "ssl_certfile": self.ssl_certificate, "ssl_keyfile": self.ssl_key}
+        if self.url is not None and self.url.startswith("rediss:"):
+            options |= {name: str(path) for name, path in files.items() if path is not None}
+        return options
+
+
+class Settings(BaseSettings):
+    """Everything a process must be told before it can talk to anybody."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+    )
+
+    kafka: KafkaSettings = KafkaSettings()
+    redis: RedisSettings = RedisSettings()
+    clock_key: SecretStr | None = Field(None, description="The operator's key for clock records, in hex.")
+    clock_key_file: Path | None = None
+    data_dir: Path = Field(Path("hearsay-data"), description="Where an embedded run keeps its state and results.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_secret_files(cls, values: Any) -> Any:
+        return _with_secrets_read(values)
+
+    @field_validator("clock_key")
+    @classmethod
+    def _clock_key_is_hex(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None:
+            try:
+                long_enough = len(bytes.fromhex(key.get_secret_value())) >= CLOCK_KEY_BYTES
+            except ValueError:
+                long_enough = False
+            if not long_enough:
+                raise ValueError(
+                    f"the clock key must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)"
+                )
+        return key
+
+    def clock_key_bytes(self) -> bytes:
+        """The key under which clock records are signed (DESIGN 1.5)."""
+        if self.clock_key is None:
+            raise SettingsError(
+                "closing a period needs the operator's clock key and none is set",
+                "set HEARSAY_CLOCK_KEY or HEARSAY_CLOCK_KEY_FILE (`hearsay stack up` makes one)",
+            )
+        return bytes.fromhex(self.clock_key.get_secret_value())
+
+
+def load(file: Path | None = None) -> Settings:
+    """The settings of this process: variables first, then the file, then defaults."""
+    chosen = file or (Path(os.environ[f"{PREFIX}SETTINGS"]) if os.environ.get(f"{PREFIX}SETTINGS") else None)
+    if chosen is not None and not chosen.is_file():
+        raise SettingsError(f"the settings file {chosen} does not exist", "write one HEARSAY_NAME=value a line")
+    try:
+        return Settings(_env_file=chosen)
+    except ValidationError as error:
+        raise SettingsError(_explained(error), "`hearsay doctor` shows every setting") from None
+
+
+def _explained(error: ValidationError) -> str:
+    """The first thing that is wrong, under the name it has in the environment. No values: one may be secret."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    name = PREFIX + "_".join(str(part) for part in first["loc"]).upper().removeprefix(PREFIX)
+    what = (
+        "there is no such setting" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    )
+    return f"{name}: {what}" if first["loc"] else what

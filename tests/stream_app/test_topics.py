@@ -1,0 +1,128 @@
+"""Topics are made as they must be, and a topic that is not as it must be is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+import stream_app.topics
+from protocols.errors import LogError, ServerError
+from protocols.settings import KafkaSettings
+from stream_app.topics import Topics, check, create, existing
+from tests.helpers.eventually import eventually
+
+FreshTopics = Callable[..., Topics]
+
+
+@pytest.fixture
+def admin(kafka_settings: KafkaSettings) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(**kafka_settings.client_options())
+    yield client
+    client.close()
+
+
+def alter(admin: KafkaAdminClient, topic: str, setting: str, value: str) -> None:
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {setting: value})])
+    look = [ConfigResource(ConfigResourceType.TOPIC, topic, [setting])]
+    eventually(lambda: admin.describe_configs(look, config_filter="all")["topic"][topic][setting]["value"] == value)
+
+
+def test_a_changelog_has_as_many_partitions_as_the_topic_it_follows() -> None:
+    topics = Topics(partitions=5, merge_partitions=3)
+    partitions = {topic.name: topic.partitions for topic in topics.all()}
+    assert partitions[topics.counting_changelog] == partitions[topics.reports] == 5
+    assert partitions[topics.merging_changelog] == partitions[topics.partials] == 3
+
+
+def test_input_and_partials_are_never_compacted_and_changelogs_never_expire() -> None:
+    topics = Topics()
+    policies = {topic.name: topic.policy for topic in topics.all()}
+    assert policies[topics.reports] == policies[topics.partials] == "delete"
+    assert policies[topics.counting_changelog] == policies[topics.merging_changelog] == "compact"
+
+
+def test_created_topics_pass_the_check_and_creating_again_changes_nothing(
+    kafka_settings: KafkaSettings, fresh_topics: FreshTopics
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=2)
+    assert check(kafka_settings, topics) == []
+    assert create(kafka_settings, topics) == []
+
+
+def test_missing_topics_are_named_and_only_they_are_made(
+    kafka_settings: KafkaSettings, admin: KafkaAdminClient, fresh_topics: FreshTopics
+) -> None:
+    topics = fresh_topics(partitions=1, merge_partitions=1)
+    admin.delete_topics([topics.live])
+    eventually(lambda: topics.live not in admin.list_topics())
+    assert [str(mismatch) for mismatch in check(kafka_settings, topics)] == [
+        f"{topics.live}: the topic is missing and must be there: run `hearsay topics create`"
+    ]
+    assert create(kafka_settings, topics) == [topics.live]
+
+
+@pytest.mark.parametrize(
+    ("topic", "setting", "value", "because"),
+    [
+        ("reports", "cleanup.policy", "compact", "unbroken run of offsets"),
+        ("partials", "cleanup.policy", "compact,delete", "unbroken run of offsets"),
+        ("reports", "retention.ms", "3600000", "gone before they are needed"),
+        ("histograms", "retention.ms", "31536000000", "gone before they are needed"),
+        ("reports", "max.message.bytes", "1000000", "refused by the broker"),
+        ("counting_changelog", "cleanup.policy", "delete", "must never expire"),
+        ("counting_changelog", "min.compaction.lag.ms", "0", "before a crash"),
+    ],
+)
+def test_a_changed_setting_is_explained(
+    topic: str,
+    setting: str,
+    value: str,
+    because: str,
+    kafka_settings: KafkaSettings,
+    admin: KafkaAdminClient,
+    fresh_topics: FreshTopics,
+) -> None:
+    topics = fresh_topics(partitions=1, merge_partitions=1)
+    name = getattr(topics, topic)
+    alter(admin, name, setting, value)
+    [mismatch] = check(kafka_settings, topics)
+    assert (mismatch.topic, mismatch.setting, mismatch.found) == (name, setting, value)
+    assert because in mismatch.why
+
+
+def test_a_more_generous_setting_is_no_mismatch(
+    kafka_settings: KafkaSettings, admin: KafkaAdminClient, fresh_topics: FreshTopics
+) -> None:
+    topics = fresh_topics(partitions=1, merge_partitions=1)
+    alter(admin, topics.reports, "retention.ms", "-1")
+    alter(admin, topics.reports, "max.message.bytes", "20000000")
+    assert check(kafka_settings, topics) == []
+
+
+def test_another_number_of_partitions_is_found_and_explained(
+    kafka_settings: KafkaSettings, fresh_topics: FreshTopics
+) -> None:
+    made = fresh_topics(partitions=3, merge_partitions=2)
+    assert existing(kafka_settings, made.prefix) == made
+    mismatches = check(kafka_settings, Topics(made.prefix, partitions=4, merge_partitions=2))
+    assert [(mismatch.topic, mismatch.found, mismatch.wanted) for mismatch in mismatches] == [
+        (made.reports, "3", "4"),
+        (made.counting_changelog, "3", "4"),
+    ]
+
+
+def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings: KafkaSettings) -> None:
+    with pytest.raises(LogError) as caught:
+        existing(kafka_settings, "never-made")
+    assert "hearsay topics create" in caught.value.hint
+
+
+def test_a_broker_that_is_not_there_is_one_sentence_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_app.topics, "ANSWER_MS", 300)
+    nobody = KafkaSettings(bootstrap="127.0.0.1:9")
+    with pytest.raises(ServerError, match=r"127\.0\.0\.1:9") as caught:
+        check(nobody, Topics())
+    assert "hearsay stack up" in caught.value.hint
