@@ -16,6 +16,7 @@ from protocols.settings import KafkaSettings
 from stream_app.topics import Topics, create
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share the broker run in one process of the test run, which is then the only one to start a broker."""
     for item in items:
