@@ -1,1 +1,6 @@
-"""Fleets, scenarios, replay and sinks: where reports come from."""
+"""Where reports come from: fleets, scenarios, replayed events, and the sinks they fill."""
+
+from producers.fleet import Fleet
+from producers.sinks import Sink
+
+__all__ = ["Fleet", "Sink"]

@@ -12,6 +12,7 @@
     ├── LogError              the input log is not what counting needs (gaps, compaction, transactions)
     ├── DeliveryError         reports that did not reach their sink; says which (retriable)
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
+    ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
     ├── ServerError           a broker or Redis process that did not start, answer or stop
     └── Stopped               the user asked to stop; says where to resume
 
@@ -82,6 +83,10 @@ class DeliveryError(HearsayError):
 
 class ReplayError(HearsayError):
     """An event file cannot be replayed."""
+
+
+class ScenarioError(HearsayError):
+    """A scenario cannot be built from these options or counts."""
 
 
 class ServerError(HearsayError):

@@ -34,8 +34,8 @@ class Frame:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def take(self, rows: NDArray[Any]) -> Frame:
-        """Some of the rows, by index or by mask; ascending indices keep the order."""
+    def take(self, rows: NDArray[Any] | slice) -> Frame:
+        """Some of the rows, by index, mask or slice; ascending indices keep the order."""
         answers = {name: column[rows] for name, column in self.answers.items()}
         return Frame(self.survey, self.fingerprint, self.period, self.tokens[rows], self.gaps[rows], answers)
 

@@ -1,0 +1,38 @@
+"""Ctrl-C as a wish, not an explosion: work ends between two frames and says where to resume."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+Stop = Callable[[], bool]
+"""Whether the user has asked to stop; looked at between frames."""
+
+
+def never() -> bool:
+    """Nobody asks to stop."""
+    return False
+
+
+@contextmanager
+def ctrl_c_asks() -> Iterator[Stop]:
+    """While this lasts, SIGINT and SIGTERM only raise a flag; a second one interrupts at once.
+
+    For the main thread, around the whole run of a command.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,84 @@
+"""Small worlds for tests of fleets, and a memo store that lives in a dictionary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.columns import Column
+from protocols.encodings import Values
+from protocols.keystream import Devices
+from protocols.respondent import Respondent
+from protocols.scheme import Question, Scheme
+from protocols.survey_text import parse_survey
+
+CLOCK_KEY = b"the operator's own key"
+
+COLOURS = ("red", "green", "blue", "black")
+PLANS = ("free", "paid")
+
+
+def scheme(extra: str = "", budgets: str = "eps_inf: 2, eps_1: 1, clock: source") -> Scheme:
+    """Two attributes, days, a week of unique visitors."""
+    return Scheme(
+        parse_survey(
+            f"{{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 7, {budgets}, {extra} "
+            f"attributes: [{{name: colour, values: [{', '.join(COLOURS)}]}}, "
+            f"{{name: plan, values: [{', '.join(PLANS)}]}}]}}"
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Day:
+    period: int
+    devices: NDArray[np.uint64]
+    values: dict[str, NDArray[np.int64]]
+
+
+class Alternating:
+    """Device i is there in every period but each (i % 3 + 2)-th, and its values move on slowly."""
+
+    name = "alternating"
+    attributes = {"colour": COLOURS, "plan": PLANS}  # noqa: RUF012
+
+    def __init__(self, devices: int = 1000, periods: int = 5) -> None:
+        self.devices, self.periods = devices, periods
+
+    def presences(self, period: int) -> Day:
+        everyone = np.arange(self.devices)
+        there = everyone[(period + everyone) % (everyone % 3 + 2) != 0]
+        values = {"colour": (there + period // 2) % len(COLOURS), "plan": there % len(PLANS)}
+        return Day(period, there.astype(np.uint64), values)
+
+    def gap(self, device: int, period: int, horizon: int) -> int:
+        """Periods since this device was last there, by looking."""
+        before = [p for p in range(period) if device in self.presences(p).devices]
+        return min(horizon, period - before[-1]) if before else horizon
+
+
+@dataclass
+class Standing:
+    gaps: NDArray[np.uint16]
+    fresh: NDArray[np.bool_]
+
+
+@dataclass
+class DictMemos:
+    """The contract of the memo store without a server: derived memos, presence in a dictionary."""
+
+    respondent: Respondent
+    last: dict[int, int] = field(default_factory=dict)
+
+    def standing(self, devices: Devices, period: int) -> Standing:
+        horizon = self.respondent.scheme.survey.horizon
+        last = np.array([self.last.get(int(d), -horizon - 1) for d in devices], dtype=np.int64)
+        return Standing(np.clip(period - last, 1, horizon).astype(np.uint16), last < period)
+
+    def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column:
+        return self.respondent.memoise(question, devices, self.respondent.cells(question, devices, values))
+
+    def delivered(self, devices: Devices, period: int) -> None:
+        self.last |= dict.fromkeys(devices.tolist(), period)

@@ -1,0 +1,179 @@
+"""A fleet reports every device once per period, whatever happens to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from producers import Fleet
+from producers.reporting import Reported
+from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.simulation import seeded_keyring
+from protocols.wire import FINE, row_faults
+from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
+from tests.producers.populations import CLOCK_KEY, COLOURS, PLANS, Alternating, DictMemos, scheme
+
+KEYRING = seeded_keyring(8)
+SPL = "solution: spl,"
+FAKES = "solution: rs+fd,"
+ONCE = "eps: 1, clock: source"
+
+
+def fleet(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, memos: DictMemos | None = None) -> Fleet:
+    memos = memos or DictMemos(Respondent(survey, KEYRING))
+    return Fleet(survey, KEYRING, memos, sink, world or Alternating(), CLOCK_KEY)
+
+
+@pytest.mark.parametrize("survey", [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE)])
+def test_each_device_present_is_reported_once_with_its_gap_and_answers(survey: Scheme) -> None:
+    sink, world = KeepingSink(), Alternating(300)
+    fleet(survey, sink, world).run()
+    respondent = Respondent(survey, KEYRING)
+    rows = rows_by_token(sink.frames(survey))
+    expected = 0
+    for period in range(world.periods):
+        day = world.presences(period)
+        sampled = respondent.sampled(day.devices)
+        for i, token in enumerate(respondent.tokens(day.devices, period).tolist()):
+            one = day.devices[i : i + 1]
+            gap, answers = rows[period, token]
+            assert gap == world.gap(int(one[0]), period, 7)
+            asked = [survey.questions[sampled[i]]] if survey.discloses else survey.questions
+            for question, (name, answer) in zip(asked, answers, strict=True):
+                value = day.values[question.name][i : i + 1]
+                if survey.survey.longitudinal:
+                    memo = respondent.memoise(question, one, respondent.cells(question, one, value))
+                    alone = respondent.report(question, one, period, memo)
+                else:
+                    alone = respondent.answer_once(question, one, period, value)
+                assert (name, answer) == (question.name, alone[0].tobytes())
+            expected += 1
+    assert len(rows) == expected == sum(len(f) for f in sink.frames(survey))
+
+
+@pytest.mark.parametrize("survey", [scheme(), scheme(SPL)])
+def test_every_row_is_good_and_meets_its_partition(survey: Scheme) -> None:
+    sink = KeepingSink(partitions=3)
+    fleet(survey, sink).run(range(2))
+    for partition, frame in sink.routed(survey):
+        assert (row_faults(frame, survey, partition, 3) == FINE).all()
+        assert (frame.tokens[1:] > frame.tokens[:-1]).all()
+
+
+def test_a_period_is_closed_after_its_reports_in_every_partition() -> None:
+    survey, sink = scheme(), KeepingSink(partitions=2)
+    fleet(survey, sink).run(range(3))
+    assert [(p, c.through) for p, c in sink.clocks(CLOCK_KEY)] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
+    closed = -1
+    for record in sink.records:
+        one = KeepingSink(2, records=[record])
+        assert all(frame.period > closed for frame in one.frames(survey)), "a report after its period was closed"
+        closed = max([closed, *(clock.through for _, clock in one.clocks(CLOCK_KEY))])
+
+
+def test_grace_keeps_a_period_open_until_the_scenario_is_over() -> None:
+    survey, sink = scheme("grace: 36h,"), KeepingSink(partitions=1)
+    fleet(survey, sink).run(range(4))
+    assert [clock.through for _, clock in sink.clocks(CLOCK_KEY)] == [0, 1]
+    fleet(survey, sink).run([4])
+    assert [clock.through for _, clock in sink.clocks(CLOCK_KEY)] == [0, 1, 1, 4]
+
+
+def test_a_run_that_begins_later_closes_what_is_over_first() -> None:
+    sink = KeepingSink(partitions=1)
+    fleet(scheme(), sink).run([3])
+    assert sink.clocks(CLOCK_KEY)[0][1].through == 2
+    assert sink.records[0][1].endswith("clock+json")
+
+
+def test_running_a_period_again_sends_nothing_more() -> None:
+    survey, sink = scheme(), KeepingSink()
+    memos = DictMemos(Respondent(survey, KEYRING))
+    first = fleet(survey, sink, memos=memos).run([0])
+    again = fleet(survey, sink, memos=memos).run([0])
+    assert first[0].sent == first[0].present and first[0].repeats == 0
+    assert again[0].sent == 0 and again[0].repeats == again[0].present
+    assert len(tokens_of(sink.frames(survey), 0)) == first[0].present
+
+
+@pytest.mark.parametrize("fail_after", [0, 3, 9, 14])
+def test_what_was_not_confirmed_is_reported_again_bit_for_bit(fail_after: int) -> None:
+    """Failure would look like: a token missing, or one token with two different reports."""
+    survey, world = scheme(SPL), Alternating(500, 3)
+    whole = KeepingSink()
+    fleet(survey, whole, world).run()
+    sink = KeepingSink(fail_after=fail_after)
+    memos = DictMemos(Respondent(survey, KEYRING))
+    with pytest.raises(DeliveryError):
+        fleet(survey, sink, world, memos).run()
+    sink.fail_after = None
+    fleet(survey, sink, world, memos).run()
+    assert rows_by_token(sink.frames(survey)) == rows_by_token(whole.frames(survey))
+
+
+def test_progress_counts_up_to_all_devices() -> None:
+    seen: list[Reported] = []
+    fleet(scheme(), KeepingSink()).run([1], progress=seen.append)
+    assert [r.done for r in seen] == sorted(r.done for r in seen)
+    assert seen[-1].done == seen[-1].present == len(Alternating().presences(1).devices)
+
+
+def test_a_wish_to_stop_is_granted_between_frames_and_the_rest_follows_later() -> None:
+    survey, sink = scheme(SPL), KeepingSink()
+    memos = DictMemos(Respondent(survey, KEYRING))
+    with pytest.raises(Stopped, match=r"resume with period 1\b"):
+        fleet(survey, sink, memos=memos).run(stop=lambda: len(sink.records) >= 10)
+    assert len(sink.records) == 10
+    fleet(survey, sink, memos=memos).run(range(1, 5))
+    assert sum(len(f) for f in sink.frames(survey)) == len(rows_by_token(sink.frames(survey)))
+    assert all(len(tokens_of(sink.frames(survey), p)) == len(Alternating().presences(p).devices) for p in range(5))
+
+
+def test_a_frame_never_gathers_the_same_devices_again() -> None:
+    """Frames cut by device number would: the company of a row would then be a name for it."""
+    survey = scheme("solution: spl,")
+    world = Alternating(20_000, 2)
+    respondent = Respondent(survey, KEYRING)
+    sink = KeepingSink(partitions=1)
+    fleet(survey, sink, world).run()
+    groups: list[list[set[int]]] = [[], []]
+    for period in range(2):
+        owner = dict(
+            zip(respondent.tokens(everyone := np.arange(20_000, dtype=np.uint64), period), everyone, strict=True)
+        )
+        for frame in sink.frames(survey):
+            if frame.period == period:
+                groups[period].append({int(owner[token]) for token in frame.tokens})
+    shared = [len(a & b) / len(a) for a in groups[0] for b in groups[1]]
+    assert len(groups[0]) > 2 and max(shared) < 0.5
+
+
+def test_a_wall_clock_survey_is_refused_with_the_way_out() -> None:
+    with pytest.raises(SurveyError, match=r"clock: wall.*buttons-sim.*clock: source"):
+        fleet(scheme(budgets="eps_inf: 2, eps_1: 1"), KeepingSink())
+
+
+def test_a_source_survey_needs_the_operators_key() -> None:
+    survey = scheme()
+    with pytest.raises(SettingsError, match="HEARSAY_CLOCK_KEY"):
+        Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), KeepingSink(), Alternating())
+
+
+@pytest.mark.parametrize(
+    ("attributes", "complaint"),
+    [
+        ({"colour": COLOURS}, "asks for 'plan'"),
+        ({"colour": (*COLOURS, "white"), "plan": PLANS}, "'white' is told and not offered"),
+        ({"colour": COLOURS[:3], "plan": PLANS}, "'black' is offered and never told"),
+        ({"colour": COLOURS, "plan": PLANS[::-1]}, "their order differs"),
+    ],
+)
+def test_a_scenario_that_does_not_fit_the_survey_is_refused(
+    attributes: dict[str, tuple[str, ...]], complaint: str
+) -> None:
+    world = Alternating()
+    world.attributes = attributes  # type: ignore[misc]
+    with pytest.raises(ScenarioError, match=complaint):
+        fleet(scheme(), KeepingSink(), world)
