@@ -1,0 +1,88 @@
+"""What every scenario is: for any period, which devices are there and what is true of them.
+
+A scenario is the truth a simulation knows and a collector never sees; it is kept apart from reports so that accuracy
+can be measured. It is a pure function of its options and its seed: any period, at any time, in any order, gives the
+same answer. Seeded pseudo-randomness is right here, because nothing private depends on it (PROTOCOLS 8 rules the
+reports, not the truth).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.errors import ScenarioError
+
+
+@dataclass(frozen=True, eq=False)
+class Presences:
+    """One period's truth: who is there, and each one's value of every attribute."""
+
+    period: int
+    devices: NDArray[np.uint64]
+    """Distinct indices in 0..N-1 of the devices present, ascending."""
+    values: dict[str, NDArray[np.int64]]
+    """Attribute name -> position of the value in the attribute's list of values; aligned with `devices`."""
+
+
+class Scenario(Protocol):
+    """A population over time."""
+
+    name: str
+    devices: int
+    """How many devices there are in all, over all periods."""
+    periods: int
+    attributes: dict[str, tuple[str, ...]]
+    """Attribute name -> the names of its values, in order. A survey must offer the same."""
+
+    def presences(self, period: int) -> Presences:
+        """The truth of one period, in memory proportional to the number of devices."""
+        ...
+
+
+def randomness(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
+    """An independent generator for each purpose and index (say, a period) of one seed.
+
+    >>> randomness(7, "presence", 3).integers(100) == randomness(7, "presence", 3).integers(100)
+    np.True_
+    >>> bool((randomness(7, "presence", 3).random(4) == randomness(7, "presence", 4).random(4)).any())
+    False
+    """
+    at_least(0, seed=seed)
+    key = (int.from_bytes(purpose.encode(), "little"), index)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def check_period(scenario: Scenario, period: int) -> None:
+    """Refuse a period that the scenario does not have."""
+    if not 0 <= period < scenario.periods:
+        raise ScenarioError(
+            f"scenario {scenario.name} has no period {period}", f"its periods are 0 to {scenario.periods - 1}"
+        )
+
+
+def at_least(least: int, **options: int) -> None:
+    """Refuse an option below its least meaningful value, by name.
+
+    >>> at_least(1, devices=0)
+    Traceback (most recent call last):
+    protocols.errors.ScenarioError: devices = 0 is too small (at least 1)
+    """
+    for name, value in options.items():
+        if value < least:
+            raise ScenarioError(f"{name} = {value} is too small", f"at least {least}")
+
+
+def probability(**options: float) -> None:
+    """Refuse an option that is no probability, by name.
+
+    >>> probability(presence=1.5)
+    Traceback (most recent call last):
+    protocols.errors.ScenarioError: presence = 1.5 is no probability (choose it between 0 and 1)
+    """
+    for name, value in options.items():
+        if not 0 <= value <= 1:
+            raise ScenarioError(f"{name} = {value} is no probability", "choose it between 0 and 1")
