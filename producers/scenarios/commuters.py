@@ -1,0 +1,143 @@
+"""`commuters`: a town on a grid, hour by hour: nights at home, commutes, work, evenings and weekends out.
+
+Where a device is in an hour follows from its traits (drawn once per seed) and its plan for the day (drawn per seed
+and day), so any hour is computed directly, with no state to carry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.scenarios.base import Presences, at_least, check_period, probability, randomness
+from protocols.errors import ScenarioError
+
+QUADRANTS = ("NW", "NE", "SW", "SE")
+LONGEST_DWELL = 8
+MOST_AREAS = 2_500  # every home area has a pull of every other: the square of this is kept in memory
+RHYTHM = np.interp(np.arange(24), [0, 3, 5, 8, 12, 18, 21, 24], [0.3, 0.15, 0.2, 0.8, 0.9, 1.0, 0.8, 0.3])
+"""How active phones are in each hour of the day, at most 1."""
+
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """One day of everyone: who goes to work, and who goes out, where, in which hours."""
+
+    works: NDArray[np.bool_]
+    out_from: NDArray[np.int64]
+    out_to: NDArray[np.int64]
+    out_cell: Cells
+
+
+class Commuters:
+    """One period per hour; hour 0 is midnight of a Monday.
+
+    rows, columns  the grid; areas are named `r0c0` (top left) and on
+    activity       probability that a phone is seen in the busiest hour (nights and quiet phones are seen less)
+    workers        share of people who work from Monday to Friday
+
+    Attributes: `area`; `transition`, from the quadrant of the hour before to the present one (`NW>SE`); `dwell`, how
+    many hours the device has been in its area, this one included.
+
+    >>> town = Commuters(devices=2000, periods=48, seed=1, rows=4, columns=4)
+    >>> night, noon = town.presences(3), town.presences(12)
+    >>> len(night.devices) < len(noon.devices)
+    True
+    >>> town.attributes["area"][:2], town.attributes["transition"][:2], town.attributes["dwell"][-2:]
+    (('r0c0', 'r0c1'), ('NW>NW', 'NW>NE'), ('7h', '8h+'))
+    """
+
+    name = "commuters"
+
+    def __init__(
+        self,
+        devices: int = 10_000,
+        periods: int = 168,
+        seed: int = 0,
+        *,
+        rows: int = 6,
+        columns: int = 6,
+        activity: float = 0.8,
+        workers: float = 0.6,
+    ) -> None:
+        at_least(1, devices=devices, periods=periods)
+        at_least(2, rows=rows, columns=columns)
+        if rows * columns > MOST_AREAS:
+            raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")
+        probability(activity=activity, workers=workers)
+        self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
+        self.attributes = {
+            "area": tuple(f"r{row}c{column}" for row in range(rows) for column in range(columns)),
+            "transition": tuple(f"{origin}>{here}" for origin in QUADRANTS for here in QUADRANTS),
+            "dwell": (*(f"{hours}h" for hours in range(1, LONGEST_DWELL)), f"{LONGEST_DWELL}h+"),
+        }
+        rng = randomness(seed, "traits")
+        row, column = np.divmod(np.arange(rows * columns), columns)
+        to_centre = np.hypot(row - (rows - 1) / 2, column - (columns - 1) / 2)
+        apart = np.hypot(np.subtract.outer(row, row), np.subtract.outer(column, column))
+        reach = max(rows, columns) / 3
+        uneven = rng.lognormal(0, 0.5, (2, rows * columns))  # no two areas are alike, even on a grid
+        # People live widely around the centre, and work and go out near it, rather nearby than far.
+        self._pull = uneven[1] * np.exp(-to_centre / reach) * np.exp(-apart / reach)
+        self._home = _draw(rng, uneven[0] * np.exp(-to_centre / (3 * reach)), devices)
+        self._work = self._destination(rng)
+        middle_row, middle_column = ((of[self._home] + of[self._work]) // 2 for of in (row, column))
+        self._halfway = middle_row * columns + middle_column
+        self._worker = rng.random(devices) < workers
+        self._work_from = np.clip(np.rint(rng.normal(8.5, 1, devices)), 6, 12).astype(np.int64)
+        self._work_to = self._work_from + np.clip(np.rint(rng.normal(8, 1, devices)), 4, 10).astype(np.int64)
+        self._seen = rng.uniform(0.5, 1, devices)
+        self._quadrant = row * 2 // rows * 2 + column * 2 // columns
+
+    def presences(self, period: int) -> Presences:
+        """Whose phone is seen in this hour, where, coming from where, there for how long."""
+        check_period(self, period)
+        plans = {day: self._plan(day) for day in {hour // 24 for hour in (period, period - LONGEST_DWELL + 1)}}
+        seen = self._seen * (self.activity * RHYTHM[period % 24])
+        devices = np.flatnonzero(randomness(self.seed, "presence", period).random(self.devices) < seen)
+        area, before, *earlier = (self._area(period - ago, plans)[devices] for ago in range(LONGEST_DWELL))
+        transition = self._quadrant[before] * len(QUADRANTS) + self._quadrant[area]
+        stayed = np.logical_and.accumulate([past == area for past in (before, *earlier)])  # 1, 2, 3 ... hours ago
+        dwell = np.count_nonzero(stayed, axis=0).astype(np.int64)
+        return Presences(period, devices.astype(np.uint64), {"area": area, "transition": transition, "dwell": dwell})
+
+    def _area(self, hour: int, plans: dict[int, _Plan]) -> Cells:
+        """Where everyone is in this hour, seen or not. Hours before 0 are lived too: nobody is born at the first."""
+        plan, hour = plans[hour // 24], hour % 24
+        area = np.where((plan.out_from <= hour) & (hour < plan.out_to), plan.out_cell, self._home)
+        on_the_way = plan.works & ((hour == self._work_from - 1) | (hour == self._work_to))
+        area = np.where(on_the_way, self._halfway, area)
+        return np.where(plan.works & (self._work_from <= hour) & (hour < self._work_to), self._work, area)
+
+    def _plan(self, day: int) -> _Plan:
+        rng = randomness(self.seed, "plan", day + 1)  # the day before the first is lived as well
+        n, weekend = self.devices, day % 7 >= 5
+        works = self._worker & (rng.random(n) < (0.0 if weekend else 0.93))
+        goes_out = rng.random(n) < np.where(works, 0.3, 0.6 if weekend else 0.45)
+        out_from = np.where(works, self._work_to + 1, rng.integers(9, 20, n))
+        out_to = np.where(goes_out, np.minimum(out_from + rng.integers(1, 5, n), 24), out_from)
+        return _Plan(works, out_from, out_to, self._destination(rng))
+
+    def _destination(self, rng: np.random.Generator) -> Cells:
+        """For everyone a cell, drawn by its pull on their home."""
+        return _draw_each(rng, self._pull, self._home)
+
+
+def _draw(rng: np.random.Generator, weights: NDArray[np.float64], n: int) -> Cells:
+    return _draw_each(rng, weights[np.newaxis], np.zeros(n, dtype=np.int64))
+
+
+def _draw_each(rng: np.random.Generator, weights: NDArray[np.float64], row: NDArray[np.int64]) -> Cells:
+    """Draw a column for each entry of `row`, by the weights of that row.
+
+    All rows' cumulative weights are laid end to end, row r from r to r + 1, so that one search serves everyone.
+    """
+    cumulative = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+    cumulative[:, -1] = 1
+    ends = (cumulative + np.arange(len(weights))[:, np.newaxis]).ravel()
+    drawn = np.searchsorted(ends, row + rng.random(len(row)), side="right")
+    return np.asarray(np.minimum(drawn - row * weights.shape[1], weights.shape[1] - 1), dtype=np.int64)

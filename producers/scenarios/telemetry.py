@@ -1,0 +1,139 @@
+"""`telemetry`: values that now and then change, devices that come, go and are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.scenarios.base import Presences, at_least, check_period, probability, randomness
+from protocols.errors import ScenarioError
+
+Distribution = Sequence[str] | Mapping[str, float]
+"""The values of an attribute: names alone (the first is the commonest, by Zipf's law), or names with weights."""
+
+DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
+    "feature": tuple(f"feature {i}" for i in range(1, 11)),
+    "version": {"stable": 0.8, "previous": 0.15, "beta": 0.05},
+}
+
+
+def zipf(k: int, exponent: float = 1.0) -> NDArray[np.float64]:
+    """Weights that fall as 1/rank: what counts of apps, words and web pages look like.
+
+    >>> zipf(3).round(3).tolist()
+    [0.545, 0.273, 0.182]
+    """
+    weights = np.arange(1, k + 1, dtype=np.float64) ** -exponent
+    return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """All devices at one period; the arrays are never written to once made."""
+
+    period: int
+    alive: NDArray[np.bool_]
+    values: dict[str, NDArray[np.unsignedinteger]]
+
+
+class Telemetry:
+    """Devices whose values are drawn from fixed distributions and redrawn now and then.
+
+    attributes  attribute name -> its values' names (Zipf weights) or its values with weights
+    change      probability per period that an attribute's value is drawn anew (the new one may equal the old one,
+                so that the distribution stays what it is)
+    presence    probability per period that a device which exists is there
+    churn       share of the devices that leaves for good each period; as many new ones join. `devices` counts all that
+                ever exist: the first have joined at period 0, the last at the last period
+
+    The state of period p is made from that of p-1 with randomness that belongs to (seed, p) alone. The last state is
+    kept: the next period costs one step, an earlier one a replay from period 0. One state is O(devices): a flag and a
+    small integer per attribute.
+
+    >>> truth = Telemetry(devices=1000, periods=3, seed=1, attributes={"plan": {"free": 3, "paid": 1}}, presence=0.5)
+    >>> day = truth.presences(2)
+    >>> 0.4 < len(day.devices) / 1000 < 0.6, 0.65 < np.mean(day.values["plan"] == 0) < 0.85
+    (True, np.True_)
+    """
+
+    name = "telemetry"
+
+    def __init__(
+        self,
+        devices: int = 10_000,
+        periods: int = 30,
+        seed: int = 0,
+        *,
+        attributes: Mapping[str, Distribution] | None = None,
+        change: float = 0.05,
+        presence: float = 0.9,
+        churn: float = 0.0,
+    ) -> None:
+        at_least(1, devices=devices, periods=periods)
+        probability(change=change, presence=presence, churn=churn)
+        chosen = DEFAULT_ATTRIBUTES if attributes is None else attributes
+        if not chosen:
+            raise ScenarioError("telemetry needs at least one attribute", "give names of values per attribute")
+        self.devices, self.periods, self.seed = devices, periods, seed
+        self.change, self.presence = change, presence
+        self.attributes = {name: tuple(values) for name, values in chosen.items()}
+        self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
+        self._alive_at_once = max(1, round(devices / (1 + churn * (periods - 1))))
+        self._state = self._start()
+
+    def presences(self, period: int) -> Presences:
+        """Who is there in this period, with which values."""
+        check_period(self, period)
+        # One name, read once and replaced whole: two threads may replay the same periods, but never mix two states.
+        state = self._state if self._state.period <= period else self._start()
+        while state.period < period:
+            state = self._step(state)
+        self._state = state
+        there = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
+        devices = np.flatnonzero(state.alive & there)
+        values = {name: column[devices].astype(np.int64) for name, column in state.values.items()}
+        return Presences(period, devices.astype(np.uint64), values)
+
+    def _start(self) -> _State:
+        rng = randomness(self.seed, "start")
+        # Those who join later have values from the start too: the process is stationary, so nobody can tell.
+        values = {name: self._draw(rng, name, self.devices) for name in self.attributes}
+        return _State(0, np.arange(self.devices) < self._alive_at_once, values)
+
+    def _step(self, before: _State) -> _State:
+        period = before.period + 1
+        rng = randomness(self.seed, "step", period)
+        values = {}
+        for name, column in before.values.items():
+            changing = np.flatnonzero(rng.random(self.devices, dtype=np.float32) < self.change)
+            values[name] = column.copy()
+            values[name][changing] = self._draw(rng, name, len(changing))
+        first, last = self._joined(before.period), self._joined(period)
+        alive = before.alive.copy()
+        alive[rng.choice(np.flatnonzero(alive), min(last - first, self._alive_at_once), replace=False)] = False
+        alive[first:last] = True
+        return _State(period, alive, values)
+
+    def _joined(self, period: int) -> int:
+        """How many devices have joined by this period: evenly, all of them by the last."""
+        later = self.devices - self._alive_at_once
+        return self._alive_at_once + (round(later * period / (self.periods - 1)) if self.periods > 1 else 0)
+
+    def _draw(self, rng: np.random.Generator, name: str, n: int) -> NDArray[np.unsignedinteger]:
+        cumulative = self._cumulative[name]
+        drawn = np.searchsorted(cumulative[:-1], rng.random(n), side="right")
+        return drawn.astype(np.min_scalar_type(len(cumulative)))
+
+
+def _probabilities(name: str, values: Distribution) -> NDArray[np.float64]:
+    if len(values) < 2 or len(set(values)) < len(values):
+        raise ScenarioError(f"attribute {name} needs two or more different values", f"it has {list(values)}")
+    if not isinstance(values, Mapping):
+        return zipf(len(values))
+    weights = np.array(list(values.values()), dtype=np.float64)
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
+        raise ScenarioError(f"the weights of attribute {name} are no distribution: {dict(values)}", "use numbers >= 0")
+    return np.asarray(weights / weights.sum())

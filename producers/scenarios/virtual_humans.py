@@ -1,0 +1,135 @@
+"""`virtual-humans`: people drawn so that every published count about them comes out exactly.
+
+The people of a festival week (or of any table of the same shape) are rebuilt from aggregates: how many came on which
+exact set of days, how many have each value of an attribute, how many showed each value on each day. Where a table has
+no counts per set of days, presence.py finds them. Attributes that the table does not relate to one another are drawn
+independently.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.scenarios.aggregates import Aggregates, read_aggregates
+from producers.scenarios.base import Presences, at_least, check_period, randomness
+from producers.scenarios.rounding import proportional
+from protocols.errors import ScenarioError
+
+ABSENT = -1
+MOST_SWAP_ROUNDS = 300
+
+
+class VirtualHumans:
+    """One device per person, one period per day.
+
+    devices  how many people; the table's own number by default. Another number scales every count in proportion, by
+             rounding that keeps the totals
+    periods  how many of the table's days, from the first; all by default
+    table    a table of published counts, or the path of one; the festival week of 88,935 people by default
+
+    >>> week = VirtualHumans(devices=1000, seed=1)
+    >>> week.periods, list(week.attributes)[-1], len(week.presences(4).devices)
+    (7, 'visit_duration', 440)
+    """
+
+    name = "virtual-humans"
+
+    def __init__(
+        self,
+        devices: int | None = None,
+        periods: int | None = None,
+        seed: int = 0,
+        *,
+        table: Aggregates | Path | str | None = None,
+    ) -> None:
+        published = table if isinstance(table, Aggregates) else read_aggregates(None if table is None else Path(table))
+        self.devices = published.people if devices is None else devices
+        self.periods = len(published.days) if periods is None else periods
+        at_least(1, devices=self.devices, periods=self.periods)
+        if self.periods > len(published.days):
+            raise ScenarioError(f"periods = {self.periods}, but the table has {len(published.days)} days")
+        self.attributes = {name: tuple(counts) for name, counts in (published.attributes | published.daily).items()}
+        rng = randomness(seed, "people")
+        per_combination = proportional(published.people_per_combination(), self.devices)
+        self._days = rng.permutation(np.repeat(np.arange(len(per_combination), dtype=np.uint16), per_combination))
+        self._fixed = {
+            name: _shuffled(rng, proportional(list(counts.values()), self.devices))
+            for name, counts in published.attributes.items()
+        }
+        self._daily = {name: self._draw_daily(rng, published, name) for name in published.daily}
+
+    def presences(self, period: int) -> Presences:
+        """Who came on this day, and what is true of them."""
+        check_period(self, period)
+        devices = self._present(period)
+        values = {name: column[devices].astype(np.int64) for name, column in self._fixed.items()}
+        values |= {name: columns[devices, period].astype(np.int64) for name, columns in self._daily.items()}
+        return Presences(period, devices.astype(np.uint64), values)
+
+    def _present(self, day: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self._days >> day & 1)
+
+    def _draw_daily(self, rng: np.random.Generator, published: Aggregates, name: str) -> NDArray[np.int16]:
+        """Value per person and day: every day's counts exactly; and, if published, how many values people showed."""
+        values = np.full((self.devices, len(published.days)), ABSENT, dtype=np.int16)
+        for day, counts in enumerate(zip(*published.daily[name].values(), strict=True)):
+            present = self._present(day)
+            if len(present):
+                values[present, day] = _shuffled(rng, proportional(counts, len(present)))
+        if name in published.distinct:
+            swap_towards(rng, values, proportional(published.distinct[name], self.devices))
+        return values
+
+
+def _shuffled(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.int16]:
+    """Each value index as often as its count says, in random order."""
+    return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int16), counts))
+
+
+def distinct_values(values: NDArray[np.int16]) -> NDArray[np.int64]:
+    """How many different values there are along the last axis, leaving out `ABSENT`.
+
+    >>> distinct_values(np.array([[2, 2, ABSENT], [0, 1, 2]], dtype=np.int16)).tolist()
+    [1, 3]
+    """
+    new = np.diff(np.sort(values), prepend=np.int16(ABSENT)) != 0
+    return np.asarray(np.count_nonzero(new, axis=-1), dtype=np.int64)
+
+
+def swap_towards(rng: np.random.Generator, values: NDArray[np.int16], wanted: NDArray[np.int64]) -> None:
+    """Swap values between people, each within one day, until `wanted[j]` people show j + 1 different values.
+
+    A swap within a day leaves that day's counts alone. Pairs are proposed at random, and a swap is kept if it brings
+    the cumulative counts closer to the wanted ones. The festival week gets there; of very few people, scaled counts
+    may ask for the impossible, and the nearest found stands.
+    """
+    shown = np.bincount(distinct_values(values), minlength=len(wanted) + 1)[1:]
+    excess = np.cumsum(shown - wanted).tolist()
+    for turn in range(MOST_SWAP_ROUNDS):
+        if not any(excess):
+            break
+        day = turn % values.shape[1]
+        present = rng.permutation(np.flatnonzero(values[:, day] != ABSENT))
+        pairs = present[: len(present) // 2 * 2].reshape(2, -1)
+        rows = values[pairs]
+        before = distinct_values(rows)
+        rows[..., day] = rows[::-1, :, day].copy()
+        after = distinct_values(rows)
+        kept = []
+        for pair in np.flatnonzero((before != after).any(axis=0)).tolist():
+            moved = excess.copy()
+            for was, becomes in zip(before[:, pair].tolist(), after[:, pair].tolist(), strict=True):
+                _move(moved, was, becomes)
+            if sum(map(abs, moved)) < sum(map(abs, excess)):
+                excess = moved
+                kept.append(pair)
+        values[pairs[:, kept], day] = values[pairs[::-1, kept], day]
+
+
+def _move(cumulative: list[int], was: int, becomes: int) -> None:
+    """One person from `was` to `becomes` different values, in the cumulative counts."""
+    for shown in range(min(was, becomes), max(was, becomes)):
+        cumulative[shown - 1] += 1 if becomes < was else -1

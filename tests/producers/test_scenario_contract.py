@@ -1,0 +1,89 @@
+"""What the fleet relies on, asked of every scenario there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from producers.scenarios import SCENARIOS, Presences, Scenario, scenario
+from protocols.errors import ScenarioError
+
+DEVICES, PERIODS = 2_000, 6
+
+
+def build(name: str, seed: int = 5) -> Scenario:
+    return scenario(name, devices=DEVICES, periods=PERIODS, seed=seed)
+
+
+def same(one: Presences, other: Presences) -> bool:
+    return (
+        one.period == other.period
+        and np.array_equal(one.devices, other.devices)
+        and one.values.keys() == other.values.keys()
+        and all(np.array_equal(one.values[name], other.values[name]) for name in one.values)
+    )
+
+
+every_scenario = pytest.mark.parametrize("name", SCENARIOS)
+
+
+@every_scenario
+def test_presences_are_distinct_ascending_devices_with_a_value_of_every_attribute(name: str) -> None:
+    truth = build(name)
+    assert (truth.name, truth.devices, truth.periods) == (name, DEVICES, PERIODS)
+    for period in range(PERIODS):
+        presences = truth.presences(period)
+        assert presences.period == period
+        assert presences.devices.dtype == np.uint64
+        assert len(presences.devices) > 0
+        assert presences.devices.max() < DEVICES
+        assert (np.diff(presences.devices.astype(np.int64)) > 0).all()
+        assert list(presences.values) == list(truth.attributes)
+        for attribute, values in presences.values.items():
+            assert values.dtype == np.int64
+            assert values.shape == presences.devices.shape
+            assert 0 <= values.min() <= values.max() < len(truth.attributes[attribute])
+
+
+@every_scenario
+def test_a_period_is_the_same_whenever_and_in_whatever_order_it_is_asked_for(name: str) -> None:
+    forwards = build(name)
+    expected = [forwards.presences(period) for period in range(PERIODS)]
+    jumping = build(name)
+    for period in (4, 1, 1, 5, 0, 2, 3, 4):
+        assert same(jumping.presences(period), expected[period])
+
+
+@every_scenario
+def test_another_seed_is_another_population(name: str) -> None:
+    assert not same(build(name, seed=5).presences(2), build(name, seed=6).presences(2))
+
+
+@every_scenario
+def test_what_a_caller_does_to_a_period_does_not_change_the_truth(name: str) -> None:
+    truth = build(name)
+    taken = truth.presences(3)
+    taken.devices[:] = 0
+    for values in taken.values.values():
+        values[:] = 0
+    assert same(truth.presences(3), build(name).presences(3))
+
+
+@every_scenario
+@pytest.mark.parametrize("period", [-1, PERIODS])
+def test_a_period_that_does_not_exist_is_refused(name: str, period: int) -> None:
+    with pytest.raises(ScenarioError, match=f"{name} has no period {period}"):
+        build(name).presences(period)
+
+
+@every_scenario
+@pytest.mark.parametrize("option", ["devices", "periods"])
+def test_sizes_that_mean_nothing_are_refused_by_name(name: str, option: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{option} = 0"):
+        scenario(name, **{option: 0})
+
+
+@every_scenario
+def test_a_negative_seed_is_refused(name: str) -> None:
+    with pytest.raises(ScenarioError, match="seed = -1"):
+        scenario(name, seed=-1)

@@ -1,0 +1,95 @@
+"""Telemetry: distributions, changes, presence and churn as the options say, in memory that periods do not fill."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from producers.scenarios import true_histogram, unique_devices
+from producers.scenarios.telemetry import Distribution, Telemetry, zipf
+from protocols.errors import ScenarioError
+
+PLAN: dict[str, Distribution] = {"plan": {"free": 6, "basic": 3, "pro": 1, "none": 0}}
+SHARES = np.array([0.6, 0.3, 0.1, 0])
+
+
+def test_values_follow_the_given_weights_at_the_start_and_after_many_changes() -> None:
+    truth = Telemetry(100_000, 20, seed=2, attributes=PLAN, change=0.3, presence=1)
+    for period in (0, 19):
+        shares = true_histogram(truth.presences(period), "plan", 4) / 100_000
+        assert np.abs(shares - SHARES).max() < 0.007  # over four standard deviations
+        assert shares[3] == 0
+
+
+def test_names_without_weights_follow_zipfs_law() -> None:
+    truth = Telemetry(100_000, 1, seed=2, attributes={"app": tuple("abcdefgh")}, presence=1)
+    shares = true_histogram(truth.presences(0), "app", 8) / 100_000
+    assert np.abs(shares - zipf(8)).max() < 0.007
+
+
+def test_a_value_is_drawn_anew_with_the_probability_of_change() -> None:
+    truth = Telemetry(100_000, 2, seed=2, attributes=PLAN, change=0.2, presence=1)
+    differs = truth.presences(0).values["plan"] != truth.presences(1).values["plan"]
+    assert differs.mean() == pytest.approx(0.2 * (1 - (SHARES**2).sum()), abs=0.005)
+
+
+def test_without_change_values_stay_for_ever() -> None:
+    truth = Telemetry(1_000, 10, attributes=PLAN, change=0, presence=1)
+    assert np.array_equal(truth.presences(0).values["plan"], truth.presences(9).values["plan"])
+
+
+def test_devices_are_there_with_the_probability_of_presence_independently_per_period() -> None:
+    truth = Telemetry(100_000, 2, seed=3, presence=0.7)
+    first, second = (truth.presences(period).devices for period in (0, 1))
+    assert len(first) / 100_000 == pytest.approx(0.7, abs=0.007)
+    assert len(np.intersect1d(first, second)) / 100_000 == pytest.approx(0.49, abs=0.007)
+
+
+def test_churned_devices_never_come_back_and_everyone_exists_at_some_time() -> None:
+    truth = Telemetry(11_000, 11, seed=3, presence=1, churn=0.02)
+    seen = np.zeros((11, 11_000), dtype=np.int64)
+    for period in range(11):
+        seen[period, truth.presences(period).devices] = 1
+    assert len(unique_devices(truth, 0, 10)) == 11_000
+    assert np.ptp(seen.sum(axis=1)) <= 1  # as many join as leave
+    beginnings_and_ends = np.count_nonzero(np.diff(seen, axis=0, prepend=0, append=0), axis=0)
+    assert (beginnings_and_ends == 2).all()
+    left = (seen[:-1] > seen[1:]).sum(axis=1) / seen[0].sum()
+    assert left == pytest.approx(0.02, abs=0.001)
+
+
+def test_memory_is_bounded_by_devices_not_by_periods() -> None:
+    devices = 200_000
+    tracemalloc.start()
+    try:
+        truth = Telemetry(devices, 40, churn=0.01)
+        for period in range(40):
+            truth.presences(period)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * devices
+
+
+@pytest.mark.parametrize(
+    ("attributes", "says"),
+    [
+        ({}, "at least one attribute"),
+        ({"plan": ["only"]}, "plan needs two or more"),
+        ({"plan": ["same", "same"]}, "plan needs two or more"),
+        ({"plan": {"a": -1, "b": 2}}, "plan are no distribution"),
+        ({"plan": {"a": 0, "b": 0}}, "plan are no distribution"),
+        ({"plan": {"a": float("nan"), "b": 0}}, "plan are no distribution"),
+    ],
+)
+def test_attributes_that_cannot_be_drawn_are_refused(attributes: dict[str, Distribution], says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        Telemetry(attributes=attributes)
+
+
+@pytest.mark.parametrize("option", ["change", "presence", "churn"])
+def test_probabilities_outside_0_and_1_are_refused(option: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{option} = 1.2"):
+        Telemetry(**{option: 1.2})  # type: ignore[arg-type]
