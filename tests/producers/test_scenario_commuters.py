@@ -107,3 +107,13 @@ def test_a_grid_without_quadrants_is_refused(option: str) -> None:
 def test_a_grid_that_would_fill_the_memory_is_refused() -> None:
     with pytest.raises(ScenarioError, match="100 by 100 has too many areas"):
         Commuters(rows=100, columns=100)
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 10), (13, 22)], ids=["morning", "evening"])
+def test_on_the_way_to_work_and_back_people_are_halfway(town: Commuters, first: int, last: int) -> None:
+    home, work = areas(town, 4), areas(town, 11)
+    (home_row, home_column), (work_row, work_column) = np.divmod(home, COLUMNS), np.divmod(work, COLUMNS)
+    halfway = (home_row + work_row) // 2 * COLUMNS + (home_column + work_column) // 2
+    commuting = (home >= 0) & (work >= 0) & (halfway != home) & (halfway != work)
+    met = np.any([areas(town, hour) == halfway for hour in range(first, last + 1)], axis=0)
+    assert met[commuting].mean() > 0.3  # not all: phones are not always seen, and not all who are out are at work
