@@ -1,0 +1,87 @@
+"""What one report says about a value or a group of values: its vote.
+
+A report's vote for value i is the number whose mean over all reports is the unbiased frequency. It averages 1 over
+reports of those who have i and 0 over all others:
+
+    affine channels    vote_i = (1[report supports i] - floor_i) / gain
+    matrix channels    vote_i = W[report, i],   W the inverse of the channel matrix
+
+A group's vote is the sum of its members' votes. All that intervals need is the mean square of the votes, from those
+inside the group and from those outside (PROTOCOLS 1). Roll-ups need nothing more: how supports vary together is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.channels import Channel, MatrixChannel, SupportChannel
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+
+
+def unbiased(shares: Floats, channel: Channel) -> Floats:
+    """The mean vote for every value, from the shares of reports that support each.
+
+    >>> from protocols.rounds import grr
+    >>> channel = SupportChannel(3, grr(3, 1.0), exclusive=True)
+    >>> truth = np.array([0.2, 0.3, 0.5])
+    >>> unbiased(channel.support(truth), channel).round(12).tolist()
+    [0.2, 0.3, 0.5]
+    """
+    if isinstance(channel, SupportChannel):
+        return np.asarray((shares - channel.floor) / channel.gain)
+    flat = np.linalg.solve(channel.matrix.T, shares.reshape(-1, channel.k).T).T
+    return np.asarray(flat.reshape(shares.shape))
+
+
+def mean_squares(channel: Channel, groups: NDArray[np.bool_], spread: Floats) -> tuple[Floats, Floats]:
+    """Mean square of the vote for each group: from reports of those inside it, and of those outside.
+
+    `groups[group, value]` says who belongs. Only matrix channels look at `spread[..., value]`, a rough distribution
+    over the values: how those outside are spread matters little, but matters there.
+    """
+    if isinstance(channel, MatrixChannel):
+        return _matrix_mean_squares(channel, groups, spread)
+    g, sizes, floors = channel.gain, groups.sum(axis=1), groups @ channel.floor
+    nobody = channel.joint(np.zeros(channel.k))
+    together = channel.joint(np.eye(channel.k)[0])[0, -1] - nobody[0, -1]  # what having i adds to i and j at once
+    np.fill_diagonal(nobody, channel.floor)
+    members = groups.astype(np.float64)
+    square = ((members @ nobody) * members).sum(axis=1)  # of the number of supported members, from outside
+    outside = (square - floors**2) / g**2
+    inside = (square + g + 2 * together * (sizes - 1) - 2 * floors * g - floors**2) / g**2
+    return inside, outside
+
+
+def covariance(channel: Channel, frequencies: Floats) -> Floats:
+    """How one report's votes vary together if these are the frequencies; divide by n for estimates.
+
+    >>> from protocols.rounds import grr
+    >>> even = np.full(2, 0.5)
+    >>> covariance(SupportChannel(2, grr(2, 1.0), exclusive=True), even).round(3).tolist()
+    [[1.171, -1.171], [-1.171, 1.171]]
+    """
+    supports = channel.support(frequencies)
+    between = channel.joint(frequencies) - np.outer(supports, supports)
+    if isinstance(channel, SupportChannel):
+        return np.asarray(between / channel.gain**2)
+    half = np.linalg.solve(channel.matrix.T, between)
+    return np.asarray(np.linalg.solve(channel.matrix.T, half.T))
+
+
+def _matrix_mean_squares(channel: MatrixChannel, groups: NDArray[np.bool_], spread: Floats) -> tuple[Floats, Floats]:
+    votes = np.linalg.inv(channel.matrix) @ groups.T  # [report, group]
+    given = (channel.matrix @ votes**2).T  # [group, truth]
+    return _average(given, groups, spread), _average(given, ~groups, spread)
+
+
+def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:
+    """The mean over the values of each group, weighted by `spread` (evenly where it is 0 throughout)."""
+    thin = 1e-9
+    weight = spread @ where.T + thin * where.sum(axis=1)
+    total = spread @ (where * given).T + thin * (where * given).sum(axis=1)
+    return np.asarray(np.divide(total, weight, out=np.zeros_like(total), where=weight > 0))

@@ -1,0 +1,61 @@
+"""Intervals keep their promise: 95 % of them hold the truth, for every mechanism and both meanings of "the truth"."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.estimation import estimate
+from tests.helpers.crowd import counts_of, scheme_of
+
+TRIALS, K = 400, 10
+SIZES = (60, 300, 1200)  # devices per trial: small crowds are the hard ones
+SKEWED = np.array([0.5, 0.2, 0.1, 0.08, 0.05, 0.03, 0.02, 0.01, 0.01, 0.0])
+
+ONE = "{name: a, range: {last: 9}, mechanism: %s}"
+PAIR = ONE + ", {name: b, values: [x, y, z]}"
+PRIOR = "prior: {%s}" % ", ".join(f"'{i}': {share}" for i, share in enumerate([0.4, *[0.06] * 8, 0.12]))
+PRIOR_PAIR = (
+    "{name: a, range: {last: 9}, mechanism: %s, " + PRIOR + "}, {name: b, values: [x, y], prior: {x: 0.5, y: 0.5}}"
+)
+
+FAMILIES = {
+    **{f"{name}, one-shot": (ONE % name, "eps: 1.5") for name in ("grr", "sue", "oue", "geometric")},
+    **{
+        name: (ONE % name, "eps_inf: 3, eps_1: 1")
+        for name in ("l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "l-geometric", "loloha")
+    },
+    "memo only": (ONE % "dbitflip", "eps_inf: 2"),
+    "smp": (PAIR % "l-osue", "eps_inf: 3, eps_1: 1"),
+    "spl": (PAIR % "l-grr", "solution: spl, eps_inf: 4, eps_1: 2"),
+    **{
+        f"rs+fd {name}": (PAIR % name, "solution: rs+fd, eps_inf: 3, eps_1: 2")
+        for name in ("grr", "sue-z", "sue-r", "oue-z", "oue-r")
+    },
+    **{f"rs+rfd {name}": (PRIOR_PAIR % name, "solution: rs+rfd, eps: 2") for name in ("grr", "oue-r")},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_95_percent_intervals_hold_the_truth_95_percent_of_the_time(family: str) -> None:
+    scheme = scheme_of(*FAMILIES[family])
+    random = np.random.default_rng(len(family))
+    trial = np.repeat(np.arange(TRIALS), np.resize(SIZES, TRIALS))
+    values = random.choice(K, size=len(trial), p=SKEWED)
+    counts, n = counts_of(scheme, "a", values, trial)
+    channel = scheme.question("a").channel
+
+    sampled = estimate(counts, n, channel)
+    assert _coverage(sampled.low, sampled.high, SKEWED) == pytest.approx(0.95, abs=0.015)
+
+    everybody = np.bincount(trial)
+    realised = np.zeros((TRIALS, K))
+    np.add.at(realised, (trial, values), 1 / everybody[trial])
+    of_these = estimate(counts, n, channel, population=everybody)
+    assert _coverage(of_these.low, of_these.high, realised) == pytest.approx(0.95, abs=0.015)
+
+
+def _coverage(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
+    held = (low - 1e-12 <= truth) & (truth <= high + 1e-12)
+    assert held.size >= 2000
+    return float(held.mean())

@@ -1,0 +1,48 @@
+"""Windows are exact: every sum equals a count of people that could see who they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.windows import all_windows, first_reports
+
+DEVICES, PERIODS, VALUES = 40, 12, 3
+
+
+def _presence(seed: int, rate: float, horizon: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Who was there with which value (-1: absent), and the counters n[t, gap-1] and N[t, gap-1, value] of it."""
+    random = np.random.default_rng(seed)
+    present = random.random((PERIODS, DEVICES)) < rate
+    values = np.where(present, random.integers(VALUES, size=present.shape), -1)
+    histogram = np.zeros((PERIODS, horizon, VALUES), dtype=np.int64)
+    last = np.full(DEVICES, -horizon)
+    for t in range(PERIODS):
+        here = np.flatnonzero(present[t])
+        gaps = np.minimum(t - last[here], horizon)
+        np.add.at(histogram, (t, gaps - 1, values[t, here]), 1)
+        last[here] = t
+    return values, histogram.sum(axis=2), histogram
+
+
+@given(seed=st.integers(0, 10_000), rate=st.sampled_from([0.05, 0.3, 0.9]), horizon=st.sampled_from([1, 5, 12]))
+def test_every_window_equals_a_brute_force_count(seed: int, rate: float, horizon: int) -> None:
+    values, n, histogram = _presence(seed, rate, horizon)
+    devices, histograms = all_windows(n), all_windows(histogram)
+    for start in range(PERIODS):
+        for length in range(1, min(horizon, PERIODS - start) + 1):
+            inside = values[start : start + length]
+            seen = inside[:, (inside >= 0).any(axis=0)]
+            firsts = seen[(seen >= 0).argmax(axis=0), np.arange(seen.shape[1])]
+            assert devices[start, length - 1] == first_reports(n, start, length) == seen.shape[1]
+            by_value = np.bincount(firsts, minlength=VALUES)
+            assert (histograms[start, length - 1] == by_value).all()
+            assert (first_reports(histogram, start, length) == by_value).all()
+
+
+@pytest.mark.parametrize(("start", "length"), [(0, 0), (0, 4), (-1, 1), (3, 2)])
+def test_a_window_beyond_the_horizon_or_the_data_is_refused(start: int, length: int) -> None:
+    with pytest.raises(ValueError, match="horizon allows|counters have"):
+        first_reports(np.ones((4, 3)), start, length)
