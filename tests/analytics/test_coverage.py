@@ -14,9 +14,11 @@ SKEWED = np.array([0.5, 0.2, 0.1, 0.08, 0.05, 0.03, 0.02, 0.01, 0.01, 0.0])
 
 ONE = "{name: a, range: {last: 9}, mechanism: %s}"
 PAIR = ONE + ", {name: b, values: [x, y, z]}"
-PRIOR = "prior: {%s}" % ", ".join(f"'{i}': {share}" for i, share in enumerate([0.4, *[0.06] * 8, 0.12]))
-PRIOR_PAIR = (
-    "{name: a, range: {last: 9}, mechanism: %s, " + PRIOR + "}, {name: b, values: [x, y], prior: {x: 0.5, y: 0.5}}"
+SHARES = ", ".join(f"'{i}': {share}" for i, share in enumerate([0.4, *[0.06] * 8, 0.12]))
+PRIOR = (
+    "{name: a, range: {last: 9}, mechanism: %s, prior: {"
+    + SHARES
+    + "}}, {name: b, values: [x, y], prior: {x: 0.5, y: 0.5}}"
 )
 
 FAMILIES = {
@@ -32,7 +34,7 @@ FAMILIES = {
         f"rs+fd {name}": (PAIR % name, "solution: rs+fd, eps_inf: 3, eps_1: 2")
         for name in ("grr", "sue-z", "sue-r", "oue-z", "oue-r")
     },
-    **{f"rs+rfd {name}": (PRIOR_PAIR % name, "solution: rs+rfd, eps: 2") for name in ("grr", "oue-r")},
+    **{f"rs+rfd {name}": (PRIOR % name, "solution: rs+rfd, eps: 2") for name in ("grr", "oue-r")},
 }
 
 
