@@ -41,14 +41,15 @@ class Commuters:
     workers        share of people who work from Monday to Friday
 
     Attributes: `area`; `transition`, from the quadrant of the hour before to the present one (`NW>SE`); `dwell`, how
-    many hours the device has been in its area, this one included.
+    many hours the device has been in its area, this one included: `1` to `8`, and more count as 8 (in a survey, the
+    range from 1 to 8).
 
     >>> town = Commuters(devices=2000, periods=48, seed=1, rows=4, columns=4)
     >>> night, noon = town.presences(3), town.presences(12)
     >>> len(night.devices) < len(noon.devices)
     True
     >>> town.attributes["area"][:2], town.attributes["transition"][:2], town.attributes["dwell"][-2:]
-    (('r0c0', 'r0c1'), ('NW>NW', 'NW>NE'), ('7h', '8h+'))
+    (('r0c0', 'r0c1'), ('NW>NW', 'NW>NE'), ('7', '8'))
     """
 
     name = "commuters"
@@ -73,7 +74,7 @@ class Commuters:
         self.attributes = {
             "area": tuple(f"r{row}c{column}" for row in range(rows) for column in range(columns)),
             "transition": tuple(f"{origin}>{here}" for origin in QUADRANTS for here in QUADRANTS),
-            "dwell": (*(f"{hours}h" for hours in range(1, LONGEST_DWELL)), f"{LONGEST_DWELL}h+"),
+            "dwell": tuple(str(hours) for hours in range(1, LONGEST_DWELL + 1)),
         }
         rng = randomness(seed, "traits")
         row, column = np.divmod(np.arange(rows * columns), columns)
