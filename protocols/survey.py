@@ -24,6 +24,7 @@ MechanismName = Literal[
     "l-geometric", "loloha", "dbitflip", "sue-z", "sue-r", "oue-z", "oue-r",
 ]  # fmt: skip
 MAX_PERIOD = (1 << 32) - 1
+ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 NOT_AGREED = {"title", "description", "groups", "role"}  # words about the survey, not its terms
 
 
@@ -109,7 +110,7 @@ class Attribute(_Model):
 class Survey(_Model):
     """The terms of one collection."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,127}$", description="lower-case letters, digits, . _ -")
+    id: str = Field(pattern=ID_PATTERN, description="lower-case letters, digits, . _ -")
     title: str = Field("", description="for people; not part of the fingerprint")
     description: str = Field("", description="for people; not part of the fingerprint")
     start: AwareDatetime = Field(description="when period 0 begins, with a time zone")

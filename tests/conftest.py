@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import settings
 
 from hearsay.stack import KafkaBroker
 from memo_store.local import RedisServer, executables, version
 from protocols.settings import KafkaSettings
 from stream_app.topics import Topics, create
+
+# The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
+settings.register_profile("hearsay", deadline=None, derandomize=True)
+settings.load_profile("hearsay")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups

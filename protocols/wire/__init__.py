@@ -2,10 +2,11 @@
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock
 from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
-from protocols.wire.frame import Frame, Lookup, decode_frame, encode_frame
+from protocols.wire.frame import Frame, decode_frame, encode_frame
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.report import decode_report, encode_report
 from protocols.wire.rows import FINE, ROW_REASONS, row_faults
+from protocols.wire.terms import Lookup
 
 __all__ = [
     "CLOCK",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from dataclasses import dataclass
 
 from protocols.survey import MAX_PERIOD
 from protocols.wire.reasons import Reason, Reject
+from protocols.wire.strict_json import read_object, write_object
 
 MAX_CLOCK_BYTES = 4096
 
@@ -28,8 +28,7 @@ class Clock:
 
 
 def encode_clock(clock: Clock, key: bytes) -> bytes:
-    record = {"survey": clock.survey, "through": clock.through, "mac": _mac(clock, key)}
-    return json.dumps(record, separators=(",", ":")).encode()
+    return write_object({"survey": clock.survey, "through": clock.through, "mac": _mac(clock, key)})
 
 
 def decode_clock(data: bytes, key: bytes) -> Clock | Reject:
@@ -37,10 +36,10 @@ def decode_clock(data: bytes, key: bytes) -> Clock | Reject:
     if len(data) > MAX_CLOCK_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_CLOCK_BYTES}")
     try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
-        return Reject(Reason.UNDECODABLE, "not JSON")
-    if not isinstance(record, dict) or set(record) != {"survey", "through", "mac"}:
+        record = read_object(data)
+    except ValueError as error:
+        return Reject(Reason.UNDECODABLE, f"not a clock record: {error}")
+    if set(record) != {"survey", "through", "mac"}:
         return Reject(Reason.UNDECODABLE, "expected exactly the keys survey, through, mac")
     survey, through, mac = record["survey"], record["through"], record["mac"]
     if not isinstance(survey, str) or type(through) is not int or not isinstance(mac, str):

@@ -1,0 +1,130 @@
+"""The part of Arrow IPC that frames use, read strictly.
+
+Frames come from anyone, so their bytes meet nothing but this module: views of the record are taken, and nothing is
+decompressed, copied or allocated on a sender's word. What is taken is a stream of a schema and one record batch of
+unsigned integers and fixed-size binaries without nulls, then the end; everything else Arrow can say is refused.
+Field numbers are those of Arrow's Message.fbs and Schema.fbs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.wire.flatbuffer import I16, I32, I64, U8, Broken, Table
+
+CONTINUATION = b"\xff\xff\xff\xff"
+END = CONTINUATION + bytes(4)
+SCHEMA, RECORD_BATCH = 1, 3  # kinds of messages
+INT, FIXED_SIZE_BINARY = 2, 15  # kinds of columns
+V4, V5 = 3, 4
+MAX_MESSAGE = 64 << 10  # of metadata
+MAX_COLUMNS = 256
+MAX_WIDTH = 64 << 10  # bytes of one fixed-size binary
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A record batch: the schema's metadata, and columns as views of the record."""
+
+    metadata: dict[str, str]
+    rows: int
+    columns: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    dtype: np.dtype[Any]
+    width: int | None  # bytes of a fixed-size binary; None for integers
+
+    @property
+    def bytes(self) -> int:
+        return self.dtype.itemsize if self.width is None else self.width
+
+
+def read_batch(data: bytes, max_rows: int) -> Batch:
+    """The one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
+    schema, start = _message(data, 0)
+    header, start = _message(data, start)
+    metadata, columns = _read_schema(schema)
+    message, batch = _open(header, RECORD_BATCH)
+    length = message.number(3, I64)
+    if length < 0 or data[start + length :] not in (b"", END) or start + length > len(data):
+        raise Broken("the record does not end where its batch does")
+    rows, views = _read_columns(batch, columns, memoryview(data)[start : start + length], max_rows)
+    return Batch(metadata, rows, views)
+
+
+def _message(data: bytes, start: int) -> tuple[bytes, int]:
+    """The metadata of the message at `start`, and where its body begins."""
+    begin = start + 8
+    size = int.from_bytes(data[start + 4 : begin], "little", signed=True)
+    if data[start : start + 4] != CONTINUATION or len(data) < begin:
+        raise Broken("no Arrow message where one should start")
+    if not 0 < size <= MAX_MESSAGE or size % 8 or begin + size > len(data):
+        raise Broken(f"message metadata of {size} bytes")
+    return data[begin : begin + size], begin + size
+
+
+def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
+    message = Table.root(metadata)
+    header = message.table(2)
+    if message.number(0, I16) not in (V4, V5) or message.number(1, U8) != kind or header is None:
+        raise Broken("not a schema and one record batch of Arrow format 4 or 5")
+    return message, header
+
+
+@lru_cache(maxsize=256)  # senders repeat themselves: one schema per survey, period and answered attributes
+def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[_Column, ...]]:
+    message, schema = _open(metadata, SCHEMA)
+    if message.number(3, I64) or schema.number(0, I16):
+        raise Broken("the schema has a body or is not little-endian")
+    pairs = [(entry.text(0), entry.text(1)) for entry in schema.tables(2, MAX_COLUMNS)]
+    columns = tuple(_read_field(field) for field in schema.tables(1, MAX_COLUMNS))
+    if len(dict(pairs)) < len(pairs) or len({column.name for column in columns}) < len(columns):
+        raise Broken("a name twice in the schema")
+    return dict(pairs), columns
+
+
+def _read_field(field: Table) -> _Column:
+    name, kind, parameters = field.text(0), field.number(2, U8), field.table(3)
+    if field.has(4) or field.tables(5, MAX_COLUMNS) or field.tables(6, MAX_COLUMNS) or parameters is None:
+        raise Broken("a column with a dictionary, children or metadata of its own")
+    size = parameters.number(0, I32)
+    if kind == INT and size in (8, 16, 32, 64) and not parameters.number(1, U8):
+        return _Column(name, np.dtype(f"<u{size // 8}"), None)
+    if kind == FIXED_SIZE_BINARY and 0 < size <= MAX_WIDTH:
+        return _Column(name, np.dtype(np.uint8), size)
+    raise Broken("a column that is neither unsigned integers nor fixed-size binary")
+
+
+def _read_columns(
+    batch: Table, columns: tuple[_Column, ...], body: memoryview, max_rows: int
+) -> tuple[int, dict[str, NDArray[Any]]]:
+    rows = batch.number(0, I64)
+    if not 0 < rows <= max_rows:
+        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
+    if batch.has(3) or batch.has(4):
+        raise Broken("a compressed batch, or one with columns of variable layout")
+    if batch.numbers(1, 2, MAX_COLUMNS) != (rows, 0) * len(columns):
+        raise Broken("columns of different lengths, or with nulls")
+    places = batch.numbers(2, 2, 2 * MAX_COLUMNS)
+    if len(places) != 4 * len(columns):
+        raise Broken("not two buffers for each column")
+    # Each column has a validity buffer, which says nothing where there are no nulls, and then its values.
+    return rows, {
+        column.name: _view(column, body, offset, size, rows)
+        for column, offset, size in zip(columns, places[2::4], places[3::4], strict=True)
+    }
+
+
+def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> NDArray[Any]:
+    if offset < 0 or offset % 8 or size < rows * column.bytes or offset + size > len(body):
+        raise Broken("a buffer that is misplaced or too short")
+    values = np.frombuffer(body, column.dtype, rows * column.bytes // column.dtype.itemsize, offset)
+    return values if column.width is None else values.reshape(rows, column.width)

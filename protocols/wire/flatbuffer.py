@@ -1,0 +1,97 @@
+"""Reading flatbuffers that may be hostile: a few small accessors in which every read is checked.
+
+A table starts with a signed distance back to its vtable: u16 vtable size, u16 table size, then one u16 per field, the
+field's distance from the table or 0 where it is absent. Text, vectors and other tables are reached by an unsigned
+distance. Whatever the bytes say, the worst that happens is `Broken`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct, unpack_from
+
+U8, I16, U16, I32, U32, I64 = (Struct(f"<{code}") for code in "BhHiIq")
+
+
+class Broken(ValueError):
+    """These bytes are not what they claim to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A flatbuffer table; fields are asked for by their slot in the schema."""
+
+    data: bytes
+    place: int
+
+    @classmethod
+    def root(cls, data: bytes) -> Table:
+        return cls(data, _read(U32, data, 0))
+
+    def number(self, slot: int, kind: Struct) -> int:
+        """A number; 0 where it is left out (the default of every number read here)."""
+        place = self._place(slot)
+        return _read(kind, self.data, place) if place else 0
+
+    def table(self, slot: int) -> Table | None:
+        place = self._place(slot)
+        return Table(self.data, self._follow(place)) if place else None
+
+    def text(self, slot: int) -> str:
+        place = self._place(slot)
+        if not place:
+            return ""
+        start, count = self._vector(place)
+        raw = self.data[start : start + count]
+        if len(raw) < count:
+            raise Broken("text runs past the end")
+        return raw.decode()
+
+    def tables(self, slot: int, most: int) -> list[Table]:
+        """A vector of tables, of no more than `most`."""
+        place = self._place(slot)
+        if not place:
+            return []
+        start, count = self._vector(place)
+        if count > most:
+            raise Broken(f"{count} entries; at most {most}")
+        return [Table(self.data, self._follow(start + 4 * i)) for i in range(count)]
+
+    def numbers(self, slot: int, each: int, most: int) -> tuple[int, ...]:
+        """A vector of structs of `each` signed 64-bit numbers, flat; no more than `most` structs."""
+        place = self._place(slot)
+        if not place:
+            return ()
+        start, count = self._vector(place)
+        if count > most:
+            raise Broken(f"{count} entries; at most {most}")
+        if start + 8 * each * count > len(self.data):
+            raise Broken("a vector runs past the end")
+        return unpack_from(f"<{each * count}q", self.data, start)
+
+    def has(self, slot: int) -> bool:
+        return self._place(slot) != 0
+
+    def _place(self, slot: int) -> int:
+        """Where a field is; 0 if it is left out."""
+        vtable = self.place - _read(I32, self.data, self.place)
+        entry = 4 + 2 * slot
+        if entry + 2 > _read(U16, self.data, vtable):
+            return 0
+        distance = _read(U16, self.data, vtable + entry)
+        return self.place + distance if distance else 0
+
+    def _follow(self, place: int) -> int:
+        return place + _read(U32, self.data, place)
+
+    def _vector(self, place: int) -> tuple[int, int]:
+        """Where a vector's entries start, and how many there are."""
+        start = self._follow(place)
+        return start + 4, _read(U32, self.data, start)
+
+
+def _read(kind: Struct, data: bytes, place: int) -> int:
+    if not 0 <= place <= len(data) - kind.size:
+        raise Broken("an offset points outside")
+    number: int = kind.unpack_from(data, place)[0]
+    return number

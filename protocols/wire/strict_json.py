@@ -1,0 +1,41 @@
+"""JSON from anyone: one object, in UTF-8, no key twice, nothing that is not JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """The object these bytes say. Raises ValueError, and nothing else, whatever the bytes.
+
+    >>> read_object(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ValueError: not JSON: a key twice
+    """
+    try:
+        value = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("not JSON: nested too deeply") from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def write_object(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("not JSON: a key twice")
+    return record
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"not JSON: {constant}")

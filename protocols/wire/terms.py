@@ -1,0 +1,54 @@
+"""What every report says first: which survey, under which terms, for which period."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protocols.scheme import Scheme
+from protocols.survey import ID_PATTERN
+from protocols.wire.reasons import Reason, Reject
+
+Lookup = Callable[[str], Scheme | None]  # survey id -> its compiled form
+
+_ID = re.compile(ID_PATTERN)
+_HEX = re.compile(r"[0-9a-f]*")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The head of a frame or a report. Numbers are hexadecimal text of a fixed width, so that lengths tell nothing."""
+
+    survey: str
+    fingerprint: str
+    period: int
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Terms:
+        """From the wire; ValueError says what is wrong."""
+        survey = record.get("survey")
+        if not isinstance(survey, str) or not _ID.fullmatch(survey):
+            raise ValueError("survey is not the id of a survey")
+        fingerprint = read_hex(record.get("fingerprint"), 16, "fingerprint").hex()
+        return cls(survey, fingerprint, int.from_bytes(read_hex(record.get("period"), 4, "period"), "big"))
+
+    def write(self) -> dict[str, str]:
+        return {"survey": self.survey, "fingerprint": self.fingerprint, "period": f"{self.period:08x}"}
+
+    def scheme(self, lookup: Lookup, rows: int = 1) -> Scheme | Reject:
+        """The survey these reports were made for, if it is published and nothing in it has changed."""
+        scheme = lookup(self.survey)
+        if scheme is None:
+            return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
+        if self.fingerprint != scheme.survey.fingerprint:
+            return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
+        return scheme
+
+
+def read_hex(text: Any, size: int, what: str) -> bytes:
+    """`size` bytes from twice as many lower-case hexadecimal digits."""
+    if not isinstance(text, str) or len(text) != 2 * size or not _HEX.fullmatch(text):
+        raise ValueError(f"{what} is not {2 * size} lower-case hexadecimal digits")
+    return bytes.fromhex(text)
