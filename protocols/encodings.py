@@ -184,7 +184,7 @@ class Hashed:
 
     @property
     def states(self) -> int:
-        return self.g
+        return min(self.g, self.k)
 
     @property
     def memo(self) -> Symbols:

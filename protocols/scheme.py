@@ -9,18 +9,20 @@ Everything a caller needs is derived here; nobody outside computes a p or a q.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.channels import Channel, variance_at_zero
+from protocols.channels import variance_at_zero
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.fakes import amplified
-from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget, Mechanism
-from protocols.rounds import Flip
+from protocols.guarantees import Guarantees
+from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget
+from protocols.question import Question
 from protocols.survey import Attribute, Survey
+
+__all__ = ["FAKED", "Question", "Scheme"]
 
 # What a name means under fake data: the base mechanism (one round, two rounds) and what fakes encode.
 FAKED = {
@@ -30,46 +32,6 @@ FAKED = {
     "oue-z": ("oue", "l-osue", "zero"),
     "oue-r": ("oue", "l-osue", "prior"),
 }
-
-
-@dataclass(frozen=True)
-class Question:
-    """One attribute as it is asked."""
-
-    attribute: Attribute
-    mechanism: Mechanism
-    label: str  # the mechanism's name as plans show it, such as "oue-z"
-    budget: Budget
-    share: float = 1.0  # the chance that an answer is about the truth
-    fake: NDArray[np.float64] | None = field(default=None, repr=False)  # of fake values; None: zero vectors
-
-    @property
-    def name(self) -> str:
-        return self.attribute.name
-
-    @property
-    def k(self) -> int:
-        return self.attribute.k
-
-    @property
-    def faked(self) -> bool:
-        return self.share < 1
-
-    @cached_property
-    def channel(self) -> Channel:
-        """What one report says about the crowd."""
-        return self.mechanism.channel(self.share, self._fake_after(self.mechanism.second))
-
-    @cached_property
-    def memo_channel(self) -> Channel:
-        """What the memos alone say: the part of the noise that repeats in every period."""
-        return self.mechanism.memo_channel(self.share, self.fake)
-
-    def _fake_after(self, second: object) -> NDArray[np.float64] | None:
-        """A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit."""
-        if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):
-            return self.fake
-        return np.asarray(self.fake * second.gain + second.q)
 
 
 class Scheme:
@@ -99,6 +61,11 @@ class Scheme:
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
         return self.survey.solution == "smp" and len(self.questions) > 1
+
+    @cached_property
+    def guarantees(self) -> Guarantees:
+        """What these questions really reveal."""
+        return Guarantees(self.survey, self.questions)
 
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]

@@ -1,0 +1,54 @@
+"""One attribute as a survey asks it: a mechanism, and how often its answer is about the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.channels import Channel
+from protocols.mechanisms import Budget, Mechanism
+from protocols.rounds import Flip
+from protocols.survey import Attribute
+
+
+@dataclass(frozen=True)
+class Question:
+    """One attribute as it is asked."""
+
+    attribute: Attribute
+    mechanism: Mechanism
+    label: str  # the mechanism's name as plans show it, such as "oue-z"
+    budget: Budget
+    share: float = 1.0  # the chance that an answer is about the truth
+    fake: NDArray[np.float64] | None = field(default=None, repr=False)  # of fake values; None: zero vectors
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    @property
+    def k(self) -> int:
+        return self.attribute.k
+
+    @property
+    def faked(self) -> bool:
+        return self.share < 1
+
+    @cached_property
+    def channel(self) -> Channel:
+        """What one report says about the crowd."""
+        return self.mechanism.channel(self.share, self._fake_after(self.mechanism.second))
+
+    @cached_property
+    def memo_channel(self) -> Channel:
+        """What the memos alone say: the part of the noise that repeats in every period."""
+        return self.mechanism.memo_channel(self.share, self.fake)
+
+    def _fake_after(self, second: object) -> NDArray[np.float64] | None:
+        """A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit."""
+        if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):
+            return self.fake
+        return np.asarray(self.fake * second.gain + second.q)

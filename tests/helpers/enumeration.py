@@ -1,0 +1,149 @@
+"""Full output distributions of small surveys, by brute force: every memo, every sequence of answers, every tuple.
+
+Written apart from the code it checks: the only things taken from it are the rounds' own probabilities.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import combinations, permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols import Question, Scheme
+from protocols.encodings import Buckets, Direct, Hashed, Unary
+from protocols.rounds import Blur, Flip
+
+Array = NDArray[np.float64]
+
+
+def answers(question: Question, t: int, longitudinal: bool) -> tuple[Array, Array | None]:
+    """P(t answers | value) as [value, sequence], and P(t answers | fake); lifelong traits are part of the sequence."""
+    parts = []
+    for weight, first, second, fake in _per_trait(question):
+        if longitudinal:
+            truth, lie = first @ _sequences(second, t), None if fake is None else fake @ _sequences(second, t)
+        else:
+            truth = _sequences(first, t)
+            lie = None if fake is None else _sequences(fake[None, :], t)[0]
+        parts.append((weight * truth, None if lie is None else weight * lie))
+    lies = [lie for _, lie in parts if lie is not None]
+    return np.concatenate([truth for truth, _ in parts], axis=1), np.concatenate(lies) if lies else None
+
+
+def survey_distribution(scheme: Scheme, t: int) -> Array:
+    """P(everything an observer who links t reports sees | tuple), as [value_1, ..., value_d, output]."""
+    tables = [answers(question, t, scheme.survey.longitudinal) for question in scheme.questions]
+    everything = combine(scheme, [truth for truth, _ in tables], [fake for _, fake in tables])
+    possible = everything.reshape(-1, everything.shape[-1]).any(axis=0)  # a memo sent as it is cannot change
+    return everything[..., possible]
+
+
+def combine(scheme: Scheme, truths: list[Array], fakes: list[Array | None]) -> Array:
+    """One distribution over all attributes' outputs, from each attribute's own."""
+    d, sizes = len(truths), [len(truth) for truth in truths]
+    if scheme.survey.solution == "spl" or d == 1:
+        return _outer(truths)
+    if scheme.survey.solution == "smp":
+        blocks = []
+        for place, truth in enumerate(truths):
+            shape = [1] * d + [truth.shape[1]]
+            shape[place] = sizes[place]
+            blocks.append(np.broadcast_to(truth.reshape(shape) / d, (*sizes, truth.shape[1])))
+        return np.concatenate(blocks, axis=-1)
+    everything = np.zeros((*sizes, int(np.prod([truth.shape[1] for truth in truths]))))
+    for sampled in range(d):
+        rows = []
+        for place, (truth, fake) in enumerate(zip(truths, fakes, strict=True)):
+            assert fake is not None
+            rows.append(truth if place == sampled else np.broadcast_to(fake, truth.shape))
+        everything += _outer(rows) / d
+    return everything
+
+
+def whole_loss(distribution: Array) -> float:
+    """The largest log-ratio between any two tuples."""
+    flat = distribution.reshape(-1, distribution.shape[-1])
+    return float(np.log(flat.max(axis=0) / flat.min(axis=0)).max())
+
+
+def one_attribute_losses(distribution: Array) -> list[float]:
+    """For each attribute, the largest log-ratio between two tuples that differ only there."""
+    places = range(distribution.ndim - 1)
+    return [float(np.log(distribution.max(axis=place) / distribution.min(axis=place)).max()) for place in places]
+
+
+def neighbours_loss(distribution: Array) -> float:
+    """The largest log-ratio between neighbouring values of a single attribute."""
+    return float(np.abs(np.diff(np.log(distribution), axis=0)).max())
+
+
+def histories(question: Question, length: int) -> list[tuple[Array, Array | None]]:
+    """For each lifelong trait: P(memos of `length` distinct cells | history), a row per order, and P(memos | fake)."""
+    tables = []
+    for _, first, _, fake in _per_trait(question):
+        cells = np.unique(first, axis=0)  # values that share a cell share their memo
+        orders = permutations(range(len(cells)), length)
+        rows = [reduce(np.multiply.outer, cells[list(order)]).ravel() for order in orders]
+        if rows:
+            lie = None if fake is None else reduce(np.multiply.outer, [fake] * length).ravel()
+            tables.append((np.array(rows), lie))
+    return tables
+
+
+def _per_trait(question: Question) -> list[tuple[float, Array, Array, Array | None]]:
+    """For each lifelong trait: its weight, round 1 [value, memo], round 2 [memo, answer], a fake's memo [memo]."""
+    encoding, k = question.mechanism.encoding, question.k
+    first, second = question.mechanism.first, question.mechanism.second
+    if isinstance(encoding, Direct):
+        fake = question.fake if question.faked else None
+        return [(1.0, _symbols(first, k), _symbols(second, k), fake)]
+    if isinstance(encoding, Hashed):
+        g = encoding.g
+        return [(1 / encoding.family, _symbols(first, g)[row], _symbols(second, g), None) for row in encoding.hashes]
+    if isinstance(encoding, Unary):
+        vectors = _bits(first, np.eye(k, dtype=int))
+        fake = None
+        if question.faked:
+            zero = _bits(first, np.zeros((1, k), dtype=int))[0]
+            fake = zero if question.fake is None else question.fake @ vectors
+        return [(1.0, vectors, _second_bits(second, k), fake)]
+    assert isinstance(encoding, Buckets)
+    held = list(combinations(range(k), encoding.d))
+    one_hot = np.eye(k, dtype=int)
+    return [(1 / len(held), _bits(first, one_hot[:, list(some)]), np.eye(2**encoding.d), None) for some in held]
+
+
+def _symbols(noise: Flip | Blur | None, k: int) -> Array:
+    if noise is None:
+        return np.eye(k)
+    if isinstance(noise, Blur):
+        return noise.matrix
+    return np.array([[noise.p if i == j else noise.q for j in range(k)] for i in range(k)])
+
+
+def _second_bits(noise: Flip | Blur | None, k: int) -> Array:
+    every = np.array(list(product((0, 1), repeat=k)))
+    return np.eye(2**k) if noise is None else _bits(noise, every)
+
+
+def _bits(noise: Flip | Blur | None, vectors: NDArray[np.int_]) -> Array:
+    """P(every bit vector | input vector), bit by bit."""
+    assert isinstance(noise, Flip)
+    every = list(product((0, 1), repeat=vectors.shape[1]))
+    chance = {(1, 1): noise.p, (1, 0): 1 - noise.p, (0, 1): noise.q, (0, 0): 1 - noise.q}
+    return np.array([[np.prod([chance[i, o] for i, o in zip(v, out, strict=True)]) for out in every] for v in vectors])
+
+
+def _sequences(rows: Array, t: int) -> Array:
+    """t independent answers from each row, as one distribution."""
+    return np.array([reduce(np.multiply.outer, [row] * t).ravel() for row in rows])
+
+
+def _outer(rows: list[Array]) -> Array:
+    """Independent attributes side by side: [v1, .., vd, output]."""
+    result = rows[0]
+    for row in rows[1:]:
+        result = np.einsum("...i,vj->...vij", result, row).reshape(*result.shape[:-1], len(row), -1)
+    return result

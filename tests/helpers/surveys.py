@@ -1,0 +1,20 @@
+"""Surveys for tests, in a line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocols import Attribute, Scheme, Survey
+
+
+def scheme_of(*attributes: dict[str, Any], **terms: Any) -> Scheme:
+    """A compiled survey with these attributes and terms."""
+    data = {"id": "test", "start": "2026-01-01T00:00:00Z", "period": "1d", **terms}
+    return Scheme(Survey.model_validate({**data, "attributes": [Attribute.model_validate(a) for a in attributes]}))
+
+
+def of_size(k: int, name: str = "a", **extra: Any) -> dict[str, Any]:
+    """An ordered attribute of k values; `prior` may be a list of shares."""
+    prior = extra.pop("prior", None)
+    shares = {} if prior is None else {"prior": {str(i): share for i, share in enumerate(prior)}}
+    return {"name": name, "range": {"last": k - 1}, **shares, **extra}

@@ -1,0 +1,121 @@
+"""Every guarantee against the full output distribution, enumerated."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from protocols import Scheme
+from protocols.guarantees.linked import loss_of_values
+from tests.helpers.enumeration import (
+    combine,
+    histories,
+    neighbours_loss,
+    one_attribute_losses,
+    survey_distribution,
+    whole_loss,
+)
+from tests.helpers.surveys import of_size, scheme_of
+
+BUDGETS: dict[str, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 1.5},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 0.8},
+}
+CALIBRATIONS = ("exact", "published")
+MECHANISMS = {
+    "one-shot": ["grr", "sue", "oue", "geometric"],
+    "memo only": ["grr", "sue", "oue", "geometric", "loloha", "dbitflip"],
+    "two rounds": ["l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "l-geometric", "loloha"],
+}
+FAKED = ("grr", "sue-z", "sue-r", "oue-z", "oue-r", "adp", "auto")
+PRIORS = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
+
+SINGLE = [(kind, name) for kind, names in MECHANISMS.items() for name in names]
+
+
+def holds(scheme: Scheme, t: int) -> None:
+    """The figures after t linked reports are those of the enumerated distribution."""
+    truth = survey_distribution(scheme, t)
+    assert truth.sum(axis=-1) == pytest.approx(1)
+    figures = scheme.guarantees.after(t)
+    assert figures.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert scheme.guarantees.per_attribute(t) == pytest.approx(one_attribute_losses(truth), rel=1e-9)
+    assert figures.attribute == max(scheme.guarantees.per_attribute(t))
+
+
+@pytest.mark.parametrize(("kind", "name"), SINGLE)
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+def test_a_single_attribute_reveals_exactly_what_is_said(kind: str, name: str, calibration: str) -> None:
+    for k, t in product((2, 3, 4), (1, 2, 3)):
+        options = [{"parameter": d} for d in range(1, k + 1)] if name == "dbitflip" else [{}]
+        for option in options:
+            scheme = scheme_of(of_size(k, mechanism=name, **option), calibration=calibration, **BUDGETS[kind])
+            holds(scheme, t)
+            if "geometric" in name:
+                found = neighbours_loss(survey_distribution(scheme, t))
+                assert scheme.guarantees.between_neighbours(t)["a"] == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "name"), SINGLE)
+@pytest.mark.parametrize("solution", ["spl", "smp"])
+def test_several_attributes_reveal_exactly_what_is_said(kind: str, name: str, solution: str) -> None:
+    attributes = [of_size(2, "a", mechanism=name), of_size(3, "b"), of_size(2, "c")]
+    if name == "loloha":  # 256 hashes a piece: two attributes are plenty to enumerate
+        attributes = attributes[:2]
+    scheme = scheme_of(*attributes, solution=solution, **BUDGETS[kind])
+    for t in (1, 2):
+        holds(scheme, t)
+
+
+@pytest.mark.parametrize("guarantee", ["tuple", "published"])
+@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("name", FAKED)
+def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee: str) -> None:
+    for calibration, sizes in product(CALIBRATIONS, ((2, 3), (2, 2, 2), (3, 4))):
+        attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
+        scheme = scheme_of(*attributes, solution="rs+fd", guarantee=guarantee, calibration=calibration, **BUDGETS[kind])
+        bits = sum(k if q.fake is None or q.label != "grr" else 1 for k, q in zip(sizes, scheme.questions, strict=True))
+        for t in (1, 2, 3):
+            if bits * t <= 16:
+                holds(scheme, t)
+
+
+@pytest.mark.parametrize("guarantee", ["tuple", "published"])
+@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("names", [("grr", "grr"), ("oue-r", "oue-r"), ("grr", "sue-r"), ("oue-r", "grr")])
+def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[str, str], guarantee: str) -> None:
+    for sizes, t in product(((2, 3), (3, 3), (4, 2)), (1, 2, 3)):
+        if sum(sizes) * t > 16 and "r" in names[0] + names[1]:
+            continue
+        attributes = [
+            of_size(k, f"a{i}", mechanism=name, prior=PRIORS[k])
+            for i, (k, name) in enumerate(zip(sizes, names, strict=True))
+        ]
+        holds(scheme_of(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in SINGLE if kind != "one-shot"])
+def test_values_add_up_as_said(kind: str, name: str) -> None:
+    for k, d in ((2, 1), (3, 1), (3, 2), (4, 2), (3, 3)):
+        option = {"parameter": d} if name == "dbitflip" else {}
+        scheme = scheme_of(of_size(k, mechanism=name, **option), **BUDGETS[kind])
+        question = scheme.questions[0]
+        for count in range(1, min(3, question.mechanism.encoding.states) + 1):
+            found = max(whole_loss(truth) for truth, _ in histories(question, count))
+            assert loss_of_values(question.mechanism, count) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
+def test_values_add_up_under_fakes_as_said(name: str) -> None:
+    for cap in (1, 2):
+        attributes = [of_size(2, "a", mechanism=name), of_size(3, "b", mechanism=name)]
+        scheme = scheme_of(*attributes, solution="rs+fd", guarantee="published", memo_cap=cap, **BUDGETS["two rounds"])
+        tables = [histories(question, cap)[0] for question in scheme.questions]
+        truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
+        at_the_cap = scheme.guarantees.at_the_cap
+        assert at_the_cap is not None and at_the_cap.exact
+        assert at_the_cap.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+        assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
