@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
-from producers.reporting import Memos, Progress, Reported, Reporter, Truth, no_progress
+from producers.reporting import Memos, Progress, Reported, Reporter, no_progress
+from producers.scenarios import Scenario
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
@@ -14,16 +14,6 @@ from protocols.keystream import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-
-
-class Scenario(Protocol):
-    """What a fleet lives through."""
-
-    name: str
-    periods: int
-    attributes: dict[str, tuple[str, ...]]
-
-    def presences(self, period: int) -> Truth: ...
 
 
 class Fleet:

@@ -17,11 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from producers.scenarios import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
 from protocols.columns import Column
 from protocols.encodings import Values
-from protocols.errors import Stopped
+from protocols.errors import DeliveryError, Stopped
 from protocols.keystream import Devices
 from protocols.respondent import Respondent
 from protocols.scheme import Question
@@ -46,17 +47,6 @@ class Memos(Protocol):
     def standing(self, devices: Devices, period: int) -> Standing: ...
     def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column: ...
     def delivered(self, devices: Devices, period: int) -> None: ...
-
-
-class Truth(Protocol):
-    """Who is there in a period, and each one's value (its place in the survey's list) of every attribute."""
-
-    @property
-    def period(self) -> int: ...
-    @property
-    def devices(self) -> Devices: ...
-    @property
-    def values(self) -> dict[str, NDArray[np.int64]]: ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,7 @@ class Reporter:
         self._rows_per_frame = rows_per_frame
         self._frames_per_flush = frames_per_flush
 
-    def report(self, truth: Truth, progress: Progress = no_progress, stop: Stop = never) -> Reported:
+    def report(self, truth: Presences, progress: Progress = no_progress, stop: Stop = never) -> Reported:
         """Report one period for every device that is there and has not reported it yet."""
         so_far = Reported(truth.period, len(truth.devices))
         tokens = self._respondent.tokens(truth.devices, truth.period)
@@ -108,7 +98,11 @@ class Reporter:
             cuts = self._frames(tokens, members)
             for first in range(0, len(cuts), self._frames_per_flush):
                 batch = cuts[first : first + self._frames_per_flush]
-                so_far = self._deliver(truth, questions, tokens, batch, so_far, stop)
+                try:
+                    so_far = self._deliver(truth, questions, tokens, batch, so_far, stop)
+                except DeliveryError as error:
+                    where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
+                    raise DeliveryError(f"{where}: {error.message}", error.hint) from error
                 progress(so_far)
                 if stop():
                     raise Stopped(
@@ -140,7 +134,7 @@ class Reporter:
 
     def _deliver(
         self,
-        truth: Truth,
+        truth: Presences,
         questions: Sequence[Question],
         tokens: NDArray[np.uint64],
         batch: list[Rows],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from producers.sinks.base import Sink
-from protocols.errors import SettingsError, SurveyError
+from protocols.errors import DeliveryError, SettingsError, SurveyError
 from protocols.survey import Survey
 from protocols.wire import CLOCK, Clock, encode_clock
 
@@ -43,8 +43,12 @@ class SourceClock:
         through = time - 1 - self.lag
         if through > self._through:
             record = encode_clock(Clock(self._survey.id, through), self._key)
-            for partition in range(self._sink.partitions):
-                self._sink.send(partition, CLOCK, record)
-            self._sink.flush()
+            try:
+                for partition in range(self._sink.partitions):
+                    self._sink.send(partition, CLOCK, record)
+                self._sink.flush()
+            except DeliveryError as error:
+                where = f"the end of period {through} of survey {self._survey.id!r}"
+                raise DeliveryError(f"{where}: {error.message}", error.hint) from error
             self._through = through
         return self._through

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from producers.scenarios import Presences
 from protocols.columns import Column
 from protocols.encodings import Values
 from protocols.keystream import Devices
@@ -31,13 +32,6 @@ def scheme(extra: str = "", budgets: str = "eps_inf: 2, eps_1: 1, clock: source"
     )
 
 
-@dataclass(frozen=True)
-class Day:
-    period: int
-    devices: NDArray[np.uint64]
-    values: dict[str, NDArray[np.int64]]
-
-
 class Alternating:
     """Device i is there in every period but each (i % 3 + 2)-th, and its values move on slowly."""
 
@@ -47,11 +41,11 @@ class Alternating:
     def __init__(self, devices: int = 1000, periods: int = 5) -> None:
         self.devices, self.periods = devices, periods
 
-    def presences(self, period: int) -> Day:
+    def presences(self, period: int) -> Presences:
         everyone = np.arange(self.devices)
         there = everyone[(period + everyone) % (everyone % 3 + 2) != 0]
         values = {"colour": (there + period // 2) % len(COLOURS), "plan": there % len(PLANS)}
-        return Day(period, there.astype(np.uint64), values)
+        return Presences(period, there.astype(np.uint64), values)
 
     def gap(self, device: int, period: int, horizon: int) -> int:
         """Periods since this device was last there, by looking."""

@@ -106,7 +106,7 @@ def test_what_was_not_confirmed_is_reported_again_bit_for_bit(fail_after: int) -
     fleet(survey, whole, world).run()
     sink = KeepingSink(fail_after=fail_after)
     memos = DictMemos(Respondent(survey, KEYRING))
-    with pytest.raises(DeliveryError):
+    with pytest.raises(DeliveryError, match=r"period . of survey 'buttons'"):
         fleet(survey, sink, world, memos).run()
     sink.fail_after = None
     fleet(survey, sink, world, memos).run()

@@ -1,0 +1,129 @@
+"""Frames to Kafka: idempotent, acknowledged by all replicas, a bounded number of bytes under way."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from protocols.errors import DeliveryError
+from protocols.settings import KafkaSettings
+from protocols.wire import HEADER, MAX_RECORD_BYTES
+
+DEADLINE_SECONDS = 120.0
+"""How long a record may be retried through broker restarts and elections before it counts as not delivered."""
+IN_FLIGHT_BYTES = 32 << 20
+BATCH_BYTES = 1 << 20
+"""An idempotent producer has one request a partition under way; it should carry many frames."""
+OPEN_SECONDS = 30.0
+CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class _Underway:
+    partition: int
+    size: int
+    outcome: Any  # a future of kafka-python
+
+
+class KafkaSink:
+    """Sends records to one topic.
+
+    kafka-python retries what can be retried, in order, until the deadline; it keeps any number of records in memory,
+    so that this class waits for the oldest before it hands over too many bytes. Every outcome is looked at, at the
+    latest by `flush`.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        topic: str,
+        *,
+        deadline: float = DEADLINE_SECONDS,
+        in_flight_bytes: int = IN_FLIGHT_BYTES,
+    ) -> None:
+        self.topic = topic
+        self._deadline = deadline
+        self._room = in_flight_bytes
+        self._underway: deque[_Underway] = deque()
+        self._lost: list[tuple[int, Exception]] = []
+        self._since_flush = 0
+        try:
+            self._producer = KafkaProducer(
+                **settings.client_options(),
+                enable_idempotence=True,
+                acks="all",
+                compression_type="lz4",
+                batch_size=BATCH_BYTES,
+                max_request_size=2 * MAX_RECORD_BYTES,
+                delivery_timeout_ms=int(deadline * 1000),
+                request_timeout_ms=int(min(deadline, 30) * 1000),
+                bootstrap_timeout_ms=int(OPEN_SECONDS * 1000),
+                max_block_ms=int(OPEN_SECONDS * 1000),
+                reconnect_backoff_max_ms=1000,
+                allow_auto_create_topics=False,
+                metrics_enabled=False,
+            )
+        except (KafkaError, OSError) as error:
+            raise DeliveryError(
+                f"Kafka at {settings.bootstrap} does not answer: {_name(error)}",
+                "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here",
+            ) from None
+        try:
+            self.partitions = len(self._producer.partitions_for(topic))
+        except KafkaError as error:
+            self.close()
+            raise DeliveryError(
+                f"Kafka at {settings.bootstrap} has no topic {topic!r} for us: {_name(error)}",
+                "make the topics first, and let this user write to them",
+            ) from None
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        while self._underway and self._room < len(value):
+            self._settle_oldest()
+        if self._lost:
+            self.flush()
+        headers = [(HEADER, content_type.encode())]
+        outcome = self._producer.send(self.topic, value, headers=headers, partition=partition)
+        self._underway.append(_Underway(partition, len(value), outcome))
+        self._room -= len(value)
+        self._since_flush += 1
+
+    def flush(self) -> None:
+        while self._underway:
+            self._settle_oldest()
+        lost, count = self._lost, self._since_flush
+        self._lost, self._since_flush = [], 0
+        if lost:
+            raise DeliveryError(*self._explain(lost, count))
+
+    def close(self) -> None:
+        with suppress(KafkaError):
+            self._producer.close(timeout=CLOSE_SECONDS)
+
+    def _settle_oldest(self) -> None:
+        """Wait until the oldest record is acknowledged or given up; the producer gives up at the deadline."""
+        oldest = self._underway.popleft()
+        try:
+            oldest.outcome.get(timeout=self._deadline + OPEN_SECONDS)
+        except KafkaError as error:
+            self._lost.append((oldest.partition, error))
+        self._room += oldest.size
+
+    def _explain(self, lost: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
+        by_partition = Counter(partition for partition, _ in lost)
+        where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
+        causes = ", ".join(sorted({type(error).__name__ for _, error in lost}))
+        return (
+            f"{len(lost)} of the last {count} records were not delivered to {self.topic!r} within "
+            f"{self._deadline:g} s ({where}): {causes}",
+            "look after the brokers and run again: what was delivered is not counted twice",
+        )
+
+
+def _name(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

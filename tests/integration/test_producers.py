@@ -1,0 +1,99 @@
+"""Fleets against a real broker: what is on the topic is what was sent, whatever happens to the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+
+import pytest
+
+from hearsay.stack import KafkaBroker
+from producers import Fleet
+from producers.sinks import KafkaSink
+from protocols.errors import DeliveryError
+from protocols.respondent import Respondent
+from protocols.settings import KafkaSettings
+from protocols.simulation import seeded_keyring
+from stream_app.topics import Topics
+from tests.helpers.sinks import KeepingSink
+from tests.helpers.topics import read_topic
+from tests.producers.populations import CLOCK_KEY, Alternating, DictMemos, scheme
+
+KEYRING = seeded_keyring(8)
+MakeTopics = Callable[..., Topics]
+
+
+def run_fleet(sink: KafkaSink | KeepingSink, world: Alternating) -> None:
+    survey = scheme()
+    Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), sink, world, CLOCK_KEY).run()
+
+
+def test_the_topic_holds_what_was_sent_through_broker_restarts(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics
+) -> None:
+    """Failure would look like: a record missing, twice on the topic, or out of order."""
+    topic = fresh_topics(partitions=3).reports
+    sent = KeepingSink(3)
+    sink = Watched(kafka_settings, topic, sent)
+
+    def restart(end: Callable[[], None]) -> None:
+        end()
+        kafka.start()
+
+    outages = [Thread(target=restart, args=(end,)) for end in (kafka.kill, kafka.stop)]
+    sink.at(20, outages[0].start)
+    sink.at(60, lambda: (outages[0].join(), outages[1].start()))
+    run_fleet(sink, Alternating(6000, 12))
+    outages[1].join()
+    sink.close()
+    assert len(sent.records) > 100
+    assert read_topic(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
+
+
+class Watched(KafkaSink):
+    """A Kafka sink that also keeps what it is given, and does something when it has sent so many records."""
+
+    def __init__(self, settings: KafkaSettings, topic: str, kept: KeepingSink) -> None:
+        super().__init__(settings, topic)
+        self._kept = kept
+        self._at: dict[int, Callable[[], object]] = {}
+
+    def at(self, count: int, action: Callable[[], object]) -> None:
+        self._at[count] = action
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        super().send(partition, content_type, value)
+        self._kept.send(partition, content_type, value)
+        self._at.get(len(self._kept.records), lambda: None)()
+
+
+def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics
+) -> None:
+    """With the broker away, a sink with room for three records must not take a fourth."""
+    topic = fresh_topics(partitions=2).reports
+    sink = KafkaSink(kafka_settings, topic, deadline=2, in_flight_bytes=3000)
+    sink.send(0, "kind", b"in time")
+    sink.flush()
+    kafka.kill()
+    for partition in (0, 1, 1):
+        sink.send(partition, "kind", bytes(1000))
+    with pytest.raises(DeliveryError, match=r"3 of the last 3 records .*1 to partition 0, 2 to partition 1"):
+        sink.send(0, "kind", bytes(1000))
+    kafka.start()
+    sink.send(1, "kind", b"again")
+    sink.flush()
+    sink.close()
+    assert read_topic(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
+
+
+def test_a_topic_that_does_not_exist_is_named(kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
+    with pytest.raises(DeliveryError, match="has no topic 'nowhere'"):
+        KafkaSink(kafka_settings, "nowhere")
+
+
+def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 1)
+    with pytest.raises(DeliveryError, match=r"127\.0\.0\.1:1 does not answer.*HEARSAY_KAFKA"):
+        KafkaSink(KafkaSettings(bootstrap="127.0.0.1:1"), "reports")

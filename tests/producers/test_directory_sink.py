@@ -1,0 +1,107 @@
+"""A capture holds exactly what was confirmed, and is sent on exactly once, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from producers import Fleet
+from producers.sinks import DirectorySink, send_capture
+from producers.sinks.directory import captured_files
+from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from protocols.respondent import Respondent
+from protocols.simulation import seeded_keyring
+from tests.helpers.sinks import KeepingSink
+from tests.producers.populations import CLOCK_KEY, Alternating, DictMemos, scheme
+
+KEYRING = seeded_keyring(8)
+
+
+def capture(directory: Path, sink: DirectorySink | KeepingSink) -> None:
+    survey = scheme()
+    Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
+
+
+def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path) -> None:
+    direct, later = KeepingSink(), KeepingSink()
+    capture(tmp_path, direct)
+    capture(tmp_path, DirectorySink(tmp_path, 4))
+    sent = send_capture(tmp_path, later)
+    assert later.records == direct.records
+    assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
+
+
+def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path) -> None:
+    capture(tmp_path, DirectorySink(tmp_path, 4))
+    send_capture(tmp_path, KeepingSink())
+    again = KeepingSink()
+    assert send_capture(tmp_path, again).records == 0
+    assert again.records == []
+
+
+def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path) -> None:
+    direct, failing = KeepingSink(), KeepingSink(fail_after=12)
+    capture(tmp_path, direct)
+    capture(tmp_path, DirectorySink(tmp_path, 4))
+    with pytest.raises(DeliveryError):
+        send_capture(tmp_path, failing)
+    rest = KeepingSink()
+    sent = send_capture(tmp_path, rest)
+    assert rest.records == direct.records[-len(rest.records) :]
+    assert len(failing.records) + len(rest.records) - len(direct.records) < 8  # twice: one file at most
+    assert sent.files == sent.of_files == len(captured_files(tmp_path))
+
+
+def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path) -> None:
+    capture(tmp_path, DirectorySink(tmp_path, 4))
+    some = KeepingSink()
+    with pytest.raises(Stopped, match="send it again"):
+        send_capture(tmp_path, some, stop=lambda: len(some.records) > 5)
+    rest, direct = KeepingSink(), KeepingSink()
+    send_capture(tmp_path, rest)
+    capture(tmp_path, direct)
+    assert some.records + rest.records == direct.records
+
+
+def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:
+    sink = DirectorySink(tmp_path, 2)
+    sink.send(0, "kind", b"confirmed")
+    sink.flush()
+    sink.send(1, "kind", b"lost")
+    sink.close()
+    (tmp_path / "00000001.arrow.unfinished").write_bytes(b"half a fi")
+    later = KeepingSink(2)
+    send_capture(tmp_path, later)
+    assert later.records == [(0, "kind", b"confirmed")]
+
+
+def test_a_capture_is_continued_where_it_ended(tmp_path: Path) -> None:
+    for value in (b"first", b"second"):
+        sink = DirectorySink(tmp_path, 2)
+        sink.send(1, "kind", value)
+        sink.flush()
+        sink.close()
+    later = KeepingSink(2)
+    send_capture(tmp_path, later)
+    assert [value for *_, value in later.records] == [b"first", b"second"]
+
+
+def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
+    DirectorySink(tmp_path, 2)
+    with pytest.raises(SettingsError, match="captured for 2 partitions, not 3"):
+        DirectorySink(tmp_path, 3)
+    with pytest.raises(DeliveryError, match="captured for 2 partitions, and there are 3"):
+        send_capture(tmp_path, KeepingSink(3))
+
+
+def test_a_directory_that_is_no_capture_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError, match="not a capture"):
+        send_capture(tmp_path, KeepingSink())
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    DirectorySink(tmp_path, 4)
+    (tmp_path / "00000000.arrow").write_bytes(b"not arrow")
+    with pytest.raises(ReplayError, match=r"00000000\.arrow cannot be read"):
+        send_capture(tmp_path, KeepingSink())
