@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: demo test check bench fresh clean
+.PHONY: demo test check servers bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,7 +26,12 @@ check: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: check
+# Real servers for the tests: Java, Maven and Redis installed where possible, Kafka fetched once into the cache.
+servers: .venv/ready
+	sh scripts/servers.sh
+	$(BIN)/python -c 'from hearsay.stack.jars import kafka_jars; kafka_jars()'
+
+test: check | servers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 clean:

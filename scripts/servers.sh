@@ -1,0 +1,30 @@
+#!/bin/sh
+# Java and Maven for the local Kafka, Redis for the memo store: installed where we may (Debian, as root), named otherwise.
+set -eu
+
+packages=""
+have() { command -v "$1" >/dev/null 2>&1; }
+have java || packages="$packages default-jre-headless"
+have mvn || packages="$packages maven"
+have redis-server || packages="$packages redis-server"
+
+# Installing a server must not start one: Debian asks this program, if there is one, whether it may.
+policy=/usr/sbin/policy-rc.d
+install_quietly() {
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    trap 'rm -f "$policy"' EXIT
+  fi
+  apt-get update -qq
+  # shellcheck disable=SC2086  # a list of names
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $packages >/dev/null
+}
+
+if [ -n "$packages" ] && have apt-get && [ "$(id -u)" = 0 ]; then
+  echo "installing$packages"
+  install_quietly
+elif ! have java || ! have mvn; then
+  echo "The tests start a real Kafka broker: please install Java 17 or later and Maven (Debian:$packages)." >&2
+  exit 1
+fi
