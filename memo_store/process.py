@@ -12,27 +12,46 @@ import fcntl
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from protocols.errors import ServerError
 
 POLL_SECONDS = 0.02
+END_SECONDS = 30
 LOG_BYTES = 10 * 1024 * 1024
 """A log longer than this is set aside (as `.1`) at the next start."""
 INHERITED_LOCK = 100
 """The descriptor under which a server holds its lock: out of the way of those it opens itself."""
 
 
-class ServerProcess:
+class ServerProcess(ABC):
     """One server in one directory: `NAME.pid` and `NAME.log` there, at most one process at a time."""
 
-    def __init__(self, name: str, directory: Path) -> None:
-        self.name = name
+    name: str
+    start_seconds: float = 60
+    """How long it may take until it answers."""
+
+    def __init__(self, directory: Path) -> None:
         self.directory = Path(directory).resolve()
-        self.pid_file = self.directory / f"{name}.pid"
-        self.log_file = self.directory / f"{name}.log"
+        self.pid_file = self.directory / f"{self.name}.pid"
+        self.log_file = self.directory / f"{self.name}.log"
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Where clients find it."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether it serves clients now."""
+
+    @abstractmethod
+    def prepare(self) -> list[str]:
+        """Make the directory ready and return the command to run. Nobody else starts one meanwhile."""
 
     @property
     def running(self) -> bool:
@@ -47,49 +66,30 @@ class ServerProcess:
         """The running server's process id, or None."""
         return self._recorded_pid() if self.running else None
 
-    def spawn(self, command: Sequence[str | Path], environment: dict[str, str] | None = None) -> int:
-        """Start `command` in a session of its own, its output appended to the log, and return its pid.
-
-        Refused while an earlier one runs. One that was killed may leave a child behind that is still writing a file:
-        that is waited for.
-        """
+    def start(self) -> Self:
+        """Start it in a session of its own and wait until it answers; refused while an earlier one runs."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._set_aside_long_log()
-        deadline = time.monotonic() + 30
-        while True:
-            with self._lock() as locked:
-                if locked is not None:
-                    return self._spawn([os.fspath(part) for part in command], environment or dict(os.environ), locked)
-            pid = self._recorded_pid()
-            if _exists(pid) or time.monotonic() > deadline:
-                raise ServerError(
-                    f"{self.name} is already running in {self.directory} as process {pid}",
-                    "stop that one first, or choose another directory",
-                )
-            time.sleep(POLL_SECONDS)
+        with self._lock_to_start() as locked:
+            os.ftruncate(locked, 0)
+            self._spawn(self.prepare(), locked)
+        self._wait_until_it_answers()
+        return self
 
-    def wait_until(self, answers: Callable[[], bool], seconds: float) -> None:
-        """Wait until the server answers; if it ends or stays silent, say so with the end of its log."""
-        deadline = time.monotonic() + seconds
-        while not answers():
-            if not self.running:
-                raise ServerError(f"{self.name} ended while starting:\n{self.tail(12)}", f"the log is {self.log_file}")
-            if time.monotonic() > deadline:
-                self.kill()
-                raise ServerError(
-                    f"{self.name} did not answer within {seconds:.0f} seconds:\n{self.tail(12)}",
-                    f"the log is {self.log_file}",
-                )
-            time.sleep(POLL_SECONDS)
+    def ensure(self) -> Self:
+        """Start it, or if it is running wait until it answers."""
+        if not self.running:
+            return self.start()
+        self._wait_until_it_answers()
+        return self
 
-    def stop(self, seconds: float = 30) -> None:
-        """Ask the server to end (SIGTERM), insist after `seconds` (SIGKILL); nothing to do when it is not running."""
-        if not self._end(signal.SIGTERM, seconds):
+    def stop(self) -> None:
+        """Ask the server to end (SIGTERM), later insist (SIGKILL); nothing to do when it is not running."""
+        if not self._end(signal.SIGTERM):
             self.kill()
 
     def kill(self) -> None:
         """End the server at once (SIGKILL), as a crash would."""
-        if not self._end(signal.SIGKILL, 30):
+        if not self._end(signal.SIGKILL):
             raise ServerError(
                 f"{self.name} (process {self._recorded_pid()}) did not end", "look at what the process waits for"
             )
@@ -99,7 +99,7 @@ class ServerProcess:
         if not self.log_file.exists():
             return ""
         with self.log_file.open("rb") as log:
-            log.seek(max(0, self.log_file.stat().st_size - 400 * lines))
+            log.seek(max(0, self.log_file.stat().st_size - 1000 * lines))
             return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
 
     @contextmanager
@@ -117,40 +117,69 @@ class ServerProcess:
         finally:
             os.close(descriptor)
 
-    def _spawn(self, command: list[str], environment: dict[str, str], locked: int) -> int:
-        os.ftruncate(locked, 0)
+    @contextmanager
+    def _lock_to_start(self) -> Iterator[int]:
+        """The lock, once it is free. A server that was killed may leave a child that is still writing: wait for it."""
+        deadline = time.monotonic() + END_SECONDS
+        while True:
+            with self._lock() as locked:
+                if locked is not None:
+                    yield locked
+                    return
+            pid = self._recorded_pid()
+            if _exists(pid) or time.monotonic() > deadline:
+                raise ServerError(
+                    f"{self.name} is already running in {self.directory} as process {pid}",
+                    "stop that one first, or choose another directory",
+                )
+            time.sleep(POLL_SECONDS)
+
+    def _spawn(self, command: list[str], locked: int) -> None:
+        if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
+            self.log_file.replace(self.log_file.with_suffix(".log.1"))
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(self.log_file), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
             (os.POSIX_SPAWN_DUP2, locked, INHERITED_LOCK),
         ]
-        pid = os.posix_spawn(command[0], command, environment, file_actions=actions, setsid=True)
+        pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
         os.pwrite(locked, b"%d\n" % pid, 0)
-        return pid
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + self.start_seconds
+        while not self.answers():
+            if not self.running:
+                raise ServerError(f"{self.name} ended while starting:\n{self.tail(12)}", f"the log is {self.log_file}")
+            if time.monotonic() > deadline:
+                self.kill()
+                raise ServerError(
+                    f"{self.name} did not answer within {self.start_seconds:.0f} seconds:\n{self.tail(12)}",
+                    f"the log is {self.log_file}",
+                )
+            time.sleep(POLL_SECONDS)
 
     def _recorded_pid(self) -> int | None:
         text = self.pid_file.read_text() if self.pid_file.exists() else ""
         return int(text) if text.strip().isdigit() else None
 
-    def _end(self, number: signal.Signals, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        pid = self.pid
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+    def _end(self, how: signal.Signals) -> bool:
+        """Signal the server and wait until it has let go of its lock; False when it takes too long."""
+        deadline = time.monotonic() + END_SECONDS
+        signalled: int | None = None
         while self.running:
+            pid = self._recorded_pid()
+            if pid is not None and pid != signalled:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, how)
+                signalled = pid
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_SECONDS)
-        if pid is not None:
+        if signalled is not None:
             with suppress(ChildProcessError):  # somebody else's child: theirs to reap
-                os.waitpid(pid, 0)
+                os.waitpid(signalled, 0)
         return True
-
-    def _set_aside_long_log(self) -> None:
-        if self.log_file.exists() and self.log_file.stat().st_size > LOG_BYTES:
-            self.log_file.replace(self.log_file.with_suffix(".log.1"))
 
 
 def _exists(pid: int | None) -> bool:
@@ -165,5 +194,5 @@ def _exists(pid: int | None) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

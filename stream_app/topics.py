@@ -178,8 +178,13 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
     return list(missing)
 
 
-def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
-    """Everything about the topics that is not as it must be; empty when all is well."""
+def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
+    """Everything about the topics that is not as it must be; empty when all is well.
+
+    Without `topics`, the input topics may have any number of partitions, and their changelogs must have the same.
+    """
+    if topics is None:
+        topics = existing(kafka)
     with _admin(kafka) as admin:
         there = set(admin.list_topics())
         wanted = topics.all()

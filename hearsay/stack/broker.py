@@ -19,7 +19,6 @@ from hearsay.stack.ports import free_port, is_free
 from memo_store.process import ServerProcess
 from protocols.errors import ServerError
 
-START_SECONDS = 60
 HEAP = "512m"
 
 
@@ -30,8 +29,10 @@ class KafkaBroker(ServerProcess):
     `settings` are lines of server.properties that replace or join ours.
     """
 
+    name = "kafka"
+
     def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
-        super().__init__("kafka", directory)
+        super().__init__(directory)
         self.properties = self.directory / "server.properties"
         self.data = self.directory / "data"
         recorded = self._recorded_ports()
@@ -44,26 +45,20 @@ class KafkaBroker(ServerProcess):
         """What a Kafka client takes as bootstrap server."""
         return f"127.0.0.1:{self.port}"
 
-    def start(self) -> KafkaBroker:
-        """Start and wait until it answers; refused while one is running in this directory."""
+    @property
+    def address(self) -> str:
+        return self.bootstrap
+
+    def prepare(self) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={DEPLOY / 'log4j2.xml'}"
         command = [str(java()), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError", logging, "-cp", f"{kafka_jars()}/*"]
-        if not self.running:
-            self._refuse_taken_ports()
-            self._configure()
-            if not (self.data / "meta.properties").exists():
-                self._format(command)
-        self.spawn([*command, "kafka.Kafka", self.properties])
-        self.wait_until(self.answers, START_SECONDS)
-        return self
-
-    def restart(self) -> KafkaBroker:
-        """Stop and start again, on the same data and ports."""
-        self.stop()
-        return self.start()
+        self._refuse_taken_ports()
+        self._configure()
+        if not (self.data / "meta.properties").exists():
+            self._format(command)
+        return [*command, "kafka.Kafka", str(self.properties)]
 
     def answers(self) -> bool:
-        """Whether the broker serves clients now."""
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             admin = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=5000)
@@ -80,7 +75,6 @@ class KafkaBroker(ServerProcess):
         template = Template((DEPLOY / "server.properties").read_text())
         ours = template.substitute(PORT=self.port, CONTROLLER_PORT=self.controller_port, DATA=self.data)
         extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
-        self.directory.mkdir(parents=True, exist_ok=True)
         self.properties.write_text(ours + extra)
 
     def _format(self, java_command: list[str]) -> None:

@@ -44,7 +44,8 @@ def test_acknowledged_records_survive_a_kill_and_a_restart_at_the_same_address(k
     assert kafka.bootstrap == address
     assert kafka.pid != pid
     produce(kafka, "survives", b"after the kill")
-    kafka.restart()
+    kafka.stop()
+    kafka.start()
     produce(kafka, "survives", b"after the stop")
     assert consume(kafka, "survives", 3) == [b"before", b"after the kill", b"after the stop"]
 
