@@ -10,6 +10,7 @@ with f the true frequencies, so one estimator and one variance serve all of them
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,13 +21,20 @@ from protocols.rounds import Flip, Matrix
 Vector = NDArray[np.float64]
 
 
+def independent(bits: Flip, values: Vector) -> Matrix:
+    """The chance that two different bits are both set, each on its own, when values are drawn from `values`."""
+    either = values[:, None] + values[None, :]
+    return np.asarray(bits.q * bits.q * (1 - either) + bits.p * bits.q * either)
+
+
 @dataclass(frozen=True, eq=False)
 class SupportChannel:
     """An affine support channel, as a mixture: with chance `share` the truth, otherwise fake data.
 
     `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
     fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
-    encoded value, supports are independent of each other (unary, hashed).
+    encoded value, supports are independent of each other, unless `together` says how often two values are supported
+    at once when values are drawn from a distribution (a lifelong hash or lifelong buckets tie them).
 
     >>> from protocols.rounds import grr
     >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
@@ -39,6 +47,7 @@ class SupportChannel:
     exclusive: bool
     share: float = 1.0
     fake: Vector | None = field(default=None, repr=False)
+    together: Callable[[Vector], Matrix] | None = field(default=None, repr=False)
 
     @property
     def gain(self) -> float:
@@ -78,9 +87,7 @@ class SupportChannel:
         """Joint support when the encoded value is drawn from `values` (all zero: nothing is encoded)."""
         if self.exclusive:
             return np.zeros((self.k, self.k))
-        p, q = self.flip.p, self.flip.q
-        other = q * q * (1 - values[:, None] - values[None, :])
-        return np.asarray(other + p * q * (values[:, None] + values[None, :]))
+        return independent(self.flip, values) if self.together is None else self.together(values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ or its bucket), a cell into a column, adds the noise of a round, and counts what
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -18,11 +19,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.channels import independent
 from protocols.columns import Column, Layout, PackedBits, Symbols
 from protocols.kernels import count_bits, count_symbols
 from protocols.keystream import Draws
-from protocols.rounds import Blur, Flip, Round
-from protocols.sampling import Bits, Rows, Table
+from protocols.rounds import Blur, Flip, Matrix, Round
+from protocols.sampling import Bits, Rows, Table, uniform
 
 Values = NDArray[np.integer[Any]]
 Counts = NDArray[np.int64]
@@ -50,6 +52,10 @@ class Encoding(Protocol):
         """The support channel of an answer whose column went through `flip`."""
         ...
 
+    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix] | None:
+        """How often an answer supports two values at once, where lifelong traits tie them; else None."""
+        ...
+
     def traits(self, draws: Draws) -> Traits: ...
     def cells(self, values: Values, traits: Traits) -> Values: ...
     def encode(self, cells: Values) -> Column: ...
@@ -64,6 +70,9 @@ class _Plain:
 
     def seen(self, flip: Flip) -> Flip:
         return flip
+
+    def together(self, flip: Flip) -> None:
+        return None
 
     def traits(self, draws: Draws) -> Traits:
         return None
@@ -100,7 +109,7 @@ class Direct(_Plain):
     def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
         if distribution is None:
             raise ValueError("a direct encoding has no zero vector to fake with")
-        return Table(distribution).sample(draws).astype(self.memo.dtype, copy=False)
+        return _from(distribution).sample(draws).astype(self.memo.dtype, copy=False)
 
     def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, Blur):
@@ -143,7 +152,7 @@ class Unary(_Plain):
         if distribution is None:
             encoded: Column = np.zeros((len(draws), self.memo.bytes), dtype=np.uint8)
         else:
-            encoded = self.encode(Table(distribution).sample(draws.fork(2)).astype(np.int64))
+            encoded = self.encode(_from(distribution).sample(draws.fork(2)).astype(np.int64))
         return self.perturb(encoded, first, draws)
 
     def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
@@ -205,8 +214,18 @@ class Hashed:
     def seen(self, flip: Flip) -> Flip:
         return Flip(flip.p, 1 / self.g)
 
+    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix]:
+        """Two values are supported together when a hash sends both to the answer: averaged over the family."""
+
+        def joint(values: NDArray[np.float64]) -> Matrix:
+            sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
+            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + flip.q
+            return np.asarray(np.einsum("xiy,xjy,xy->ij", sent, sent, said, optimize=True) / self.family)
+
+        return joint
+
     def traits(self, draws: Draws) -> Traits:
-        return Table(np.full(self.family, 1 / self.family)).sample(draws).astype(np.int64)
+        return uniform(self.family).sample(draws).astype(np.int64)
 
     def cells(self, values: Values, traits: Traits) -> Values:
         return np.asarray(self.hashes[traits, values])
@@ -257,6 +276,11 @@ class Buckets:
         held = self.d / self.k
         return Flip(held * flip.p, held * flip.q)
 
+    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix]:
+        """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
+        both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
+        return lambda values: both_held * independent(flip, values)
+
     def traits(self, draws: Draws) -> Traits:
         """The d values each device holds, ascending: those with the smallest of k random words."""
         words = draws.blocks(-(-self.k // 2)).view("<u8")[:, : self.k]
@@ -287,6 +311,15 @@ class Buckets:
 @lru_cache(maxsize=256)
 def _shifts(k: int, flip: Flip) -> Table:
     return Table([flip.p] + [flip.q] * (k - 1))
+
+
+def _from(distribution: NDArray[np.float64]) -> Table:
+    return _table(tuple(distribution.tolist()))
+
+
+@lru_cache(maxsize=256)
+def _table(probabilities: tuple[float, ...]) -> Table:
+    return Table(probabilities)
 
 
 @lru_cache(maxsize=256)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from protocols.columns import Column
 from protocols.encodings import Traits, Values
 from protocols.keystream import Devices, Draws, Keyring
-from protocols.sampling import Table
-from protocols.scheme import Question, Scheme
+from protocols.question import Question
+from protocols.sampling import uniform
+from protocols.scheme import Scheme
 
 Tokens = NDArray[np.uint64]
 
@@ -28,9 +29,8 @@ class Respondent:
 
     def sampled(self, devices: Devices) -> NDArray[np.int64]:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
-        count = len(self.scheme.questions)
         draws = self._keys.draws(("sampled", self._id), devices)
-        return Table(np.full(count, 1 / count)).sample(draws).astype(np.int64)
+        return uniform(len(self.scheme.questions)).sample(draws).astype(np.int64)
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""

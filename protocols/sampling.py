@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +33,14 @@ class Table:
     """
 
     def __init__(self, probabilities: Sequence[float] | NDArray[np.float64]) -> None:
-        exact = [Fraction(float(p)) for p in probabilities]
-        total = sum(exact, Fraction(0))
-        shares = [p / total * SLOTS for p in exact]  # floats sum to 1 only nearly; shares sum to 2^16 exactly
-        whole = [int(share) for share in shares]
-        self.symbols = len(exact)
-        self.filled = sum(whole)
+        weights = _whole_numbers(probabilities)
+        total = sum(weights)  # floats sum to 1 only nearly; shares of their sum are exact
+        owned = [weight * SLOTS // total for weight in weights]
+        self.symbols = len(weights)
+        self.filled = sum(owned)
         self._slots = np.zeros(SLOTS, dtype=smallest_unsigned(self.symbols))
-        self._slots[: self.filled] = np.repeat(np.arange(self.symbols), whole)
-        self._cuts = _cuts([share - w for share, w in zip(shares, whole, strict=True)])
+        self._slots[: self.filled] = np.repeat(np.arange(self.symbols), owned)
+        self._cuts = _cuts([weight * SLOTS - own * total for weight, own in zip(weights, owned, strict=True)])
 
     def sample(self, draws: Draws, count: int = 1) -> Column:
         """One symbol for each row of `draws` (`count` > 1: that many, as columns)."""
@@ -85,24 +86,39 @@ class Rows:
     """One distribution per input symbol: a channel matrix, sampled by inverting each row's cumulative sum."""
 
     def __init__(self, matrix: NDArray[np.float64]) -> None:
-        self._cuts = np.stack([_cuts([Fraction(float(p)) for p in row]) for row in matrix])
+        self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
 
     def sample(self, rows: NDArray[np.integer], draws: Draws) -> Column:
+        """One symbol for each row of `draws`, from the distribution of the symbol in `rows`: bisection, all at once."""
         words = draws.blocks(1).view("<u8")[:, 0]
-        out = np.empty(len(words), dtype=smallest_unsigned(self._cuts.shape[1] + 1))
-        for symbol in np.unique(rows):
-            here = rows == symbol
-            out[here] = np.searchsorted(self._cuts[symbol], words[here], side="right")
-        return out
+        cuts, width = self._cuts.ravel(), self._cuts.shape[1]
+        start = rows.astype(np.int64) * width
+        below = np.zeros(len(words), dtype=np.int64)  # how many cuts of its row are known to be at or below the word
+        for step in (1 << bit for bit in reversed(range(width.bit_length()))):
+            further = below + step
+            inside = further <= width
+            at = np.where(inside, start + further - 1, 0)
+            below = np.where(inside & (cuts.take(at) <= words), further, below)
+        return below.astype(smallest_unsigned(width + 1))
 
 
-def _cuts(weights: Sequence[Fraction]) -> NDArray[np.uint64]:
+@lru_cache(maxsize=64)
+def uniform(count: int) -> Table:
+    """All of `count` symbols alike."""
+    return Table([1.0] * count)
+
+
+def _whole_numbers(floats: Sequence[float] | NDArray[np.float64]) -> list[int]:
+    """The same proportions in whole numbers, exactly: a float is an integer over a power of two."""
+    ratios = [float(x).as_integer_ratio() for x in floats]
+    scale = max(denominator for _, denominator in ratios)
+    return [numerator * (scale // denominator) for numerator, denominator in ratios]
+
+
+def _cuts(weights: Sequence[int]) -> NDArray[np.uint64]:
     """Where [0, 2^64) is cut so that piece i has weights[i] of it (the last piece ends at 2^64)."""
-    total = sum(weights, Fraction(0))
+    total = sum(weights)
     if total == 0:
         return np.zeros(len(weights) - 1, dtype=np.uint64)
-    running, cuts = Fraction(0), []
-    for weight in weights[:-1]:
-        running += weight
-        cuts.append(min(WORD - 1, round(running / total * WORD)))
-    return np.array(cuts, dtype=np.uint64)
+    nearest = ((2 * running * WORD + total) // (2 * total) for running in accumulate(weights[:-1]))
+    return np.array([min(WORD - 1, cut) for cut in nearest], dtype=np.uint64)

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.channels import variance_at_zero
+from protocols.channels import SupportChannel, variance_at_zero
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.fakes import amplified
+from protocols.fakes import Ask, Budgets, amplified, calibrated
 from protocols.guarantees import Guarantees
 from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget
 from protocols.question import Question
@@ -48,7 +48,7 @@ class Scheme:
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
         try:
-            self.questions = tuple(self._ask(attribute) for attribute in survey.attributes)
+            self.questions = self._settle([self._labels(attribute) for attribute in survey.attributes])
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
 
@@ -70,12 +70,46 @@ class Scheme:
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]
 
-    def _ask(self, attribute: Attribute) -> Question:
-        ask = self._ask_faked if self.survey.solution.startswith("rs") else self._ask_plainly
-        options = [ask(attribute, label) for label in self._labels(attribute)]
-        if len(options) == 1:
-            return options[0]
-        return min(options, key=lambda q: variance_at_zero(q.channel))
+    def _settle(self, options: list[list[str]]) -> tuple[Question, ...]:
+        """Of each attribute's mechanisms the one with the smaller variance where nobody has the value.
+
+        Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
+        may spend. So they take turns, in order, and one switches only if the sum of all variances falls: whatever the
+        guarantee, this ends, and it always ends in the same place.
+        """
+        best = self._ask([labels[0] for labels in options])
+        turns, settled = 0, 0
+        while settled < len(options):
+            place = turns % len(options)
+            before = best
+            for label in options[place]:
+                asked = [question.label for question in best]
+                if label != asked[place]:
+                    asked[place] = label
+                    best = min(best, self._ask(asked), key=_total_variance)
+            turns, settled = turns + 1, settled + 1 if best is before else 0
+        return best
+
+    def _ask(self, labels: list[str]) -> tuple[Question, ...]:
+        """All attributes, with these mechanisms."""
+        pairs = list(zip(self.survey.attributes, labels, strict=True))
+        if not self.survey.solution.startswith("rs"):
+            return tuple(self._ask_plainly(attribute, label) for attribute, label in pairs)
+
+        def ask(budgets: Budgets) -> tuple[Question, ...]:
+            return tuple(self._ask_faked(attribute, label, budgets) for attribute, label in pairs)
+
+        return ask(self._hidden_budgets(ask))
+
+    def _hidden_budgets(self, ask: Ask) -> Budgets:
+        """What the sampled attribute may spend under each guarantee (PROTOCOLS 4)."""
+        inf, one = declared = self._declared
+        if self.survey.guarantee == "attribute":
+            return calibrated(declared, ask)
+        if self.survey.guarantee == "published":
+            count = len(self.survey.attributes)
+            return amplified(inf, count), None if one is None else amplified(one, count)
+        return declared
 
     def _labels(self, attribute: Attribute) -> list[str]:
         """The mechanisms to choose from; more than one means: the smaller variance where nobody has the value."""
@@ -109,27 +143,26 @@ class Scheme:
         builders = ONE_ROUND if budget.one is None else TWO_ROUNDS
         return Question(attribute, builders[label](attribute.k, budget, attribute.parameter), label, budget)
 
-    def _ask_faked(self, attribute: Attribute, label: str) -> Question:
+    def _ask_faked(self, attribute: Attribute, label: str, budgets: Budgets) -> Question:
         one_round, two_rounds, fakes = FAKED[label]
-        inf, one = self._amplified
-        budget = Budget(inf, one, self.survey.calibration)
-        name, builders = (one_round, ONE_ROUND) if one is None else (two_rounds, TWO_ROUNDS)
+        budget = Budget(*budgets, self.survey.calibration)
+        name, builders = (one_round, ONE_ROUND) if budget.one is None else (two_rounds, TWO_ROUNDS)
         mechanism = builders[name](attribute.k, budget, None)
         fake = None if fakes == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, label, budget, 1 / len(self.survey.attributes), fake)
 
     @property
-    def _declared(self) -> tuple[float, float | None]:
+    def _declared(self) -> Budgets:
         if self.survey.eps is not None:
             return self.survey.eps, None
         assert self.survey.eps_inf is not None
         return self.survey.eps_inf, self.survey.eps_1
 
-    @cached_property
-    def _amplified(self) -> tuple[float, float | None]:
-        """What the sampled attribute may spend under each guarantee (PROTOCOLS 4)."""
-        inf, one = self._declared
-        return amplified(self.survey, inf), None if one is None else amplified(self.survey, one)
+
+def _total_variance(questions: tuple[Question, ...]) -> float:
+    """Of all affine channels; a matrix is never one of several options."""
+    channels = [question.channel for question in questions]
+    return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))
 
 
 def _distribution(attribute: Attribute) -> NDArray[np.float64]:

@@ -66,6 +66,25 @@ def _reachable_bits(question: Question, t: float) -> Pairs:
     return np.array(pairs)
 
 
+def log_extremes(question: Question, t: float) -> tuple[float, float]:
+    """ln of the largest and the smallest L(y|v) of an attribute after t linked reports.
+
+    The largest is at the answer that names the value which is the rarest fake; the smallest at the one that names the
+    most common fake (a symbol), or everything but the value which is the rarest fake (bits).
+    """
+    fake = question.fake
+    if not isinstance(question.mechanism.encoding.memo, PackedBits):
+        odds = symbol_odds(question.mechanism, t)
+        assert fake is not None, "a symbol has no zero vector"
+        rare, common = fake.min() * odds.memo.gain + odds.memo.q, fake.max() * odds.memo.gain + odds.memo.q
+        return log(odds.value.p / rare), log(odds.value.q / common)
+    bits = bit_odds(question.mechanism, t)
+    if fake is None:
+        return log(bits.up), log(bits.down)
+    rare = fake.min()
+    return -log(rare + (1 - rare) * bits.down / bits.up), -log(rare + (1 - rare) * bits.up / bits.down)
+
+
 def tuple_loss(questions: Sequence[Question], t: float, fresh: bool) -> float:
     """The largest log-ratio between two whole tuples after t linked reports.
 
@@ -96,9 +115,9 @@ def attribute_losses(questions: Sequence[Question], t: float, fresh: bool, value
     reports, repeats = (1.0, t) if fresh else (t, 1.0)
     highs, lows, losses = [], [], []
     for question, count in zip(questions, counts, strict=True):
-        pairs = np.log(reachable(question, reports))
-        highs.append(pairs.max() * count * repeats)
-        lows.append(pairs.min() * count * repeats)
+        high, low = log_extremes(question, reports)
+        highs.append(high * count * repeats)
+        lows.append(low * count * repeats)
         losses.append(loss(question.mechanism, reports) * count * repeats)
     return [_diluted(high, spent, _log_sum(lows[:i] + lows[i + 1 :]))
             for i, (high, spent) in enumerate(zip(highs, losses, strict=True))]  # fmt: skip

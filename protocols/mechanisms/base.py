@@ -71,7 +71,8 @@ class Mechanism:
     def _channel(self, noise: Round, share: float, fake: NDArray[np.float64] | None) -> Channel:
         if isinstance(noise, Blur):
             return MatrixChannel(noise.matrix)
-        return SupportChannel(self.k, self.encoding.seen(noise), self.encoding.exclusive, share, fake)
+        seen, together = self.encoding.seen(noise), self.encoding.together(noise)
+        return SupportChannel(self.k, seen, self.encoding.exclusive, share, fake, together)
 
 
 class Builder(Protocol):

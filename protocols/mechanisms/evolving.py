@@ -26,11 +26,16 @@ def build_loloha(k: int, budget: Budget, parameter: int | None = None) -> Mechan
 
 
 def build_dbitflip(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """SUE bits of d of the k values, memoised and sent as they are; d = 1 unless told otherwise."""
+    """SUE bits of d of the k values, memoised and sent as they are; d = 1 unless told otherwise.
+
+    A lone bit is all that two values can differ in, so with d = 1 it may spend the whole budget, not half of it;
+    as published it spends half.
+    """
     d = 1 if parameter is None else parameter
     if not 1 <= d <= k:
         raise InfeasibleError(f"dbitflip cannot hold {d} of {k} values", f"choose 1 to {k}")
-    return Mechanism("dbitflip", Buckets(k, d), sue(budget.inf))
+    lone = d == 1 and budget.calibration == "exact"
+    return Mechanism("dbitflip", Buckets(k, d), sue(2 * budget.inf if lone else budget.inf))
 
 
 def _loloha(k: int, budget: Budget, g: int) -> Mechanism:

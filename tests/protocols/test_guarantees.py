@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
 
 from protocols import Scheme
 from protocols.guarantees.linked import loss_of_values
+from protocols.scheme import _total_variance
 from tests.helpers.enumeration import (
     combine,
     histories,
@@ -70,7 +71,7 @@ def test_several_attributes_reveal_exactly_what_is_said(kind: str, name: str, so
         holds(scheme, t)
 
 
-@pytest.mark.parametrize("guarantee", ["tuple", "published"])
+@pytest.mark.parametrize("guarantee", ["tuple", "attribute", "published"])
 @pytest.mark.parametrize("kind", BUDGETS)
 @pytest.mark.parametrize("name", FAKED)
 def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee: str) -> None:
@@ -83,7 +84,7 @@ def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee:
                 holds(scheme, t)
 
 
-@pytest.mark.parametrize("guarantee", ["tuple", "published"])
+@pytest.mark.parametrize("guarantee", ["tuple", "attribute", "published"])
 @pytest.mark.parametrize("kind", BUDGETS)
 @pytest.mark.parametrize("names", [("grr", "grr"), ("oue-r", "oue-r"), ("grr", "sue-r"), ("oue-r", "grr")])
 def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[str, str], guarantee: str) -> None:
@@ -119,3 +120,67 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         assert at_the_cap is not None and at_the_cap.exact
         assert at_the_cap.whole == pytest.approx(whole_loss(truth), rel=1e-9)
         assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", BUDGETS)
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("sizes", [(2, 3), (5, 40), (3, 100, 7, 12)])
+def test_an_attribute_guarantee_spends_what_was_declared(kind: str, calibration: str, sizes: tuple[int, ...]) -> None:
+    for solution, name in (("rs+fd", "auto"), ("rs+fd", "oue-z"), ("rs+fd", "sue-r"), ("rs+rfd", "auto")):
+        priors = [[2 * (i + 1) / (k * (k + 1)) for i in range(k)] if solution == "rs+rfd" else None for k in sizes]
+        attributes = [
+            of_size(k, f"a{i}", mechanism=name, prior=prior)
+            for i, (k, prior) in enumerate(zip(sizes, priors, strict=True))
+        ]
+        terms = {"solution": solution, "guarantee": "attribute", "calibration": calibration, **BUDGETS[kind]}
+        promise = scheme_of(*attributes, **terms).guarantees
+        declared = BUDGETS[kind]
+        if "eps" not in declared:
+            assert promise.for_ever.attribute == pytest.approx(declared["eps_inf"], rel=1e-9)
+        report = declared.get("eps") or declared.get("eps_1") or declared["eps_inf"]
+        assert promise.per_report.attribute == pytest.approx(report, rel=1e-9)
+        assert promise.per_report.whole > report
+
+
+def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() -> None:
+    """Under an attribute guarantee what one attribute uses changes what all may spend; no single switch helps."""
+    sizes = (4, 9, 14)
+    terms: dict[str, Any] = {"solution": "rs+fd", "guarantee": "attribute", "eps": 1.0}
+    chosen = scheme_of(*(of_size(k, f"a{i}") for i, k in enumerate(sizes)), **terms)
+    labels = [question.label for question in chosen.questions]
+    for place in range(3):
+        other = list(labels)
+        other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
+        rival = scheme_of(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
+        assert _total_variance(chosen.questions) < _total_variance(rival.questions)
+
+
+def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None:
+    terms: dict[str, Any] = {"eps_inf": 1.0, "eps_1": 0.5}
+    printed = scheme_of(of_size(37, mechanism="l-grr"), calibration="published", **terms).guarantees
+    assert printed.per_report.whole == pytest.approx(0.09, abs=0.005)
+    exact = scheme_of(of_size(37, mechanism="l-grr"), **terms).guarantees
+    assert exact.per_report.whole == pytest.approx(0.5, rel=1e-12)
+
+
+def test_a_retry_with_fresh_noise_would_cost_more_than_one_report() -> None:
+    """Why round 2 is derived: two draws for one period are two linked reports."""
+    promise = scheme_of(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
+    assert promise.after(2).whole == pytest.approx(1.75, abs=0.005)
+
+
+def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> None:
+    for terms in ({"solution": "smp"}, {"solution": "spl"}, {"solution": "rs+fd", "guarantee": "attribute"}):
+        promise = scheme_of(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
+        run = [promise.after(t) for t in (1, 2, 3, 10, 1000, 100_000)]
+        assert all(a.whole < b.whole + 1e-12 for a, b in pairwise(run))
+        assert all(a.attribute < b.attribute + 1e-12 for a, b in pairwise(run))
+        assert run[-1].whole == pytest.approx(promise.for_ever.whole, rel=1e-12)
+        assert run[-1].attribute == pytest.approx(promise.for_ever.attribute, rel=1e-12)
+
+
+def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
+    promise = scheme_of(of_size(3), eps=1.0).guarantees
+    assert promise.for_ever.whole == float("inf")
+    assert promise.after(7).whole == pytest.approx(7)
+    assert promise.per_additional_value is None and promise.at_the_cap is None
