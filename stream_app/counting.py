@@ -1,0 +1,217 @@
+"""Counting one partition of the reports topic: pure, exact, and indifferent to how often it is told the same.
+
+Two things own what a record changes. An open period owns its counts, its tokens and the rows it refused, through the
+last offset that changed it. The position owns the rest (clocks, refused records, what goes out) through its own offset.
+Each skips the offsets it contains already, so the log may be read again from any earlier place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from protocols.errors import LogError
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject
+from stream_app.counters import PeriodCounts
+from stream_app.flushes import Flush, Output, Write
+from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
+from stream_app.partials import Part, Progress, message
+from stream_app.recovery import Records, known_scheme, recover
+from stream_app.state import (
+    OpenPeriod,
+    Period,
+    Rejects,
+    counter_key,
+    position_key,
+    tokens_key,
+)
+
+UNKNOWN = ""  # the survey of a record that could not be read
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one record did: rows counted, rows refused by reason, or how far a survey was closed."""
+
+    survey: str = UNKNOWN
+    counted: int = 0
+    refused: Mapping[Reason, int] = field(default_factory=dict)
+    closed_through: int | None = None
+
+
+class PartitionCounter:
+    """The counter of one input partition. Feed it every record in order, flush now and then.
+
+    `records` is what earlier flushes left in the store (all that is there, also what is stale); the log begins at
+    `log_start`. Read on at `next_offset`; `missing` says what the log no longer has. `check_tokens=False` counts
+    repeats too: for senders that are known never to repeat.
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        partitions: int,
+        lookup: Lookup,
+        clock_key: bytes,
+        records: Records = (),
+        log_start: int = 0,
+        check_tokens: bool = True,
+    ) -> None:
+        recovered = recover(partition, records, lookup, log_start)
+        self.partition = partition
+        self.missing = recovered.missing
+        self._partitions = partitions
+        self._lookup = lookup
+        self._clock_key = clock_key
+        self._check_tokens = check_tokens
+        self._position = recovered.position
+        self._periods = recovered.periods
+        self._read = recovered.start
+        self._contained = recovered.position.offset
+        self._listed = dict(recovered.position.open)
+        self._outputs: list[Output] = []
+        self._deletions = list(recovered.stale)
+        self._saved_position = b""
+        self._pending = 0
+
+    @property
+    def next_offset(self) -> int:
+        return self._read + 1
+
+    @property
+    def open_periods(self) -> Mapping[Period, OpenPeriod]:
+        return self._periods
+
+    @property
+    def pending_bytes(self) -> int:
+        """About how much the next flush will write beyond the counters: when to flush."""
+        return self._pending
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
+        totals = {survey: Counter(reasons) for survey, reasons in self._position.rejects.items()}
+        for (survey, _), period in self._periods.items():
+            totals.setdefault(survey, Counter()).update(period.rejects)
+        return totals
+
+    def closed_through(self, survey: str) -> int:
+        return self._position.clock(survey).through
+
+    def apply(self, record: Record) -> Changes:
+        """Count one record. One that was applied before changes nothing; a missing one is an error."""
+        if record.offset <= self._read:
+            return Changes()
+        if record.offset > self.next_offset:
+            raise LogError(
+                f"partition {self.partition} goes from offset {self._read} to {record.offset}: records are missing",
+                "the reports topic must be plain: no compaction, no transactional producers, and retained for longer "
+                "than a period stays open",
+            )
+        self._read = record.offset
+        decoded = decode(record, self._lookup, self._clock_key)
+        if isinstance(decoded, Frame):
+            return self._frame(record, decoded)
+        if record.offset <= self._contained:
+            return Changes()
+        if isinstance(decoded, Clock):
+            return self._tick(record.offset, decoded)
+        return self._refuse(record, decoded)
+
+    def flush(self, provisional: bool = True) -> Flush:
+        """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
+        changed = {key: period for key, period in sorted(self._periods.items()) if period.unsaved}
+        tokens = [
+            Write(tokens_key(self.partition, key, period.offset), period.take_tokens())
+            for key, period in changed.items()
+            if period.fresh
+        ]
+        counters = [Write(counter_key(self.partition, key), period.encode()) for key, period in changed.items()]
+        for period in changed.values():
+            period.unsaved = False
+        outputs, self._outputs = self._outputs, []
+        if provisional:
+            outputs += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
+        deletions, self._deletions, self._pending = self._deletions, [], 0
+        stages = (tokens, counters, outputs, self._changed_position(), deletions)
+        return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
+
+    def _frame(self, record: Record, frame: Frame) -> Changes:
+        scheme = known_scheme(self._lookup, frame.survey)
+        clock = self._position.clock(frame.survey)
+        contained = record.offset <= self._contained
+        reject = timely(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        if reject is not None:
+            return Changes() if contained else self._refuse(record, reject)
+        if frame.period <= clock.through:  # read again: it has been counted and closed since
+            return Changes()
+        judged = judge_rows(frame, scheme, self.partition, self._partitions)
+        if judged.bad and not contained:
+            self._send(refused_rows(judged, scheme, record.offset, self.partition))
+        key = frame.survey, frame.period
+        if key not in self._periods:
+            self._periods[key] = OpenPeriod(scheme, PeriodCounts(scheme))
+        period = self._periods[key]
+        if record.offset <= period.offset:
+            return Changes()
+        return self._count(record.offset, period, judged)
+
+    def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
+        good = judged.good
+        refused = {reason: len(rows) for reason, rows in judged.bad.items()}
+        if self._check_tokens and len(good):
+            new = period.tokens.insert(good.tokens)
+            if not new.all():
+                refused[Reason.REPEAT] = int(len(good) - new.sum())
+                good = good.take(new)
+            if len(good):
+                period.fresh.append(good.tokens)
+                self._pending += good.tokens.nbytes
+        period.counts.count(good)
+        period.rejects.update({reason.value: rows for reason, rows in refused.items()})
+        period.offset = offset
+        period.unsaved = period.unseen = True
+        return Changes(good.survey, len(good), refused)
+
+    def _tick(self, offset: int, clock: Clock) -> Changes:
+        """Close what the clock closes. It is always acknowledged, also where nothing was counted or it is a repeat."""
+        survey = clock.survey
+        scheme = known_scheme(self._lookup, survey)
+        moved = self._position.clock(survey).move(offset, clock.through, scheme.survey.ahead)
+        through = self.closed_through(survey)
+        for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
+            period = self._periods.pop(key)
+            period.offset = offset
+            self._send([self._part(key, period, closed=True)])
+            self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
+            self._listed.pop(key, None)
+            keys = [tokens_key(self.partition, key, at) for at in period.written]
+            self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
+        self._send([message(Progress(survey, self.partition, offset, through, dict(self.rejects.get(survey, {}))))])
+        return Changes(survey, closed_through=through if moved else None)
+
+    def _refuse(self, record: Record, reject: Reject) -> Changes:
+        survey = reject.survey or UNKNOWN
+        self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
+        self._send([refused_record(record, reject, self.partition)])
+        return Changes(survey, refused={reject.reason: reject.rows})
+
+    def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
+        period.unseen = False
+        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
+
+    def _send(self, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            self._outputs.append(output)
+            self._pending += len(output.value)
+
+    def _changed_position(self) -> list[Write]:
+        """The position record, if it is another than last time. It lists for each period what its counter must have."""
+        self._position.offset = max(self._contained, self._read)
+        self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
+        encoded = self._position.encode()
+        if encoded == self._saved_position:
+            return []
+        self._saved_position = encoded
+        return [Write(position_key(self.partition), encoded)]

@@ -1,0 +1,46 @@
+"""What leaves the pure code: state records, messages, and a flush as stages in which they must be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+TopicName = Literal["partials", "deadletters", "live", "histograms", "mobility"]
+
+
+@dataclass(frozen=True)
+class Write:
+    """A state record: the newest value of a key; None deletes it."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """A message for one of our topics."""
+
+    topic: TopicName
+    key: bytes
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Everything that changed since the last flush.
+
+    Each stage must be confirmed before the next begins, and the input acknowledged through `offset` only after the
+    last. A crash between any two writes leaves a state from which recovery finds back (DESIGN 5). Any failed write must
+    end the process: the counts in memory have moved on.
+    """
+
+    offset: int
+    stages: tuple[tuple[Write | Output, ...], ...]
+
+    def __iter__(self) -> Iterator[Write | Output]:
+        return (item for stage in self.stages for item in stage)
+
+    def __bool__(self) -> bool:
+        return any(self.stages)

@@ -1,0 +1,121 @@
+"""The counting state as records: each says which offset of the log it contains.
+
+    position/P                          last offset, moves of each survey's clock, rejects, {open period: its offset}
+    counter/P/SURVEY/PERIOD             its offset, its counts and the rows it refused
+    tokens/P/SURVEY/PERIOD/OFFSET       the tokens added by one flush, after which the counter stood at OFFSET
+
+Token records are never deleted while their period is open: an older counter, written late by a worker that was paused,
+may still need them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocols.errors import LogError
+from protocols.scheme import Scheme
+from stream_app.clocks import SurveyClock
+from stream_app.codec import Head, pack, unpack
+from stream_app.counters import PeriodCounts, arrays_of, from_arrays
+from stream_app.tokens import Tokens, TokenSet
+
+NOTHING = -1  # the offset contained by something that contains none
+Period = tuple[str, int]  # survey, period
+Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), by reason, in rows
+
+
+def partition_of_key(key: bytes) -> int:
+    """The partition a state record belongs to.
+
+    >>> partition_of_key(b"tokens/3/buttons/12/40")
+    3
+    """
+    return int(key.split(b"/", 2)[1])
+
+
+def position_key(partition: int) -> bytes:
+    return f"position/{partition}".encode()
+
+
+def counter_key(partition: int, period: Period) -> bytes:
+    return f"counter/{partition}/{period[0]}/{period[1]}".encode()
+
+
+def tokens_key(partition: int, period: Period, offset: int) -> bytes:
+    return f"tokens/{partition}/{period[0]}/{period[1]}/{offset}".encode()
+
+
+@dataclass
+class Position:
+    """How far a partition has been counted, and everything that belongs to no open period."""
+
+    offset: int = NOTHING
+    clocks: dict[str, SurveyClock] = field(default_factory=dict)
+    rejects: Rejects = field(default_factory=dict)
+    open: dict[Period, int] = field(default_factory=dict)
+
+    def clock(self, survey: str) -> SurveyClock:
+        return self.clocks.setdefault(survey, SurveyClock())
+
+    def encode(self) -> bytes:
+        return pack(
+            {
+                "offset": self.offset,
+                "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
+                "rejects": self.rejects,
+                "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
+            }
+        )
+
+    @staticmethod
+    def decode(data: bytes) -> Position:
+        head, _ = unpack(data)
+        clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
+        rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
+        return Position(head["offset"], clocks, rejects, {(s, t): offset for s, t, offset in head["open"]})
+
+
+@dataclass
+class OpenPeriod:
+    """One period of one survey while it takes reports."""
+
+    scheme: Scheme
+    counts: PeriodCounts
+    offset: int = NOTHING  # the last offset that changed it
+    rejects: Counter[str] = field(default_factory=Counter)
+    tokens: TokenSet = field(default_factory=TokenSet)
+    fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
+    written: list[int] = field(default_factory=list)  # offsets of its token records
+    unsaved: bool = False
+    unseen: bool = False  # by the merge
+
+    def take_tokens(self) -> bytes:
+        """The tokens since the last flush as a record."""
+        record = pack({"offset": self.offset}, [np.concatenate(self.fresh)])
+        self.written.append(self.offset)
+        self.fresh = []
+        return record
+
+    def encode(self) -> bytes:
+        counts = self.counts.snapshot()
+        head: Head = {
+            "offset": self.offset,
+            "rejects": self.rejects,
+            "fingerprint": self.scheme.survey.fingerprint,
+            "attributes": list(counts),
+        }
+        return pack(head, arrays_of(counts))
+
+    @staticmethod
+    def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
+        head, arrays = unpack(data)
+        if head["fingerprint"] != scheme.survey.fingerprint:
+            raise LogError(
+                f"the state of survey {scheme.survey.id!r} was counted under other terms",
+                "publish changed terms under a new id",
+            )
+        counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
+        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]))
