@@ -54,11 +54,6 @@ class Statistics:
 Counts = Mapping[str, Statistics]  # by attribute
 
 
-def nothing(scheme: Scheme) -> Counts:
-    """The counts of a period without reports."""
-    return {question.name: add([], question.k) for question in scheme.questions}
-
-
 def add(parts: Iterable[Statistics], k: int) -> Statistics:
     """The sum of some statistics of one attribute with k values."""
     listed = list(parts)
@@ -75,12 +70,6 @@ def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
     """The sum of some counts, attribute by attribute."""
     listed = list(parts)
     return {q.name: add([part[q.name] for part in listed], q.k) for q in scheme.questions}
-
-
-def reports(counts: Counts, scheme: Scheme) -> int:
-    """How many reports there were: where each answers one attribute, all attributes together."""
-    totals = [statistics.total for statistics in counts.values()]
-    return sum(totals) if scheme.discloses else totals[0]
 
 
 def arrays_of(counts: Counts) -> list[Array]:

@@ -168,7 +168,8 @@ class PartitionCounter:
             if len(good):
                 period.fresh.append(good.tokens)
                 self._pending += good.tokens.nbytes
-        period.counts.count(good)
+        if len(good):
+            period.counts.count(good)
         period.rejects.update({reason.value: rows for reason, rows in refused.items()})
         period.offset = offset
         period.unsaved = period.unseen = True

@@ -25,6 +25,11 @@ class Part:
     closed: bool
     counts: Counts = field(repr=False)
 
+    @property
+    def total(self) -> int:
+        """Answers counted, of all attributes together; 0 where no report was."""
+        return sum(statistics.total for statistics in self.counts.values())
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -39,7 +39,7 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
     position = Position.decode(found.pop(position_key(partition))) if position_key(partition) in found else Position()
     counters, tokens, stale = {}, [], []
     for key, value in sorted(found.items()):
-        kind, _, survey, period, *rest = key.decode().split("/")
+        _, _, kind, survey, period, *rest = key.decode().split("/")
         if int(period) <= position.clock(survey).through:
             stale.append(Write(key, None))
         elif kind == "counter":

@@ -1,8 +1,8 @@
 """The counting state as records: each says which offset of the log it contains.
 
-    position/P                          last offset, moves of each survey's clock, rejects, {open period: its offset}
-    counter/P/SURVEY/PERIOD             its offset, its counts and the rows it refused
-    tokens/P/SURVEY/PERIOD/OFFSET       the tokens added by one flush, after which the counter stood at OFFSET
+    count/P/position                        last offset, moves of the clocks, rejects, {open period: its offset}
+    count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
+    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens added by one flush, after which the counter stood at OFFSET
 
 Token records are never deleted while their period is open: an older counter, written late by a worker that was paused,
 may still need them.
@@ -30,22 +30,22 @@ Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), 
 def partition_of_key(key: bytes) -> int:
     """The partition a state record belongs to.
 
-    >>> partition_of_key(b"tokens/3/buttons/12/40")
+    >>> partition_of_key(b"count/3/tokens/buttons/12/40")
     3
     """
     return int(key.split(b"/", 2)[1])
 
 
 def position_key(partition: int) -> bytes:
-    return f"position/{partition}".encode()
+    return f"count/{partition}/position".encode()
 
 
 def counter_key(partition: int, period: Period) -> bytes:
-    return f"counter/{partition}/{period[0]}/{period[1]}".encode()
+    return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
 
 
 def tokens_key(partition: int, period: Period, offset: int) -> bytes:
-    return f"tokens/{partition}/{period[0]}/{period[1]}/{offset}".encode()
+    return f"count/{partition}/tokens/{period[0]}/{period[1]}/{offset}".encode()
 
 
 @dataclass

@@ -1,0 +1,150 @@
+"""The whole stream app in one process: the same counting and merging over local files instead of a broker.
+
+    DIRECTORY/log/0.log ...     what was sent, a file for each partition
+    DIRECTORY/results.sqlite    state, results, dead letters
+    DIRECTORY/operator.key      the key of the clock records, unless one is given
+
+Kill it at any moment: what `flush` confirmed is in the log, what the log has beyond the state is counted when the
+directory is opened again, and state and results change in one transaction.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from protocols.errors import FingerprintChanged, LogError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from stream_app.counting import PartitionCounter
+from stream_app.flushes import Output
+from stream_app.local_log import LocalLog
+from stream_app.local_store import LocalStore
+from stream_app.merging import Merger, Reporter, no_mobility
+from stream_app.presence import presence_keyring
+from stream_app.state import Rejects
+
+FLUSH_BYTES = 32 << 20  # flush by ourselves when about this much waits to be written
+
+
+class EmbeddedApp:
+    """Counts what is sent to it. It is a sink: anything that sends to Kafka can send here instead."""
+
+    def __init__(
+        self,
+        directory: Path,
+        surveys: Sequence[Survey],
+        partitions: int = 4,
+        clock_key: bytes | None = None,
+        mobility: Reporter = no_mobility,
+    ) -> None:
+        (directory / "log").mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(directory)
+        self.clock_key = _operator_key(directory) if clock_key is None else clock_key
+        self.store = LocalStore(directory)
+        self.partitions = partitions
+        self._settle(directory, surveys)
+        schemes = {survey.id: Scheme(survey) for survey in self.store.surveys()}
+        self._logs = [LocalLog(directory / "log" / f"{p}.log") for p in range(partitions)]
+        self._counters = [
+            PartitionCounter(p, partitions, schemes.get, self.clock_key, self.store.records(f"count/{p}/"))
+            for p in range(partitions)
+        ]
+        merged = self.store.records("merge/0/")
+        self._merger = Merger(0, partitions, schemes.get, presence_keyring(self.clock_key), merged, mobility=mobility)
+        self._catch_up(directory)
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        """Append a record and count it. It is safe after the next `flush`."""
+        counter = self._counters[partition]
+        counter.apply(self._logs[partition].append(content_type, value))
+        if counter.pending_bytes > FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make everything sent so far safe, and publish what follows from it."""
+        for log in self._logs:
+            log.sync()
+        with self.store.transaction():
+            for counter in self._counters:
+                for item in counter.flush():
+                    if isinstance(item, Output) and item.topic == "partials":
+                        self._merger.apply(self._merger.next_offset, item.value)
+                    else:
+                        self.store.write([item])
+            self.store.write(self._merger.flush())
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
+        totals: Rejects = {}
+        for counter in self._counters:
+            for survey, reasons in counter.rejects.items():
+                totals.setdefault(survey, Counter()).update(reasons)
+        return totals
+
+    def close(self) -> None:
+        """Let go of the files. Not a flush."""
+        for log in self._logs:
+            log.close()
+        self.store.close()
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            self.flush()
+        self.close()
+
+    def _settle(self, directory: Path, surveys: Sequence[Survey]) -> None:
+        """What may not change once there is data: the number of partitions, and the terms under a survey's id."""
+        kept = self.store.setting("partitions", str(self.partitions))
+        if kept != str(self.partitions):
+            raise LogError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
+        for survey in surveys:
+            text = self.store.setting(f"survey/{survey.id}", survey.model_dump_json())
+            if Survey.model_validate_json(text).fingerprint != survey.fingerprint:
+                raise FingerprintChanged(
+                    f"survey {survey.id!r} was counted in {directory} under other terms",
+                    "give changed terms a new id, or use another directory",
+                )
+
+    def _catch_up(self, directory: Path) -> None:
+        """Count what the log has beyond the state."""
+        for log, counter in zip(self._logs, self._counters, strict=True):
+            if log.next_offset < counter.next_offset:
+                raise LogError(
+                    f"{directory}: log {counter.partition} ends at {log.next_offset}, before what was counted",
+                    "logs and results belong together; restore both from the same backup",
+                )
+            for record in log.read(counter.next_offset):
+                counter.apply(record)
+        self.flush()
+
+
+def _lock(directory: Path) -> BinaryIO:
+    """One process at a time; the lock goes with the process, however it ends."""
+    lock = (directory / "lock").open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise LogError(f"{directory} is in use by another process", "stop that one, or use another directory") from None
+    return lock
+
+
+def _operator_key(directory: Path) -> bytes:
+    path = directory / "operator.key"
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        fresh.touch(mode=0o600)
+        fresh.write_bytes(secrets.token_bytes(32))
+        fresh.rename(path)
+    return path.read_bytes()

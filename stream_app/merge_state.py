@@ -1,0 +1,180 @@
+"""The merge state as records, found again by the same rule as the counting state (DESIGN 5).
+
+    merge/Q/position                          last offset, how each survey stands, {part: its offset}
+    merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and the offset it came with
+    merge/Q/final/SURVEY/PERIOD               what was, or is about to be, published; its counts, for later windows
+
+Q is the partition of the partials topic. A final is written before it is published, so that whoever publishes it again
+publishes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stream_app.clocks import NEVER
+from stream_app.codec import pack, unpack
+from stream_app.counters import Counts, arrays_of, from_arrays
+from stream_app.flushes import Output, Write
+from stream_app.partials import Part, Progress, decode_partial, encode_partial
+from stream_app.recovery import Records, resume_after
+from stream_app.state import NOTHING, Period
+
+Place = tuple[str, int, int]  # survey, period, partition
+
+
+def merged_key(owner: int) -> bytes:
+    return f"merge/{owner}/position".encode()
+
+
+def part_key(owner: int, place: Place) -> bytes:
+    return "/".join(map(str, ("merge", owner, "part", *place))).encode()
+
+
+def final_key(owner: int, period: Period) -> bytes:
+    return "/".join(map(str, ("merge", owner, "final", *period))).encode()
+
+
+@dataclass
+class Standing:
+    """How one survey stands: what every partition has closed and refused, and through where finals are out."""
+
+    through: int = NEVER  # the last period with a final, or that needs none
+    begun: bool = False  # no finals for the periods before the first report
+    progress: dict[int, Progress] = field(default_factory=dict)  # by partition
+
+    def closed_everywhere(self, partitions: int) -> int:
+        if len(self.progress) < partitions:
+            return NEVER
+        return min(progress.through for progress in self.progress.values())
+
+    @property
+    def rejects(self) -> dict[str, int]:
+        totals: Counter[str] = Counter()
+        for progress in self.progress.values():
+            totals.update(progress.rejects)
+        return dict(sorted(totals.items()))
+
+
+@dataclass
+class MergePosition:
+    """How far the partials have been merged."""
+
+    offset: int = NOTHING
+    surveys: dict[str, Standing] = field(default_factory=dict)
+    listed: dict[Place, int] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        surveys = {
+            name: {
+                "through": standing.through,
+                "begun": standing.begun,
+                "progress": [
+                    [p.partition, p.offset, p.through, p.rejects] for _, p in sorted(standing.progress.items())
+                ],
+            }
+            for name, standing in self.surveys.items()
+        }
+        listed = [[*place, offset] for place, offset in sorted(self.listed.items())]
+        return pack({"offset": self.offset, "surveys": surveys, "listed": listed})
+
+    @staticmethod
+    def decode(data: bytes) -> MergePosition:
+        head, _ = unpack(data)
+        surveys = {
+            name: Standing(
+                stood["through"],
+                stood["begun"],
+                {partition: Progress(name, partition, *rest) for partition, *rest in stood["progress"]},
+            )
+            for name, stood in head["surveys"].items()
+        }
+        return MergePosition(head["offset"], surveys, {(s, t, p): offset for s, t, p, offset in head["listed"]})
+
+
+@dataclass
+class HeldPart:
+    """The newest part of one partition, and the offset of the partials topic it came with."""
+
+    offset: int
+    part: Part
+    unsaved: bool = True
+
+    def encode(self) -> bytes:
+        return pack({"offset": self.offset}, [np.frombuffer(encode_partial(self.part), dtype=np.uint8)])
+
+    @staticmethod
+    def decode(data: bytes) -> HeldPart:
+        head, (partial,) = unpack(data)
+        part = decode_partial(partial.tobytes())
+        assert isinstance(part, Part)
+        return HeldPart(head["offset"], part, unsaved=False)
+
+
+@dataclass
+class Final:
+    """A closed period: the messages that announce it, and its counts."""
+
+    outputs: tuple[Output, ...]
+    counts: Counts
+    unsaved: bool = True
+
+    def encode(self) -> bytes:
+        messages = [[output.topic, output.key.decode(), output.value.decode()] for output in self.outputs]
+        return pack({"outputs": messages, "attributes": list(self.counts)}, arrays_of(self.counts))
+
+    @staticmethod
+    def decode(data: bytes) -> Final:
+        head, arrays = unpack(data)
+        outputs = tuple(Output(topic, key.encode(), value.encode()) for topic, key, value in head["outputs"])
+        return Final(outputs, from_arrays(head["attributes"], arrays), unsaved=False)
+
+
+@dataclass(frozen=True)
+class RecoveredMerge:
+    """Read on after `start`; `stale` records can go; `missing` says what is lost."""
+
+    position: MergePosition
+    parts: dict[Place, HeldPart]
+    finals: dict[Period, Final]
+    start: int
+    stale: tuple[Write, ...]
+    missing: str
+
+
+def recover_merge(owner: int, records: Records, log_start: int = 0) -> RecoveredMerge:
+    """The merge state of one partition of the partials topic, from records of any age and in any order."""
+    found = dict(records)
+    position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
+    parts: dict[Place, HeldPart] = {}
+    finals: dict[Period, Final] = {}
+    stale = []
+    for key, value in sorted(found.items()):
+        _, _, kind, survey, period, *rest = key.decode().split("/")
+        if kind == "final":
+            finals[survey, int(period)] = Final.decode(value)
+        elif int(period) <= position.surveys.get(survey, Standing()).through:
+            stale.append(Write(key, None))
+        else:
+            parts[survey, int(period), int(rest[0])] = HeldPart.decode(value)
+    start = resume_after(position.offset, position.listed, {place: held.offset for place, held in parts.items()})
+    missing = ""
+    if start + 1 < log_start:
+        missing = (
+            f"partition {owner} of the partials: offsets {start + 1} to {log_start - 1} are no longer in the log and "
+            "not all of them are in the state; periods they closed may lack reports"
+        )
+        for lost in [place for place, due in position.listed.items() if due < log_start]:
+            del position.listed[lost]  # it cannot be brought further: do not look again
+        start = log_start - 1
+    return RecoveredMerge(position, parts, finals, start, tuple(stale), missing)
+
+
+def outdated(finals: Iterable[Period], survey: str, through: int, horizon: int) -> list[Period]:
+    """Finals that no later window reaches back to, and that are long published."""
+    oldest = through - max(horizon - 2, 0)
+    return [key for key in finals if key[0] == survey and key[1] < oldest]

@@ -1,0 +1,215 @@
+"""Adding up what the partitions counted: provisional results while a period is open, one final when all have closed it.
+
+A part with a higher offset replaces one with a lower; an equal one never does; a partition's first closed part of a
+period is its last word. A final comes when every partition has closed the period, and is frozen before it is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from protocols.errors import LogError
+from protocols.keystream import Keyring
+from protocols.scheme import Scheme
+from protocols.wire import Lookup
+from stream_app.counters import Counts, add_counts
+from stream_app.flushes import Flush, Output, Write
+from stream_app.merge_state import (
+    Final,
+    HeldPart,
+    Place,
+    Standing,
+    final_key,
+    merged_key,
+    outdated,
+    part_key,
+    recover_merge,
+)
+from stream_app.partials import Part, Progress, decode_partial
+from stream_app.recovery import Records, known_scheme
+from stream_app.results import Histogram, Kind, Live, build_histogram
+from stream_app.state import NOTHING, Period
+
+Reporter = Callable[[Scheme, int, Mapping[int, Counts]], bytes | None]
+"""Makes the mobility report of a period from the exact counts of the periods its windows reach: itself and earlier."""
+
+
+def no_mobility(scheme: Scheme, period: int, counts: Mapping[int, Counts]) -> bytes | None:
+    """For surveys and runs without mobility reports."""
+    return None
+
+
+class Merger:
+    """The owner of one partition of the partials topic. Feed it every partial in order, flush now and then.
+
+    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence.
+    """
+
+    def __init__(
+        self,
+        owner: int,
+        partitions: int,
+        lookup: Lookup,
+        keyring: Keyring,
+        records: Records = (),
+        log_start: int = 0,
+        mobility: Reporter = no_mobility,
+    ) -> None:
+        recovered = recover_merge(owner, records, log_start)
+        self.owner = owner
+        self.missing = recovered.missing
+        self._partitions = partitions
+        self._lookup = lookup
+        self._keyring = keyring
+        self._mobility = mobility
+        self._position = recovered.position
+        self._parts = recovered.parts
+        self._finals = recovered.finals
+        self._read = recovered.start
+        self._contained = recovered.position.offset
+        self._listed = dict(recovered.position.listed)
+        self._outputs: list[Output] = []
+        self._changed: set[str] = set()  # surveys whose live result is out of date
+        self._deletions = list(recovered.stale)
+        self._saved_position = b""
+
+    @property
+    def next_offset(self) -> int:
+        return self._read + 1
+
+    @property
+    def standings(self) -> Mapping[str, Standing]:
+        """How each survey stands; the wall clock's ticks go on until every partition acknowledges them here."""
+        return self._position.surveys
+
+    def apply(self, offset: int, value: bytes) -> list[Period]:
+        """Merge one partial and say which periods it made final. One that was applied before changes nothing."""
+        if offset <= self._read:
+            return []
+        if offset > self.next_offset:
+            raise LogError(
+                f"the partials go from offset {self._read} to {offset}: records are missing",
+                "the partials topic must be plain: no compaction, no transactions",
+            )
+        self._read = offset
+        partial = decode_partial(value)
+        if isinstance(partial, Part):
+            self._gather(offset, partial)
+            return []
+        return self._advance(partial) if offset > self._contained else []
+
+    def flush(self, live: bool = True) -> Flush:
+        """All that changed since the last flush; with `live`, the provisional results that changed as well."""
+        parts = [
+            Write(part_key(self.owner, place), held.encode()) for place, held in self._sorted_parts() if held.unsaved
+        ]
+        finals = [
+            Write(final_key(self.owner, key), final.encode()) for key, final in self._finals.items() if final.unsaved
+        ]
+        for held in self._parts.values():
+            held.unsaved = False
+        for final in self._finals.values():
+            final.unsaved = False
+        outputs, self._outputs = self._outputs, []
+        if live:
+            outputs += [self._live_message(survey) for survey in sorted(self._changed)]
+            self._changed.clear()
+        deletions, self._deletions = self._deletions, []
+        stages = (parts, finals, outputs, self._changed_position(), deletions)
+        return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
+
+    def live(self, survey: str) -> Live:
+        """How a survey stands now."""
+        scheme, standing = known_scheme(self._lookup, survey), self._standing(survey)
+        open_periods = sorted({period for name, period, _ in self._parts if name == survey})
+        return Live(
+            survey=survey,
+            closed_through=standing.closed_everywhere(self._partitions),
+            open=tuple(self._histogram("provisional", scheme, period)[0] for period in open_periods),
+            rejects=standing.rejects,
+        )
+
+    def _gather(self, offset: int, part: Part) -> None:
+        place = part.survey, part.period, part.partition
+        held = self._parts.get(place)
+        if part.period <= self._standing(part.survey).through:
+            return
+        if held is not None and (offset <= held.offset or held.part.closed):
+            return
+        if held is None or part.closed or part.offset > held.part.offset:
+            self._parts[place] = HeldPart(offset, part)
+            self._changed.add(part.survey)
+
+    def _advance(self, progress: Progress) -> list[Period]:
+        survey, standing = progress.survey, self._standing(progress.survey)
+        before = standing.progress.get(progress.partition)
+        if before is not None and progress.offset <= before.offset:
+            return []
+        standing.progress[progress.partition] = progress
+        self._changed.add(survey)
+        made = list(self._close(survey, standing))
+        for key in outdated(self._finals, survey, standing.through, known_scheme(self._lookup, survey).survey.horizon):
+            del self._finals[key]
+            self._deletions.append(Write(final_key(self.owner, key), None))
+        return made
+
+    def _close(self, survey: str, standing: Standing) -> Iterator[Period]:
+        """Make final what every partition has closed; the periods before the first report pass in silence."""
+        scheme = known_scheme(self._lookup, survey)
+        closed = standing.closed_everywhere(self._partitions)
+        first = standing.through + 1
+        if not standing.begun:
+            counted = [
+                held.part.period for place, held in self._parts.items() if place[0] == survey and held.part.total
+            ]
+            first = min(counted, default=closed + 1)
+        for period in range(first, closed + 1):
+            standing.through = period
+            standing.begun = True
+            self._make_final(scheme, period)
+            yield survey, period
+        standing.through = max(standing.through, closed)
+
+    def _make_final(self, scheme: Scheme, period: int) -> None:
+        key = scheme.survey.id, period
+        if key not in self._finals:  # else it was frozen before a crash, and is published as it was
+            histogram, counts = self._histogram("final", scheme, period)
+            name = f"{scheme.survey.id}/{period}".encode()
+            outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
+            reach = range(max(0, period - scheme.survey.horizon + 1), period)
+            before = {t: self._finals[key[0], t].counts for t in reach if (key[0], t) in self._finals}
+            report = self._mobility(scheme, period, before | {period: counts})
+            if report is not None:
+                outputs.append(Output("mobility", name, report))
+            self._finals[key] = Final(tuple(outputs), counts)
+        self._outputs += self._finals[key].outputs
+        for place in [place for place in {*self._parts, *self._listed} if place[:2] == key]:
+            self._parts.pop(place, None)
+            self._listed.pop(place, None)
+            self._deletions.append(Write(part_key(self.owner, place), None))
+
+    def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
+        parts = [held.part for place, held in self._parts.items() if place[:2] == (scheme.survey.id, period)]
+        counts = add_counts([part.counts for part in parts], scheme)
+        return build_histogram(kind, scheme, period, counts, self._keyring), counts
+
+    def _live_message(self, survey: str) -> Output:
+        return Output("live", survey.encode(), self.live(survey).model_dump_json().encode())
+
+    def _standing(self, survey: str) -> Standing:
+        return self._position.surveys.setdefault(survey, Standing())
+
+    def _sorted_parts(self) -> list[tuple[Place, HeldPart]]:
+        return sorted(self._parts.items(), key=lambda item: item[0])
+
+    def _changed_position(self) -> list[Write]:
+        self._position.offset = max(self._contained, self._read)
+        held = {place: held.offset for place, held in self._parts.items()}
+        self._position.listed = {
+            place: max(held.get(place, NOTHING), self._listed.get(place, NOTHING)) for place in {*held, *self._listed}
+        }
+        encoded = self._position.encode()
+        if encoded == self._saved_position:
+            return []
+        self._saved_position = encoded
+        return [Write(merged_key(self.owner), encoded)]

@@ -1,0 +1,157 @@
+"""What is published. A final depends on the survey and the reports alone: never on partitions, offsets or the time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from math import floor, log10
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from analytics.consistent import norm_sub
+from analytics.estimation import Estimates, estimate
+from protocols.keystream import Keyring
+from protocols.scheme import Question, Scheme
+from stream_app.counters import Counts, Statistics
+from stream_app.presence import noised_cells
+
+Kind = Literal["final", "provisional"]
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GapCounts(_Result):
+    """Sufficient statistics: what any estimate can be made from, and what can be added up over periods."""
+
+    gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
+    n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
+    supports: tuple[tuple[int, ...], ...] | None = Field(
+        description="reports with each gap that support each value; null where the survey has presence_epsilon"
+    )
+
+
+class AttributeHistogram(_Result):
+    """How often each value of one attribute occurs, among those who reported."""
+
+    name: str
+    mechanism: str
+    values: tuple[str, ...]
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
+    suppressed: bool = Field(description="fewer reports than the survey's minimum: nothing is said")
+    estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
+    error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
+    low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
+    high: tuple[float, ...] | None = Field(None, description="upper ends of the 95 % intervals")
+    consistent: tuple[float, ...] | None = Field(None, description="the nearest histogram that sums to 1")
+    statistics: GapCounts | None = None
+
+
+class Histogram(_Result):
+    """The result of one period of one survey."""
+
+    kind: Kind
+    survey: str
+    fingerprint: str
+    period: int
+    begin: datetime
+    end: datetime
+    n: int | None = Field(description="reports counted; null where suppressed")
+    suppressed: bool
+    attributes: tuple[AttributeHistogram, ...]
+
+    def attribute(self, name: str) -> AttributeHistogram:
+        return next(attribute for attribute in self.attributes if attribute.name == name)
+
+
+class Live(_Result):
+    """How a survey stands: what its open periods say so far, and what was refused since the beginning."""
+
+    survey: str
+    closed_through: int = Field(description="the last period closed in every partition; -1: none")
+    open: tuple[Histogram, ...]
+    rejects: dict[str, int] = Field(description="rows refused, by reason")
+
+
+def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
+    """The result for some counts. `keyring` derives the noise on presence, where the survey asks for it."""
+    survey = scheme.survey
+    if survey.presence_epsilon is None:
+        exact = {name: _exact(statistics) for name, statistics in counts.items()}
+    else:
+        cells = noised_cells(counts, scheme, period, keyring)
+        exact = {name: _noised(cells[name]) for name in counts}
+    sizes = {name: max(0, sum(published.n)) for name, published in exact.items()}
+    total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
+    attributes = tuple(
+        _attribute(question, counts[question.name], exact[question.name], sizes[question.name], total, survey.minimum)
+        for question in scheme.questions
+    )
+    begin, end = survey.bounds(period)
+    few = total < survey.minimum
+    return Histogram(
+        kind=kind,
+        survey=survey.id,
+        fingerprint=survey.fingerprint,
+        period=period,
+        begin=begin,
+        end=end,
+        n=None if few else total,
+        suppressed=few,
+        attributes=attributes,
+    )
+
+
+def _exact(statistics: Statistics) -> GapCounts:
+    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
+
+
+def _noised(cells: NDArray[np.int64]) -> GapCounts:
+    return GapCounts(gaps=tuple(range(1, len(cells) + 1)), n=cells.tolist(), supports=None)
+
+
+def _attribute(
+    question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
+) -> AttributeHistogram:
+    few = n < minimum
+    said: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    if few:
+        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": True})
+    said |= {"n": n, "suppressed": False, "statistics": published}
+    if n == 0 or statistics.total == 0:
+        return AttributeHistogram.model_validate(said)
+    # Those who reported are who is meant; where each answers one attribute, they are a sample of all who reported.
+    frequencies = statistics.supports / statistics.total
+    estimates = estimate(frequencies * n, n, question.channel, population=total)
+    if published.supports is None:
+        estimates = _rounded(estimates)
+    return AttributeHistogram.model_validate(
+        {
+            **said,
+            "estimate": estimates.value.tolist(),
+            "error": estimates.error.tolist(),
+            "low": estimates.low.tolist(),
+            "high": estimates.high.tolist(),
+            "consistent": norm_sub(estimates.value).tolist(),
+        }
+    )
+
+
+def _rounded(estimates: Estimates) -> Estimates:
+    """To about a tenth of the standard error, because the last digits of an estimate would give n away."""
+    steps = np.array([_step(error / 10) for error in estimates.error])
+    parts = estimates.value, estimates.error, estimates.low, estimates.high
+    return Estimates(*(np.round(part / steps) * steps for part in parts))
+
+
+def _step(least: float) -> float:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... (and 0.5, 0.2, 0.1, ...) that is not below `least`.
+
+    >>> [_step(x) for x in (0.0031, 0.02, 6.0)]
+    [0.005, 0.02, 10.0]
+    """
+    decade = 10.0 ** floor(log10(least))
+    return next(digit * decade for digit in (1, 2, 5, 10) if digit * decade >= least)

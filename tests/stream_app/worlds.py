@@ -1,0 +1,149 @@
+"""Small logs told in plain words, and a recount of them with dictionaries and sets that shares no code with the app."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocols import Scheme, parse_survey
+from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
+from stream_app.judging import Record
+
+KEY = b"the operator's own key"
+HORIZON, COLOURS, PAGES = 3, 3, 10
+AHEAD = 2
+
+
+def scheme(extra: str = "") -> Scheme:
+    """One attribute that is answered with a symbol, one that is answered with bits."""
+    return Scheme(
+        parse_survey(
+            f"{{id: s, start: 2026-01-01T00:00Z, period: 1d, horizon: {HORIZON}, eps_inf: 4, eps_1: 2, solution: spl, "
+            f"clock: source, {extra} attributes: [{{name: colour, values: [a, b, c], mechanism: l-grr}}, "
+            f"{{name: page, range: {{last: {PAGES - 1}}}, mechanism: l-osue}}]}}"
+        )
+    )
+
+
+SCHEME = scheme()
+SURVEYS = {"s": SCHEME}
+
+
+@dataclass(frozen=True)
+class Row:
+    token: int
+    gap: int = 1
+    colour: int = 0
+    pages: int = 0  # bit i: page i is supported
+
+    @property
+    def fault(self) -> str | None:
+        if not 1 <= self.gap <= HORIZON:
+            return "bad-gap"
+        return None if self.colour < COLOURS and self.pages < 1 << PAGES else "bad-value"
+
+
+@dataclass(frozen=True)
+class Reports:
+    period: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Tick:
+    through: int
+
+
+@dataclass(frozen=True)
+class Garbage:
+    value: bytes
+
+
+Event = Reports | Tick | Garbage
+
+
+def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
+    """An event as it travels."""
+    if isinstance(event, Garbage):
+        return FRAME, event.value
+    if isinstance(event, Tick):
+        return CLOCK, encode_clock(Clock("s", event.through), KEY)
+    rows = sorted(event.rows, key=lambda row: row.token)
+    answers = {
+        "colour": np.array([row.colour for row in rows], dtype=np.uint8),
+        "page": np.array([[row.pages & 0xFF, row.pages >> 8] for row in rows], dtype=np.uint8),
+    }
+    tokens = np.array([row.token for row in rows], dtype=np.uint64)
+    gaps = np.array([row.gap for row in rows], dtype=np.uint16)
+    return FRAME, encode_frame(Frame("s", scheme.survey.fingerprint, event.period, tokens, gaps, answers), scheme)
+
+
+def log_of(events: Iterable[Event]) -> list[Record]:
+    return [Record(offset, *wire(event)) for offset, event in enumerate(events)]
+
+
+def deal(events: Iterable[Event], partitions: int) -> list[list[Event]]:
+    """The same reports for another number of partitions: rows go by token, clocks go everywhere."""
+    dealt: list[list[Event]] = [[] for _ in range(partitions)]
+    for event in events:
+        for partition in range(partitions):
+            if isinstance(event, Tick):
+                dealt[partition].append(event)
+            elif isinstance(event, Reports):
+                rows = tuple(row for row in event.rows if row.token % partitions == partition)
+                if rows:
+                    dealt[partition].append(Reports(event.period, rows))
+            elif partition == 0:
+                dealt[partition].append(event)
+    return dealt
+
+
+@dataclass
+class Recount:
+    """What must come out, by counting on fingers: supports and reports of each period, and rows refused."""
+
+    periods: dict[int, Counter[tuple[object, ...]]] = field(default_factory=dict)
+    rejects: Counter[str] = field(default_factory=Counter)
+    through: int = 10**9  # closed in every partition
+
+    @classmethod
+    def of(cls, partitions: Sequence[Sequence[Event]]) -> Recount:
+        recount = cls()
+        for partition, events in enumerate(partitions):
+            recount._count(events, partition, len(partitions))
+        return recount
+
+    def _count(self, events: Sequence[Event], partition: int, partitions: int) -> None:
+        through, seen = -1, set()
+        for event in events:
+            if isinstance(event, Tick):
+                through = max(through, event.through)
+            elif isinstance(event, Garbage):
+                self.rejects["undecodable"] += 1
+            elif event.period <= through:
+                self.rejects["late"] += len(event.rows)
+            elif event.period > through + AHEAD:
+                self.rejects["too-far-ahead"] += len(event.rows)
+            else:
+                for row in event.rows:
+                    fault = "wrong-partition" if row.token % partitions != partition else row.fault
+                    if fault is None and (event.period, row.token) in seen:
+                        fault = "repeat"
+                    if fault is not None:
+                        self.rejects[fault] += 1
+                        continue
+                    seen.add((event.period, row.token))
+                    counted = self.periods.setdefault(event.period, Counter())
+                    counted["n", row.gap] += 1
+                    counted["colour", row.gap, row.colour] += 1
+                    counted.update(("page", row.gap, page) for page in range(PAGES) if row.pages >> page & 1)
+        self.through = min(self.through, through)
+
+    @property
+    def finals(self) -> dict[int, Counter[tuple[object, ...]]]:
+        """Of every period closed everywhere, from the first one with a report."""
+        first = min((period for period in self.periods if period <= self.through), default=self.through + 1)
+        return {period: self.periods.get(period, Counter()) for period in range(first, self.through + 1)}
