@@ -66,8 +66,6 @@ class RedisServer(ServerProcess):
     """
 
     name = "redis"
-    start_seconds = 120
-    """Long, because a large append-only file is loaded before the server answers."""
 
     def __init__(
         self,

@@ -32,8 +32,8 @@ class ServerProcess(ABC):
     """One server in one directory: `NAME.pid` and `NAME.log` there, at most one process at a time."""
 
     name: str
-    start_seconds: float = 60
-    """How long it may take until it answers."""
+    start_seconds: float = 120
+    """How long it may take until it answers: a large log is read first, and the machine may be busy."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory).resolve()

@@ -25,7 +25,7 @@ HEAP = "512m"
 class KafkaBroker(ServerProcess):
     """A broker whose data, settings, log and pid file live in `directory`, which may be started, stopped and killed.
 
-    Its ports are chosen once and remembered in the directory, so that clients find a restarted broker where it was.
+    Its port is chosen once and remembered in the directory, so that clients find a restarted broker where it was.
     `settings` are lines of server.properties that replace or join ours.
     """
 
@@ -35,9 +35,7 @@ class KafkaBroker(ServerProcess):
         super().__init__(directory)
         self.properties = self.directory / "server.properties"
         self.data = self.directory / "data"
-        recorded = self._recorded_ports()
-        self.port = port or (recorded[0] if recorded else free_port())
-        self.controller_port = recorded[1] if recorded else free_port()
+        self.port = port or self._recorded_port() or free_port()
         self.settings = dict(settings or {})
 
     @property
@@ -52,7 +50,8 @@ class KafkaBroker(ServerProcess):
     def prepare(self) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={DEPLOY / 'log4j2.xml'}"
         command = [str(java()), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError", logging, "-cp", f"{kafka_jars()}/*"]
-        self._refuse_taken_ports()
+        if not is_free(self.port):
+            raise ServerError(f"port {self.port} is taken by another program", "choose another with --port")
         self._configure()
         if not (self.data / "meta.properties").exists():
             self._format(command)
@@ -73,7 +72,8 @@ class KafkaBroker(ServerProcess):
 
     def _configure(self) -> None:
         template = Template((DEPLOY / "server.properties").read_text())
-        ours = template.substitute(PORT=self.port, CONTROLLER_PORT=self.controller_port, DATA=self.data)
+        # Nobody but the node itself talks to its controller: any port will do, and a new one each time.
+        ours = template.substitute(PORT=self.port, CONTROLLER_PORT=free_port(), DATA=self.data)
         extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
         self.properties.write_text(ours + extra)
 
@@ -87,15 +87,8 @@ class KafkaBroker(ServerProcess):
                 "Kafka 4 needs Java 17 or later and a directory it may write to",
             )
 
-    def _recorded_ports(self) -> tuple[int, int] | None:
+    def _recorded_port(self) -> int | None:
         if not self.properties.exists():
             return None
-        match = re.search(
-            r"^listeners=CLIENT://[^:]+:(\d+),CONTROLLER://[^:]+:(\d+)$", self.properties.read_text(), re.M
-        )
-        return (int(match[1]), int(match[2])) if match else None
-
-    def _refuse_taken_ports(self) -> None:
-        for port in (self.port, self.controller_port):
-            if not is_free(port):
-                raise ServerError(f"port {port} is taken by another program", "choose another with --port")
+        match = re.search(r"^listeners=CLIENT://127\.0\.0\.1:(\d+)", self.properties.read_text(), re.M)
+        return int(match[1]) if match else None
