@@ -1,1 +1,7 @@
 """Memoised first rounds and the privacy ledger, on Redis."""
+
+from memo_store.local import local
+from memo_store.store import MemoStore
+from memo_store.survey_memos import Standing, SurveyMemos
+
+__all__ = ["MemoStore", "Standing", "SurveyMemos", "local"]

@@ -58,6 +58,10 @@ class Respondent:
         words = self._keys.draws(("token", self._id), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
+    def storage_key(self, *purpose: str) -> bytes:
+        """A key for whoever stores something about these devices: it names and seals, and no draw depends on it."""
+        return self._keys.key(("storage", self._id, *purpose))
+
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where another attribute is the device's own."""
         answers = question.mechanism.memoise(cells, draws)

@@ -6,14 +6,14 @@ import multiprocessing
 import os
 import signal
 import stat
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 import redis
 
-import memo_store.local
-from memo_store.local import RedisServer, executables, local, version
+from memo_store.local import SOCKET_PATH_BYTES, RedisServer, executables, local, version
 from protocols.errors import ServerError
 
 
@@ -111,7 +111,7 @@ def test_a_stale_pid_file_naming_a_living_stranger_kills_nobody(tmp_path: Path) 
 def test_a_deep_directory_gets_a_short_private_socket(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     with local(deep) as server:
-        assert len(os.fsencode(server.socket)) <= memo_store.local.SOCKET_PATH_BYTES
+        assert len(os.fsencode(server.socket)) <= SOCKET_PATH_BYTES
         assert stat.S_IMODE(server.socket.parent.stat().st_mode) == 0o700
         put(server, "memo", "kept")
     assert not server.socket.parent.exists()
@@ -153,7 +153,7 @@ def test_data_of_a_newer_redis_is_not_mistaken_for_an_empty_store(tmp_path: Path
 
 
 def test_without_any_redis_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memo_store.local, "executables", list)
+    monkeypatch.setattr(sys.modules[RedisServer.__module__], "executables", list)
     with pytest.raises(ServerError) as caught:
         RedisServer(tmp_path).start()
     assert "apt-get install redis-server" in caught.value.hint

@@ -1,0 +1,122 @@
+"""The wire to Redis: one server or a cluster, batches, and patience with an end.
+
+Everything the store sends is safe to send again (first writer wins, and who was first does not change by asking
+twice), so a batch that got no answer is repeated as a whole, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import redis
+import redis.exceptions as failures
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from protocols.errors import SettingsError, StoreError, StoreUnavailable
+
+Client = redis.Redis | redis.RedisCluster
+Command = tuple[Any, ...]
+T = TypeVar("T")
+
+TRIES = 6
+FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
+ANSWER_SECONDS = 10.0
+"""How long one batch may take; a server that needs longer counts as silent."""
+
+PASSING = (
+    failures.ConnectionError,
+    failures.TimeoutError,
+    failures.ReadOnlyError,  # a replica that has not been promoted yet
+    failures.ClusterDownError,
+    failures.TryAgainError,
+)
+"""What may be over in a moment: restarts, failovers, loading, slowness."""
+PASSING_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
+"""The same, where Redis says it in words only."""
+
+
+class Link:
+    """A connection that sends batches and either brings every answer or says that it could not."""
+
+    def __init__(
+        self, target: str | Client, *, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep, **options: Any
+    ) -> None:
+        self._tries, self._sleep = tries, sleep
+        self.where = target if isinstance(target, str) else "the given client"
+        self.client = _connect(target, options, self._patiently) if isinstance(target, str) else target
+        self.clustered = isinstance(self.client, redis.RedisCluster)
+        if self.client.get_encoder().decode_responses:
+            raise SettingsError("the Redis client decodes answers as text", "make it with decode_responses=False")
+
+    def run(self, commands: Sequence[Command], *, atomic: bool = False) -> list[Any]:
+        """All commands in one batch, their answers in order.
+
+        `atomic` batches take effect together where there is one server, which is also why they are synced to disk
+        once: outside of a transaction Redis syncs after every 16 KB it has read.
+        """
+
+        def attempt() -> list[Any]:
+            with self.client.pipeline(transaction=atomic and not self.clustered) as batch:
+                for command in commands:
+                    batch.execute_command(*command)
+                return list(batch.execute())
+
+        return self._patiently(attempt) if commands else []
+
+    def ask(self, *command: Any) -> Any:
+        """One command, one answer."""
+        send: Callable[..., Any] = self.client.execute_command  # redis-py leaves it without types
+        return self._patiently(lambda: send(*command))
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        for number in range(self._tries):
+            if number:
+                self._sleep(min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT))
+            try:
+                return attempt()
+            except failures.AuthenticationError as error:
+                raise StoreError(
+                    f"Redis at {self.where} refused the user: {error}", "check user and password"
+                ) from None
+            except PASSING as error:
+                trouble: Exception = error
+            except failures.ResponseError as error:
+                if not any(word in str(error) for word in PASSING_WORDS):
+                    raise StoreError(f"Redis at {self.where} refused: {error}", _advice(str(error))) from None
+                trouble = error
+        raise StoreUnavailable(
+            f"Redis at {self.where} did not answer after {self._tries} tries: {trouble}",
+            "nothing was reported without its memo; start Redis, or wait until it is well, and run again",
+        ) from trouble
+
+
+def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[], Any]], Any]) -> Client:
+    """A client of whatever answers at `url`: one server, or a member of a cluster."""
+    options = {
+        "socket_timeout": ANSWER_SECONDS,
+        "retry": Retry(NoBackoff(), 0),  # `Link` is the one that tries again
+        **options,
+    }
+    try:
+        single = redis.Redis.from_url(url, **options)
+    except ValueError as error:
+        raise SettingsError(f"{url!r} is no Redis URL: {error}", "write redis://, rediss:// or unix://") from None
+    if not patiently(lambda: single.info("cluster")).get("cluster_enabled"):
+        return single
+    single.close()
+    cluster: redis.RedisCluster = patiently(lambda: redis.RedisCluster.from_url(url, **options))
+    return cluster
+
+
+def _advice(refusal: str) -> str:
+    if "NOPERM" in refusal:
+        return "give the user the commands and keys that docs/operating.md lists"
+    if "OOM" in refusal:
+        return "give Redis more memory; never let it evict"
+    return "see the Redis log"

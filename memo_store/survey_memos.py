@@ -1,0 +1,236 @@
+"""One survey in the memo store: standing, memos, delivery.
+
+The order of a report is: `standing` (may it be made, and with which gap), `lookup` per attribute (its memo, settled for
+the period), the sink's confirmation, `delivered`. A crash between any two of these is repaired by doing it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from memo_store.calendar import Calendar
+from memo_store.history import History, Lost
+from memo_store.layout import CHUNK, Bytes, Placed, Words
+from memo_store.link import Command, Link
+from memo_store.memos import MemoTable
+from memo_store.presence import NEVER, PresenceTable
+from memo_store.registry import register
+from memo_store.settlement import Journal
+from memo_store.veil import Veil
+from protocols.columns import Column
+from protocols.encodings import Values
+from protocols.errors import HistoryLost, StoreError, StoreUnavailable
+from protocols.keystream import Devices
+from protocols.respondent import Respondent
+from protocols.scheme import Question
+
+T = TypeVar("T")
+P = ParamSpec("P")
+LOSSES = 3
+"""How often a store may lose its past during one batch before we stop believing in it."""
+log = structlog.get_logger("memo_store")
+
+
+@dataclass
+class Standing:
+    """What the store knows of devices before they report."""
+
+    gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
+    fresh: NDArray[np.bool_]  # False: has reported in this period or a later one, or the period is over
+
+
+class SurveyMemos:
+    """The memos, presences and spending of one survey's devices."""
+
+    def __init__(self, link: Link, respondent: Respondent, now: Callable[[], datetime]) -> None:
+        self.respondent = respondent
+        self._survey = respondent.scheme.survey
+        self._veil = Veil(respondent)
+        self._presence = PresenceTable(self._veil.table("presence"))
+        self._tables = {
+            question.name: MemoTable(
+                self._veil.table(f"memo {question.name}"),
+                question.mechanism.encoding.memo.bytes,
+                self._survey.memo_cap,
+            )
+            for question in respondent.scheme.questions
+        }
+        self._journals: dict[tuple[str, int], Journal] = {}
+        self._link = link
+        self._calendar = Calendar(link, self._survey, self._presence.name, now)
+        self._history = History(link)
+        self._register()
+
+    @property
+    def presence_lost_before(self) -> int | None:
+        """Presence is known from this period on (None: from the survey's first).
+
+        A device that was last seen earlier looks as if it had never been there, so windows that reach back beyond
+        this period may count it twice.
+        """
+        return self._calendar.since or None
+
+    def standing(self, devices: Devices, period: int) -> Standing:
+        """For each device: the gap its report of this period must carry, and whether it may make one."""
+        over = self._reach(period)
+        parts = [self._guarded(period, self._last, devices[rows]) for rows in _chunks(len(devices))]
+        last = np.concatenate(parts)
+        horizon = self._survey.horizon
+        gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
+        return Standing(gaps.astype(np.uint16), (last < period) & (period > over))
+
+    def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column:
+        """Each device's memo for its value: found, or created, or at the cap the last one created.
+
+        The period's value is settled here: a device that was looked up in this period before gets the memo of the
+        value it had then.
+        """
+        if not self._survey.longitudinal:
+            raise StoreError(f"survey {self._survey.id!r} is one-shot and memoises nothing", "use settle instead")
+        self._reach(period)
+        cells = self.respondent.cells(question, devices, values)
+        chunks = _chunks(len(devices))
+        return np.concatenate(
+            [self._guarded(period, self._lookup, question, devices[rows], cells[rows], period) for rows in chunks]
+        )
+
+    def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
+        """For one-shot surveys: each device's value of this period, which is the one it was first asked with."""
+        self._reach(period)
+        chunks = _chunks(len(devices))
+        return np.concatenate(
+            [
+                self._guarded(period, self._settled_values, question, devices[rows], values[rows], period)
+                for rows in chunks
+            ]
+        )
+
+    def delivered(self, devices: Devices, period: int) -> None:
+        """Record that the reports of this period have arrived; saying it twice changes nothing."""
+        for rows in _chunks(len(devices)):
+            placed = self._placed(devices[rows])
+            self._guarded(period, self._history.run, self._presence.deliver(placed, period))
+
+    def _last(self, devices: Devices) -> NDArray[np.int64]:
+        placed, check = self._placed(devices), self._history.check()
+        answers = self._link.run([*check, *self._presence.read(placed)], atomic=True)
+        self._history.recognise(answers[: len(check)])
+        return placed.restored(self._presence.parse(answers[len(check) :])[0])
+
+    def _lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:
+        table, layout = self._tables[question.name], question.mechanism.encoding.memo
+        placed = self._placed(devices)
+        devices, cells = devices[placed.order], cells[placed.order]
+        states = question.mechanism.encoding.states
+        cells, records = self._settle(question, placed, devices, cells, states, period, table.read(placed))
+        tags = self._veil.tags(question.name, devices, cells)
+        found, sealed = table.pick(records, tags)
+        missing = np.flatnonzero(~found)
+        if len(missing):
+            tags[missing], sealed[missing] = self._create(
+                question, placed.only(missing), devices[missing], cells[missing], tags[missing]
+            )
+        memos = sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
+        return placed.restored(layout.from_bytes(memos))
+
+    def _create(
+        self, question: Question, placed: Placed, devices: Devices, cells: Values, tags: Words
+    ) -> tuple[Words, Bytes]:
+        """Propose the derived memos; what counts afterwards may be another's, or at the cap an older one."""
+        table, layout = self._tables[question.name], question.mechanism.encoding.memo
+        memos = layout.to_bytes(self.respondent.memoise(question, devices, cells))
+        sealed = memos ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
+        answers, _ = self._history.run(table.propose(placed, tags, sealed))
+        return table.overrule(placed, tags, sealed, answers)
+
+    def _settled_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
+        placed = self._placed(devices)
+        order = placed.order
+        settled, _ = self._settle(question, placed, devices[order], values[order], question.k, period)
+        return placed.restored(settled)
+
+    def _settle(
+        self,
+        question: Question,
+        placed: Placed,
+        devices: Devices,
+        cells: Values,
+        states: int,
+        period: int,
+        reads: Sequence[Command] = (),
+    ) -> tuple[Values, list[Any]]:
+        """The cells that count in this period, and the answers to `reads`, which go along with the first batch."""
+        journal = self._journals.setdefault((question.name, period), Journal(self._tables[question.name].name, period))
+        pads = self._veil.settling_pads(question.name, devices, period)
+        answers: list[Any] | None = None
+        while True:
+            known, sealed = journal.find(placed.names)
+            if known.all() and answers is not None:
+                break
+            calls = journal.propose(placed.names[~known], cells[~known].astype(np.uint64) ^ pads[~known])
+            unread, read = self._history.run(calls, reads if answers is None else ())
+            answers = read if answers is None else answers
+            if [None] in unread:
+                raise StoreError(f"period {period} of survey {self._survey.id!r} is over", "go on with a later one")
+            journal.learn(calls, [text for (text,) in unread])
+        opened = sealed ^ pads
+        # Names are 8 bytes. Should two devices ever share one, the second opens to nonsense and keeps its own cell.
+        return np.where(opened < states, opened.astype(np.int64), cells), answers
+
+    def _placed(self, devices: Devices) -> Placed:
+        return Placed.of(self._veil.pseudonyms(devices))
+
+    def _reach(self, period: int) -> int:
+        """Come to a period; forget the journals of those that are over. Returns the last one that is."""
+        over = self._calendar.reach(period, [table.name for table in self._tables.values()])
+        self._journals = {key: journal for key, journal in self._journals.items() if key[1] > over}
+        return over
+
+    def _guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do it; should the store have lost its past, see whether this survey may go on, and do it again."""
+        for _ in range(LOSSES):
+            try:
+                return work(*args, **kwargs)
+            except Lost:
+                self._meet_again(period)
+        raise StoreUnavailable(
+            "the store keeps losing what it is told", "see that nobody empties it, and that it does not evict"
+        )
+
+    def _meet_again(self, period: int) -> None:
+        """The store was emptied or went back in time. Memos come back by themselves; what else was there is gone."""
+        log.warning("the memo store has lost its past", survey=self._survey.id, period=period)
+        self._history.meet()
+        self._register()
+        self._calendar.lose(period)
+        for (_, when), journal in self._journals.items():
+            self._calendar.reach(when, [])
+            journal.restart()
+            unread = [[b"?"]]
+            while unread != [[b""]] * len(unread):
+                calls = journal.restate()
+                unread, _ = self._history.run(calls)
+                journal.learn(calls, [text for (text,) in unread])
+
+    def _register(self) -> None:
+        register(self._link, self.respondent.scheme, self._presence, self._tables)
+        if self._survey.memo_cap is not None and not self._history.whole:
+            raise HistoryLost(
+                f"survey {self._survey.id!r} lets a device memoise {self._survey.memo_cap} values per attribute, and "
+                "this store cannot say what devices were permitted: it is new, or it has lost its history",
+                "if it is new, or if you accept that devices may reach their caps once more, "
+                "run `hearsay memo accept-loss`",
+            )
+
+
+def _chunks(size: int) -> Iterator[slice]:
+    """At least one, so that nothing asked is nothing answered, in the right type."""
+    for start in range(0, max(size, 1), CHUNK):
+        yield slice(start, min(start + CHUNK, size))

@@ -1,0 +1,48 @@
+"""What Redis sees instead of devices, values and memos.
+
+    table      a name for (survey, attribute)
+    pseudonym  a name for (survey, device); the same in all tables of the survey, so that a device's spending adds up
+    tag        a name for (survey, attribute, device, cell): says that two cells differ, and only within one device
+    pad        what a memo is sealed with; the tag alone says which, so any entry of a record can be opened
+
+All are derived from the keyring and useless without it: the same value has another tag and another sealed memo on
+every device. The memo is sealed because with a generous budget it *is* the true value, nearly always.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memo_store.layout import PSEUDONYM, Bytes, Words
+from protocols.encodings import Values
+from protocols.keystream import BLOCK, Devices, Draws
+from protocols.respondent import Respondent
+
+
+class Veil:
+    """Names and pads for one survey's tables, for the devices of one keyring."""
+
+    def __init__(self, respondent: Respondent) -> None:
+        self._key = respondent.storage_key
+
+    def table(self, name: str) -> str:
+        return self._key("table", name)[:8].hex()
+
+    def pseudonyms(self, devices: Devices) -> Bytes:
+        return _draws(self._key("pseudonym"), devices).blocks(1)[:, :PSEUDONYM]
+
+    def tags(self, attribute: str, devices: Devices, cells: Values) -> Words:
+        return _draws(self._key("tag", attribute), devices, cells).blocks(1).view("<u8")[:, 0]
+
+    def pads(self, attribute: str, devices: Devices, tags: Words, width: int) -> Bytes:
+        tweaks = tags & np.uint64(0xFFFFFFFF)
+        return _draws(self._key("pad", attribute), devices, tweaks).blocks(-(-width // BLOCK))[:, :width]
+
+    def settling_pads(self, attribute: str, devices: Devices, period: int) -> Words:
+        """What each device's settled cell of this period is sealed with."""
+        return _draws(self._key("settled", attribute), devices, period).blocks(1).view("<u8")[:, 0]
+
+
+def _draws(key: bytes, devices: Devices, tweak: int | Values = 0) -> Draws:
+    tweaks = np.broadcast_to(np.asarray(tweak, dtype=np.uint32), devices.shape)
+    return Draws(key, np.ascontiguousarray(devices, dtype=np.uint64), tweaks)

@@ -1,0 +1,35 @@
+"""Small surveys and fleets for the tests of the memo store."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protocols.keystream import Devices
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.simulation import seeded_keyring
+from protocols.survey_text import parse_survey
+
+TWO_ROUNDS = "eps_inf: 2, eps_1: 1"
+
+
+def respondent(
+    *,
+    id: str = "visits",
+    k: int = 10,
+    budgets: str = TWO_ROUNDS,
+    terms: str = "",
+    secret: int = 1,
+    second: bool = False,
+) -> Respondent:
+    """Devices that answer one attribute of k values (`second`: and another of two), on days, told by the source."""
+    other = ", {name: plan, values: [free, paid]}" if second else ""
+    text = (
+        f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, horizon: 7, {budgets}, {terms} "
+        f"attributes: [{{name: area, range: {{last: {k - 1}}}}}{other}]}}"
+    )
+    return Respondent(Scheme(parse_survey(text)), seeded_keyring(secret))
+
+
+def devices(count: int) -> Devices:
+    return np.arange(count, dtype=np.uint64)
