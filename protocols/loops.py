@@ -1,0 +1,121 @@
+"""The loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+
+Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
+places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
+level of which holds a sum and perhaps a word that waits for another. Bits are looked at one by one only at the end.
+
+Indices are unsigned because numba then leaves out the test for negative ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Whole = NDArray[np.integer[Any]]
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+ZERO, ONE, SEVEN, LAST = (np.uint64(number) for number in (0, 1, 7, 63))
+
+
+def compiled(loop: Loop) -> Loop:
+    try:
+        return cast(Loop, numba.njit(nogil=True, cache=True)(loop))
+    except RuntimeError:  # nowhere to keep compiled code, as in a read-only container
+        return cast(Loop, numba.njit(nogil=True)(loop))
+
+
+@compiled
+def tally(symbols: Whole, groups: Whole, counts: Counts) -> bool:
+    """Count symbols by group; False if one of either is out of range."""
+    size, k = counts.shape
+    for row in range(len(symbols)):
+        group, symbol = groups[row], symbols[row]
+        if not (0 <= group < size and 0 <= symbol < k):
+            return False
+        counts[group, symbol] += 1
+    return True
+
+
+@compiled
+def by_group(groups: Whole, free: Counts) -> Words:
+    """The rows in the order of their groups; `free` is where each group starts, and is used up."""
+    order = np.empty(len(groups), dtype=np.uint64)
+    for row in range(len(groups)):
+        group = groups[row]
+        order[free[group]] = row
+        free[group] += 1
+    return order
+
+
+@compiled
+def full_add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The sum and the carry of three words, place by place."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@compiled
+def word_at(words: Words, byte: np.uint64) -> np.uint64:
+    """The word that starts at any byte, from the two that it lies in."""
+    place, shift = byte >> np.uint64(3), (byte & SEVEN) << np.uint64(3)
+    word: np.uint64 = words[place] >> shift | words[place + ONE] << ONE << (LAST - shift)
+    return word
+
+
+@compiled
+def spread(word: np.uint64, level: int, counts: Counts) -> None:
+    """Add 2^level to the count of each bit that is set."""
+    for bit in range(min(64, len(counts))):
+        counts[bit] += np.int64((word >> np.uint64(bit)) & ONE) << level
+
+
+@compiled
+def add_up(words: Words, width: int, order: Words, ends: Counts, counts: Counts) -> None:
+    """Count bits by group: `words` are rows of `width` bytes and a spare word; order[ends[g-1]:ends[g]] is group g."""
+    levels = 1
+    while len(order) >> levels:
+        levels += 1
+    sums, waiting = np.zeros(levels, dtype=np.uint64), np.zeros(levels, dtype=np.uint64)
+    rows = np.zeros(8, dtype=np.uint64)
+    start = 0
+    for group in range(len(counts)):
+        count = ends[group] - start
+        blocks = (count + 7) // 8
+        for byte in range(0, width, 8):
+            ones, twos, fours = ZERO, ZERO, ZERO
+            sums[:] = ZERO
+            for block in range(blocks):
+                for i in range(8):
+                    row = 8 * block + i
+                    rows[i] = ZERO
+                    if row < count:
+                        rows[i] = word_at(words, order[np.uint64(start + row)] * np.uint64(width) + np.uint64(byte))
+                ones, two = full_add(ones, rows[0], rows[1])
+                ones, too = full_add(ones, rows[2], rows[3])
+                twos, four = full_add(twos, two, too)
+                ones, two = full_add(ones, rows[4], rows[5])
+                ones, too = full_add(ones, rows[6], rows[7])
+                twos, also = full_add(twos, two, too)
+                fours, carry = full_add(fours, four, also)
+                level = 0
+                while (block >> level) & 1:  # as in a binary counter: here a word is waiting
+                    sums[level], carry = full_add(sums[level], waiting[level], carry)
+                    level += 1
+                waiting[level] = carry
+            places = counts[group, 8 * byte :]
+            spread(ones, 0, places)
+            spread(twos, 1, places)
+            spread(fours, 2, places)
+            for level in range(levels):
+                if blocks >> level > 1:
+                    spread(sums[level], level + 3, places)
+                if (blocks >> level) & 1:
+                    spread(waiting[level], level + 3, places)
+        start = ends[group]
