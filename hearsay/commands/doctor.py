@@ -1,0 +1,136 @@
+"""`hearsay doctor`: is everything there, and if not, what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+import typer
+from rich.table import Table
+
+from hearsay import console
+from protocols.errors import HearsayError
+from protocols.settings import Settings, load
+
+MAX_CLOCK_SKEW_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `ok` is None where it is not needed for the embedded run."""
+
+    what: str
+    ok: bool | None
+    found: str
+    advice: str = ""
+
+
+def doctor(as_json: console.AsJson = False) -> None:
+    """Check this machine and the servers it is told to use, and say what to do about each problem.
+
+    Looks at Python, Java, Maven, Redis, the broker, its topics, the clock and the settings. Secrets are never shown.
+
+    Example: hearsay doctor
+    """
+    settings = load()
+    findings = list(_look(settings))
+    if as_json:
+        console.print_json([asdict(finding) for finding in findings])
+    else:
+        _show(findings)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+def _look(settings: Settings) -> Iterator[Finding]:
+    yield _python()
+    yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
+    yield _program("mvn", ["-v"], "needed once, to fetch the local broker: install Maven")
+    yield _redis_program()
+    yield _asked("Redis", lambda: _redis(settings))
+    yield _asked("broker", lambda: _broker(settings))
+    yield _clock()
+    yield from _settings(settings)
+
+
+def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
+    try:
+        return ask()
+    except HearsayError as error:
+        return Finding(what, False, error.message, error.hint)
+
+
+def _python() -> Finding:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or later")
+
+
+def _program(name: str, arguments: list[str], advice: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, None, "not on PATH", advice)
+    answer = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    first = (answer.stdout or answer.stderr).strip().splitlines()
+    return Finding(name, True, first[0] if first else path)
+
+
+def _redis_program() -> Finding:
+    from memo_store.local import redis_executable
+
+    return _asked("redis-server", lambda: Finding("redis-server", True, str(redis_executable())))
+
+
+def _redis(settings: Settings) -> Finding:
+    if settings.redis.url is None:
+        return Finding("Redis", None, "no HEARSAY_REDIS_URL", "an embedded run starts its own")
+    import redis
+
+    try:
+        client = redis.Redis.from_url(settings.redis.url, **settings.redis.client_options())
+        seconds, micros = client.time()  # type: ignore[misc]
+        skew = abs(seconds + micros / 1e6 - time.time())
+        durable = client.config_get("appendonly").get("appendonly") == "yes"  # type: ignore[union-attr]
+    except redis.RedisError as error:
+        return Finding("Redis", False, f"{settings.redis.url}: {error}", "start it, or correct HEARSAY_REDIS_*")
+    if skew > MAX_CLOCK_SKEW_SECONDS:
+        return Finding("Redis", False, f"its clock differs by {skew:.0f} s", "synchronise both clocks (NTP)")
+    if not durable:
+        return Finding("Redis", False, "append-only is off", "set appendonly yes: a memo store must survive a crash")
+    return Finding("Redis", True, f"{settings.redis.url}, append-only on")
+
+
+def _broker(settings: Settings) -> Finding:
+    if settings.kafka == Settings.model_fields["kafka"].default:
+        return Finding("broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; see hearsay stack up")
+    from stream_app.topics import check
+
+    problems = check(settings.kafka)
+    if problems:
+        return Finding("broker", False, "; ".join(map(str, problems)), "hearsay topics check explains each")
+    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics as they should be")
+
+
+def _clock() -> Finding:
+    now = datetime.now(UTC)
+    return Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    for section, values in settings.model_dump(mode="json").items():
+        for name, value in (values.items() if isinstance(values, dict) else [("", values)]):
+            key = "_".join(part for part in ("HEARSAY", section, name) if part).upper()
+            yield Finding(key, None, "not set" if value is None else str(value))
+
+
+def _show(findings: list[Finding]) -> None:
+    marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
+    table = Table("", "what", "found", "what to do", box=None, pad_edge=False)
+    for finding in findings:
+        advice = "" if finding.ok else finding.advice
+        table.add_row(marks[finding.ok], finding.what, finding.found, advice)
+    console.out.print(table)
