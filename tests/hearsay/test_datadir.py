@@ -1,0 +1,30 @@
+"""The data directory keeps its secrets once and for all."""
+
+from pathlib import Path
+
+import pytest
+
+from hearsay.datadir import DataDirectory
+from protocols.errors import SettingsError
+
+
+def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
+    first = DataDirectory(tmp_path / "data").clock_key()
+    assert len(first) == 32
+    assert DataDirectory(tmp_path / "data").clock_key() == first
+
+
+def test_a_secret_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    DataDirectory(tmp_path).fleet_keyring()
+    assert (tmp_path / "fleet.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_each_purpose_has_its_own_secret(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    assert data.clock_key() != data.presence_key()
+
+
+def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
+    (tmp_path / "fleet.key").write_text("not hexadecimal")
+    with pytest.raises(SettingsError, match=r"fleet\.key"):
+        DataDirectory(tmp_path).fleet_keyring()
