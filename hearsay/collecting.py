@@ -1,0 +1,59 @@
+"""Putting the rooms together: a survey, a secret, a memo store and a collector, for as long as a block lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hearsay.datadir import DataDirectory
+from memo_store import MemoStore, local
+from producers.fleet import Fleet, Scenario
+from producers.reporting import Memos
+from protocols import Keyring, Respondent, Scheme, Survey, parse_survey
+from protocols.errors import SurveyError
+from protocols.settings import Settings
+from stream_app.embedded import EmbeddedApp
+
+PARTITIONS = 4
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Everything a run needs; what is sent to `app` is counted at once."""
+
+    scheme: Scheme
+    keyring: Keyring
+    memos: Memos
+    app: EmbeddedApp
+
+    def fleet(self, scenario: Scenario) -> Fleet:
+        return Fleet(self.scheme, self.keyring, self.memos, self.app, scenario, self.app.clock_key)
+
+    def next_period(self) -> int:
+        """The first period that is not closed: where an interrupted run goes on."""
+        live = self.app.store.live(self.scheme.survey.id)
+        return 0 if live is None else live.closed_through + 1
+
+
+@contextmanager
+def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+    """A collection in this process, with its state in a data directory and a Redis of its own unless one is set."""
+    scheme, keyring = Scheme(survey), data.fleet_keyring()
+    with ExitStack() as stack:
+        if settings.redis.url is None:
+            store = MemoStore(stack.enter_context(local(data.redis)).url)
+        else:
+            store = MemoStore(settings.redis.url, **settings.redis.client_options())
+        stack.enter_context(store)
+        app = stack.enter_context(EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key()))
+        yield Collection(scheme, keyring, store.survey(Respondent(scheme, keyring)), app)
+
+
+def read_survey(path: Path) -> Survey:
+    """The survey in a file."""
+    try:
+        return parse_survey(path.read_text(), str(path))
+    except OSError as error:
+        raise SurveyError(f"{path} cannot be read: {error.strerror}", "name a survey file, such as survey.yaml") from None
