@@ -9,8 +9,9 @@ from pathlib import Path
 
 from hearsay.datadir import DataDirectory
 from memo_store import MemoStore, local
-from producers.fleet import Fleet, Scenario
+from producers.fleet import Fleet
 from producers.reporting import Memos
+from producers.scenarios import Scenario
 from protocols import Keyring, Respondent, Scheme, Survey, parse_survey
 from protocols.errors import SurveyError
 from protocols.settings import Settings
@@ -56,4 +57,6 @@ def read_survey(path: Path) -> Survey:
     try:
         return parse_survey(path.read_text(), str(path))
     except OSError as error:
-        raise SurveyError(f"{path} cannot be read: {error.strerror}", "name a survey file, such as survey.yaml") from None
+        raise SurveyError(
+            f"{path} cannot be read: {error.strerror}", "name a survey file, such as survey.yaml"
+        ) from None

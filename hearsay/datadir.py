@@ -72,5 +72,6 @@ class DataDirectory:
             return bytes.fromhex(path.read_text().strip())
         except ValueError:
             raise SettingsError(
-                f"{path} does not hold a key in hexadecimal", "restore it from a backup; a new key would redraw all noise"
+                f"{path} does not hold a key in hexadecimal",
+                "restore it; a new key would redraw all noise",
             ) from None

@@ -92,9 +92,9 @@ def _redis(settings: Settings) -> Finding:
 
     try:
         client = redis.Redis.from_url(settings.redis.url, **settings.redis.client_options())
-        seconds, micros = client.time()  # type: ignore[misc]
+        seconds, micros = client.time()
         skew = abs(seconds + micros / 1e6 - time.time())
-        durable = client.config_get("appendonly").get("appendonly") == "yes"  # type: ignore[union-attr]
+        durable = client.config_get("appendonly").get("appendonly") == "yes"
     except redis.RedisError as error:
         return Finding("Redis", False, f"{settings.redis.url}: {error}", "start it, or correct HEARSAY_REDIS_*")
     if skew > MAX_CLOCK_SKEW_SECONDS:
@@ -122,7 +122,7 @@ def _clock() -> Finding:
 
 def _settings(settings: Settings) -> Iterator[Finding]:
     for section, values in settings.model_dump(mode="json").items():
-        for name, value in (values.items() if isinstance(values, dict) else [("", values)]):
+        for name, value in values.items() if isinstance(values, dict) else [("", values)]:
             key = "_".join(part for part in ("HEARSAY", section, name) if part).upper()
             yield Finding(key, None, "not set" if value is None else str(value))
 
