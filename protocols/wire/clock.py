@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass
+from typing import Any
 
 from protocols.survey import MAX_PERIOD
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
+from protocols.wire.terms import read_hex, read_id
 
 MAX_CLOCK_BYTES = 4096
 
@@ -36,22 +38,23 @@ def decode_clock(data: bytes, key: bytes) -> Clock | Reject:
     if len(data) > MAX_CLOCK_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_CLOCK_BYTES}")
     try:
-        record = read_object(data)
+        clock, mac = _typed(read_object(data))
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a clock record: {error}")
-    if set(record) != {"survey", "through", "mac"}:
-        return Reject(Reason.UNDECODABLE, "expected exactly the keys survey, through, mac")
-    survey, through, mac = record["survey"], record["through"], record["mac"]
-    if not isinstance(survey, str) or type(through) is not int or not isinstance(mac, str):
-        return Reject(Reason.UNDECODABLE, "survey and mac must be text, through a whole number")
-    if not -1 <= through <= MAX_PERIOD:
-        return Reject(Reason.UNDECODABLE, f"period {through} is out of range")
-    clock = Clock(survey, through)
-    if not hmac.compare_digest(mac.encode("utf-8", "replace"), _mac(clock, key).encode()):
+    if not hmac.compare_digest(mac, bytes.fromhex(_mac(clock, key))):
         return Reject(Reason.BAD_MAC, "not made with the operator's key")
     return clock
 
 
+def _typed(record: dict[str, Any]) -> tuple[Clock, bytes]:
+    if set(record) != {"survey", "through", "mac"}:
+        raise ValueError("expected exactly the keys survey, through, mac")
+    through = record["through"]
+    if type(through) is not int or not -1 <= through <= MAX_PERIOD:
+        raise ValueError("through is not the number of a period")
+    return Clock(read_id(record["survey"]), through), read_hex(record["mac"], 32, "mac")
+
+
 def _mac(clock: Clock, key: bytes) -> str:
-    message = clock.survey.encode("utf-8", "surrogatepass") + b"\0" + clock.through.to_bytes(8, "big", signed=True)
+    message = clock.survey.encode() + b"\0" + clock.through.to_bytes(8, "big", signed=True)
     return hmac.new(key, b"hearsay clock\0" + message, hashlib.sha256).hexdigest()

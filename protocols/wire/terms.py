@@ -28,11 +28,9 @@ class Terms:
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Terms:
         """From the wire; ValueError says what is wrong."""
-        survey = record.get("survey")
-        if not isinstance(survey, str) or not _ID.fullmatch(survey):
-            raise ValueError("survey is not the id of a survey")
         fingerprint = read_hex(record.get("fingerprint"), 16, "fingerprint").hex()
-        return cls(survey, fingerprint, int.from_bytes(read_hex(record.get("period"), 4, "period"), "big"))
+        period = int.from_bytes(read_hex(record.get("period"), 4, "period"), "big")
+        return cls(read_id(record.get("survey")), fingerprint, period)
 
     def write(self) -> dict[str, str]:
         return {"survey": self.survey, "fingerprint": self.fingerprint, "period": f"{self.period:08x}"}
@@ -45,6 +43,13 @@ class Terms:
         if self.fingerprint != scheme.survey.fingerprint:
             return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
         return scheme
+
+
+def read_id(text: Any) -> str:
+    """A text that can be the id of a survey."""
+    if not isinstance(text, str) or not _ID.fullmatch(text):
+        raise ValueError("survey is not the id of a survey")
+    return text
 
 
 def read_hex(text: Any, size: int, what: str) -> bytes:

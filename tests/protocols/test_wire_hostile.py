@@ -1,0 +1,153 @@
+"""Any bytes, as any kind of record: a typed frame or a reason, never an exception, never much memory."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from protocols.wire import (
+    Clock,
+    Frame,
+    Reject,
+    decode_clock,
+    decode_frame,
+    decode_report,
+    encode_clock,
+    encode_frame,
+    encode_report,
+    row_faults,
+)
+from tests.helpers.frames import make_scheme, random_frame
+
+KEY = b"operator's key"
+SCHEME = make_scheme(3, 20, 300, solution="spl", horizon=7)
+LOOKUP = {SCHEME.survey.id: SCHEME}.get
+LARGE = [0, 1, 7, 8, 255, 65_537, (1 << 31) - 1, (1 << 32) - 8, (1 << 63) - 1, (1 << 64) - 1]
+
+Mutator = Callable[[random.Random, bytearray], None]
+
+
+def _flip(chance: random.Random, data: bytearray) -> None:
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
+def _overwrite(chance: random.Random, data: bytearray) -> None:
+    data[chance.randrange(len(data))] = chance.randrange(256)
+
+
+def _number(chance: random.Random, data: bytearray) -> None:
+    size = chance.choice([2, 4, 8])
+    place = chance.randrange(len(data)) // size * size
+    data[place : place + size] = chance.choice(LARGE).to_bytes(8, "little")[:size]
+
+
+def _cut(chance: random.Random, data: bytearray) -> None:
+    del data[chance.randrange(len(data)) :]
+
+
+def _drop(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    del data[place : place + chance.choice([1, 4, 8, 64])]
+
+
+def _repeat(chance: random.Random, data: bytearray) -> None:
+    place, length = chance.randrange(len(data)), chance.choice([1, 8, 64, 512])
+    data[place:place] = data[place : place + length]
+
+
+def _move(chance: random.Random, data: bytearray) -> None:
+    one, other, length = chance.randrange(len(data)), chance.randrange(len(data)), chance.choice([1, 4, 8, 32])
+    data[one : one + length] = data[other : other + length]
+
+
+def _letters(chance: random.Random, data: bytearray) -> None:
+    place = chance.randrange(len(data))
+    data[place : place + 1] = chance.choice(
+        [b'"', b"{", b"[", b",", b"\\", b"\\ud800", b"NaN", b"1e999", b"\xff", b"null"]
+    )
+
+
+MUTATORS: list[Mutator] = [_flip, _overwrite, _number, _cut, _drop, _repeat, _move, _letters]
+FRAME, REPORT, CLOCK = (
+    encode_frame(random_frame(SCHEME, 5), SCHEME),
+    encode_report(random_frame(SCHEME, 1), SCHEME),
+    encode_clock(Clock(SCHEME.survey.id, 3), KEY),
+)
+DECODERS: dict[str, tuple[bytes, Callable[[bytes], Frame | Clock | Reject]]] = {
+    "frame": (FRAME, lambda data: decode_frame(data, LOOKUP)),
+    "report": (REPORT, lambda data: decode_report(data, LOOKUP)),
+    "clock": (CLOCK, lambda data: decode_clock(data, KEY)),
+}
+
+
+def mutated(original: bytes, count: int, seed: int) -> Iterator[bytes]:
+    chance = random.Random(seed)
+    for _ in range(count):
+        data = bytearray(original)
+        for mutator in chance.choices(MUTATORS, k=chance.choice([1, 1, 2, 5])):
+            if data:
+                mutator(chance, data)
+        yield bytes(data)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("frame", 70_000), ("report", 20_000), ("clock", 10_000)])
+def test_mutated_records_are_judged_and_never_raise(kind: str, count: int) -> None:
+    original, decode = DECODERS[kind]
+    accepted = refused = 0
+    for data in mutated(original, count, seed=1):
+        result = decode(data)
+        if isinstance(result, Reject):
+            assert result.detail
+            assert len(result.detail) < 300
+            assert 1 <= result.rows <= 5
+            refused += 1
+        else:
+            accepted += 1
+            if isinstance(result, Frame):
+                assert_whole(result)
+    assert accepted + refused == count
+    assert min(accepted, refused) > count / 1000, "mutations that are all alike test nothing"
+
+
+def assert_whole(frame: Frame) -> None:
+    """What was accepted can be judged row by row and counted."""
+    assert 1 <= len(frame) <= 5
+    assert all(len(column) == len(frame) for column in (frame.gaps, *frame.answers.values()))
+    fine = frame.take(row_faults(frame, SCHEME, 0, 1) == 0)
+    for name, column in fine.answers.items():
+        question = SCHEME.question(name)
+        groups = np.asarray(fine.gaps - 1)
+        assert question.mechanism.encoding.count(column, groups, 7).shape == (7, question.k)
+
+
+def test_hostile_records_cost_next_to_no_memory() -> None:
+    """A frame that claims 2^60 rows, or a compressed terabyte, is refused before anything is allocated for it."""
+    records = {kind: list(mutated(original, 1000, seed=2)) for kind, (original, _) in DECODERS.items()}
+    tracemalloc.start()
+    try:
+        for kind, (_, decode) in DECODERS.items():
+            for data in records[kind]:
+                decode(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_every_beginning_of_a_record_is_judged(kind: str) -> None:
+    original, decode = DECODERS[kind]
+    whole = [length for length in range(len(original) + 1) if not isinstance(decode(original[:length]), Reject)]
+    ends = {"frame": [len(original) - 8, len(original)]}  # the mark of a stream's end may be left out
+    assert whole == ends.get(kind, [len(original)])
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_noise_is_refused(kind: str) -> None:
+    chance = random.Random(3)
+    for size in (0, 1, 7, 8, 9, 100, 10_000):
+        assert isinstance(DECODERS[kind][1](chance.randbytes(size)), Reject)
