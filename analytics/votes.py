@@ -74,7 +74,7 @@ def covariance(channel: Channel, frequencies: Floats) -> Floats:
 
 
 def _matrix_mean_squares(channel: MatrixChannel, groups: NDArray[np.bool_], spread: Floats) -> tuple[Floats, Floats]:
-    votes = np.linalg.inv(channel.matrix) @ groups.T  # [report, group]
+    votes = np.linalg.solve(channel.matrix, groups.T.astype(np.float64))  # [report, group]
     given = (channel.matrix @ votes**2).T  # [group, truth]
     return _average(given, groups, spread), _average(given, ~groups, spread)
 
