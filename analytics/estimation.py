@@ -84,11 +84,10 @@ def estimate(
     [1.0, 1.0]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)
-    inside, outside = mean_squares(channel, members, norm_sub(frequencies))
+    inside, outside = mean_squares(channel, groups, norm_sub(frequencies))
     value = frequencies if groups is None else frequencies @ groups.T
     drawn = _drawn_share(reports, population)
     return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
