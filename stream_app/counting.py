@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from protocols.errors import LogError
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject
-from stream_app.counters import PeriodCounts
 from stream_app.flushes import Flush, Output, Write
 from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
 from stream_app.partials import Part, Progress, message
@@ -151,7 +150,7 @@ class PartitionCounter:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
         key = frame.survey, frame.period
         if key not in self._periods:
-            self._periods[key] = OpenPeriod(scheme, PeriodCounts(scheme))
+            self._periods[key] = OpenPeriod.empty(scheme)
         period = self._periods[key]
         if record.offset <= period.offset:
             return Changes()

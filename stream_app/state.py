@@ -11,6 +11,7 @@ may still need them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,10 +88,15 @@ class OpenPeriod:
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
     tokens: TokenSet = field(default_factory=TokenSet)
+    due_tokens: int = 0  # how many its token records must hold
     fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
     written: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
     unseen: bool = False  # by the merge
+
+    @staticmethod
+    def empty(scheme: Scheme, written: Iterable[int] = ()) -> OpenPeriod:
+        return OpenPeriod(scheme, PeriodCounts(scheme), written=list(written))
 
     def take_tokens(self) -> bytes:
         """The tokens since the last flush as a record."""
@@ -103,6 +109,7 @@ class OpenPeriod:
         counts = self.counts.snapshot()
         head: Head = {
             "offset": self.offset,
+            "tokens": len(self.tokens),
             "rejects": self.rejects,
             "fingerprint": self.scheme.survey.fingerprint,
             "attributes": list(counts),
@@ -118,4 +125,4 @@ class OpenPeriod:
                 "publish changed terms under a new id",
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
-        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]))
+        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]), due_tokens=head["tokens"])

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from stream_app.embedded import EmbeddedApp
-from stream_app.results import Histogram
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, wire
+from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, told, wire
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -20,19 +19,6 @@ EVENTS: list[Event] = [
     Reports(2, (Row(5, gap=9), Row(6, colour=7), Row(7))),
     Tick(3),
 ]
-
-
-def told(histogram: Histogram) -> Counter[tuple[object, ...]]:
-    """A final in the words of the recount."""
-    counted: Counter[tuple[object, ...]] = Counter()
-    for attribute in histogram.attributes:
-        assert attribute.statistics is not None and attribute.statistics.supports is not None
-        for gap, n, supports in zip(
-            attribute.statistics.gaps, attribute.statistics.n, attribute.statistics.supports, strict=True
-        ):
-            counted["n", gap] = n
-            counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
-    return counted
 
 
 def finals(directory: Path, partitions: int) -> list[bytes]:
