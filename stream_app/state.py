@@ -56,6 +56,7 @@ class Position:
     offset: int = NOTHING
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
+    lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
     open: dict[Period, int] = field(default_factory=dict)
 
     def clock(self, survey: str) -> SurveyClock:
@@ -67,6 +68,7 @@ class Position:
                 "offset": self.offset,
                 "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
+                "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
             }
         )
@@ -76,7 +78,8 @@ class Position:
         head, _ = unpack(data)
         clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
-        return Position(head["offset"], clocks, rejects, {(s, t): offset for s, t, offset in head["open"]})
+        lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
+        return Position(head["offset"], clocks, rejects, lates, {(s, t): offset for s, t, offset in head["open"]})
 
 
 @dataclass

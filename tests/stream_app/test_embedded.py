@@ -22,7 +22,7 @@ EVENTS: list[Event] = [
 
 
 def finals(directory: Path, partitions: int) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY, KEY) as app:
         for partition, events in enumerate(deal(EVENTS, partitions)):
             for event in events:
                 app.send(partition, *wire(event))
