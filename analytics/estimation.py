@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from analytics.consistent import norm_sub
 from analytics.votes import Floats, mean_squares, unbiased
@@ -142,4 +142,4 @@ def quantile(confidence: float) -> float:
     >>> round(quantile(0.95), 3)
     1.96
     """
-    return float(ndtri((1 + confidence) / 2))
+    return NormalDist().inv_cdf((1 + confidence) / 2)
