@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from producers.memo_cache import CachedMemos
 from producers.reporting import Memos, Progress, Reported, Reporter, no_progress
 from producers.scenarios import Scenario
 from producers.sinks.base import Sink
@@ -15,12 +16,15 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 
+CACHE_BYTES = 256 << 20
+
 
 class Fleet:
     """Reports what a scenario says of its devices, period by period, and tells the time.
 
     After a crash or Ctrl-C, run the same periods again, or resume with the one that was named: each device is
-    reported exactly once per period, as if nothing had happened.
+    reported exactly once per period, as if nothing had happened. Memos are cached up to `cache_bytes` (0: every one
+    comes from the store, every time).
     """
 
     def __init__(
@@ -31,11 +35,15 @@ class Fleet:
         sink: Sink,
         scenario: Scenario,
         clock_key: bytes | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         check_scenario(scheme.survey, scenario)
         self.scenario = scenario
         self._clock = SourceClock(scheme.survey, clock_key, sink)
-        self._reporter = Reporter(Respondent(scheme, keyring), memos, sink)
+        respondent = Respondent(scheme, keyring)
+        if cache_bytes and scheme.survey.memo_cap is None:
+            memos = CachedMemos(memos, respondent, cache_bytes)
+        self._reporter = Reporter(respondent, memos, sink)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from memo_store import Standing
 from producers.scenarios import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
@@ -34,18 +35,12 @@ FRAMES_PER_FLUSH = 32
 Rows = NDArray[np.intp]
 
 
-class Standing(Protocol):
-    """What the store knows of devices before they report."""
-
-    gaps: NDArray[np.uint16]
-    fresh: NDArray[np.bool_]
-
-
 class Memos(Protocol):
-    """The memo store, for one survey."""
+    """The memo store for one survey, or something that answers as it would."""
 
     def standing(self, devices: Devices, period: int) -> Standing: ...
     def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column: ...
+    def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
     def delivered(self, devices: Devices, period: int) -> None: ...
 
 
@@ -173,7 +168,8 @@ class Reporter:
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         if not self.scheme.survey.longitudinal:
-            return self._respondent.answer_once(question, devices, period, values)
+            settled = self._memos.settle(question, devices, values, period)
+            return self._respondent.answer_once(question, devices, period, settled)
         memos = self._memos.lookup(question, devices, values, period)
         return self._respondent.report(question, devices, period, memos)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import redis
 from hypothesis import settings
 
 from hearsay.stack import KafkaBroker
+from memo_store import MemoStore, SurveyMemos
 from memo_store.local import RedisServer, executables, version
+from protocols.respondent import Respondent
 from protocols.settings import KafkaSettings
 from stream_app.topics import Topics, create
 
@@ -52,6 +55,13 @@ def redis_url(redis_server: RedisServer) -> str:
     with redis.Redis.from_url(redis_server.url) as client:
         client.flushall()
     return redis_server.url
+
+
+@pytest.fixture
+def open_memos(redis_url: str) -> Iterator[Callable[[Respondent], SurveyMemos]]:
+    """Open a survey's memos in a store that is empty at the start of the test; each time as a new process would."""
+    with ExitStack() as stores:
+        yield lambda respondent: stores.enter_context(MemoStore(redis_url)).survey(respondent)
 
 
 @pytest.fixture(params=[pytest.param(path, id="redis-{}.{}".format(*version(path))) for path in executables()])

@@ -8,28 +8,23 @@ from threading import Thread
 import pytest
 
 from hearsay.stack import KafkaBroker
+from memo_store import SurveyMemos
 from producers import Fleet
 from producers.sinks import KafkaSink
 from protocols.errors import DeliveryError
 from protocols.respondent import Respondent
 from protocols.settings import KafkaSettings
-from protocols.simulation import seeded_keyring
 from stream_app.topics import Topics
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
-from tests.producers.populations import CLOCK_KEY, Alternating, DictMemos, scheme
+from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
-KEYRING = seeded_keyring(8)
 MakeTopics = Callable[..., Topics]
-
-
-def run_fleet(sink: KafkaSink | KeepingSink, world: Alternating) -> None:
-    survey = scheme()
-    Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), sink, world, CLOCK_KEY).run()
+OpenMemos = Callable[[Respondent], SurveyMemos]
 
 
 def test_the_topic_holds_what_was_sent_through_broker_restarts(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics, open_memos: OpenMemos
 ) -> None:
     """Failure would look like: a record missing, twice on the topic, or out of order."""
     topic = fresh_topics(partitions=3).reports
@@ -43,7 +38,9 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
     outages = [Thread(target=restart, args=(end,)) for end in (kafka.kill, kafka.stop)]
     sink.at(20, outages[0].start)
     sink.at(60, lambda: (outages[0].join(), outages[1].start()))
-    run_fleet(sink, Alternating(6000, 12))
+    survey = scheme()
+    memos = open_memos(Respondent(survey, KEYRING))
+    Fleet(survey, KEYRING, memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
     outages[1].join()
     sink.close()
     assert len(sent.records) > 100

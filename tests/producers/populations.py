@@ -1,20 +1,15 @@
-"""Small worlds for tests of fleets, and a memo store that lives in a dictionary."""
+"""Small worlds for tests of fleets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
-from numpy.typing import NDArray
 
 from producers.scenarios import Presences
-from protocols.columns import Column
-from protocols.encodings import Values
-from protocols.keystream import Devices
-from protocols.respondent import Respondent
-from protocols.scheme import Question, Scheme
+from protocols.scheme import Scheme
+from protocols.simulation import seeded_keyring
 from protocols.survey_text import parse_survey
 
+KEYRING = seeded_keyring(8)
 CLOCK_KEY = b"the operator's own key"
 
 COLOURS = ("red", "green", "blue", "black")
@@ -51,28 +46,3 @@ class Alternating:
         """Periods since this device was last there, by looking."""
         before = [p for p in range(period) if device in self.presences(p).devices]
         return min(horizon, period - before[-1]) if before else horizon
-
-
-@dataclass
-class Standing:
-    gaps: NDArray[np.uint16]
-    fresh: NDArray[np.bool_]
-
-
-@dataclass
-class DictMemos:
-    """The contract of the memo store without a server: derived memos, presence in a dictionary."""
-
-    respondent: Respondent
-    last: dict[int, int] = field(default_factory=dict)
-
-    def standing(self, devices: Devices, period: int) -> Standing:
-        horizon = self.respondent.scheme.survey.horizon
-        last = np.array([self.last.get(int(d), -horizon - 1) for d in devices], dtype=np.int64)
-        return Standing(np.clip(period - last, 1, horizon).astype(np.uint16), last < period)
-
-    def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column:
-        return self.respondent.memoise(question, devices, self.respondent.cells(question, devices, values))
-
-    def delivered(self, devices: Devices, period: int) -> None:
-        self.last |= dict.fromkeys(devices.tolist(), period)

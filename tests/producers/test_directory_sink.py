@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import redis
 
+from memo_store import SurveyMemos
 from producers import Fleet
-from producers.sinks import DirectorySink, send_capture
+from producers.sinks import DirectorySink, Sink, send_capture
 from producers.sinks.directory import captured_files
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
-from protocols.simulation import seeded_keyring
 from tests.helpers.sinks import KeepingSink
-from tests.producers.populations import CLOCK_KEY, Alternating, DictMemos, scheme
+from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
-KEYRING = seeded_keyring(8)
-
-
-def capture(directory: Path, sink: DirectorySink | KeepingSink) -> None:
-    survey = scheme()
-    Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
+Capture = Callable[[Sink], None]
 
 
-def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path) -> None:
+@pytest.fixture
+def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> Capture:
+    """Run a fleet into a sink, every time as if it were the first."""
+
+    def run(sink: Sink) -> None:
+        with redis.Redis.from_url(redis_url) as client:
+            client.flushall()
+        survey = scheme()
+        Fleet(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
+
+    return run
+
+
+def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path, capture: Capture) -> None:
     direct, later = KeepingSink(), KeepingSink()
-    capture(tmp_path, direct)
-    capture(tmp_path, DirectorySink(tmp_path, 4))
+    capture(direct)
+    capture(DirectorySink(tmp_path, 4))
     sent = send_capture(tmp_path, later)
     assert later.records == direct.records
     assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
 
 
-def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path) -> None:
-    capture(tmp_path, DirectorySink(tmp_path, 4))
+def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path, capture: Capture) -> None:
+    capture(DirectorySink(tmp_path, 4))
     send_capture(tmp_path, KeepingSink())
     again = KeepingSink()
     assert send_capture(tmp_path, again).records == 0
     assert again.records == []
 
 
-def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path) -> None:
+def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, capture: Capture) -> None:
     direct, failing = KeepingSink(), KeepingSink(fail_after=12)
-    capture(tmp_path, direct)
-    capture(tmp_path, DirectorySink(tmp_path, 4))
+    capture(direct)
+    capture(DirectorySink(tmp_path, 4))
     with pytest.raises(DeliveryError):
         send_capture(tmp_path, failing)
     rest = KeepingSink()
@@ -53,14 +63,14 @@ def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path) ->
     assert sent.files == sent.of_files == len(captured_files(tmp_path))
 
 
-def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path) -> None:
-    capture(tmp_path, DirectorySink(tmp_path, 4))
+def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path, capture: Capture) -> None:
+    capture(DirectorySink(tmp_path, 4))
     some = KeepingSink()
     with pytest.raises(Stopped, match="send it again"):
         send_capture(tmp_path, some, stop=lambda: len(some.records) > 5)
     rest, direct = KeepingSink(), KeepingSink()
     send_capture(tmp_path, rest)
-    capture(tmp_path, direct)
+    capture(direct)
     assert some.records + rest.records == direct.records
 
 

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+import redis
 
+from memo_store import MemoStore, SurveyMemos
 from producers import Fleet
 from producers.reporting import Reported
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.simulation import seeded_keyring
 from protocols.wire import FINE, row_faults
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
-from tests.producers.populations import CLOCK_KEY, COLOURS, PLANS, Alternating, DictMemos, scheme
+from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, scheme
 
-KEYRING = seeded_keyring(8)
 SPL = "solution: spl,"
 FAKES = "solution: rs+fd,"
 ONCE = "eps: 1, clock: source"
+MakeFleet = Callable[..., Fleet]
 
 
-def fleet(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, memos: DictMemos | None = None) -> Fleet:
-    memos = memos or DictMemos(Respondent(survey, KEYRING))
-    return Fleet(survey, KEYRING, memos, sink, world or Alternating(), CLOCK_KEY)
+@pytest.fixture
+def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
+    """Make fleets that share a memo store, each as a new process would."""
+
+    def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, **options: Any) -> Fleet:
+        memos = open_memos(Respondent(survey, KEYRING))
+        return Fleet(survey, KEYRING, memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
+
+    return make
 
 
 @pytest.mark.parametrize("survey", [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE)])
-def test_each_device_present_is_reported_once_with_its_gap_and_answers(survey: Scheme) -> None:
-    sink, world = KeepingSink(), Alternating(300)
+def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: MakeFleet, survey: Scheme) -> None:
+    sink, world = KeepingSink(), Alternating(60)
     fleet(survey, sink, world).run()
     respondent = Respondent(survey, KEYRING)
     rows = rows_by_token(sink.frames(survey))
@@ -54,7 +64,7 @@ def test_each_device_present_is_reported_once_with_its_gap_and_answers(survey: S
 
 
 @pytest.mark.parametrize("survey", [scheme(), scheme(SPL)])
-def test_every_row_is_good_and_meets_its_partition(survey: Scheme) -> None:
+def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Scheme) -> None:
     sink = KeepingSink(partitions=3)
     fleet(survey, sink).run(range(2))
     for partition, frame in sink.routed(survey):
@@ -62,7 +72,7 @@ def test_every_row_is_good_and_meets_its_partition(survey: Scheme) -> None:
         assert (frame.tokens[1:] > frame.tokens[:-1]).all()
 
 
-def test_a_period_is_closed_after_its_reports_in_every_partition() -> None:
+def test_a_period_is_closed_after_its_reports_in_every_partition(fleet: MakeFleet) -> None:
     survey, sink = scheme(), KeepingSink(partitions=2)
     fleet(survey, sink).run(range(3))
     assert [(p, c.through) for p, c in sink.clocks(CLOCK_KEY)] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
@@ -73,7 +83,7 @@ def test_a_period_is_closed_after_its_reports_in_every_partition() -> None:
         closed = max([closed, *(clock.through for _, clock in one.clocks(CLOCK_KEY))])
 
 
-def test_grace_keeps_a_period_open_until_the_scenario_is_over() -> None:
+def test_grace_keeps_a_period_open_until_the_scenario_is_over(fleet: MakeFleet) -> None:
     survey, sink = scheme("grace: 36h,"), KeepingSink(partitions=1)
     fleet(survey, sink).run(range(4))
     assert [clock.through for _, clock in sink.clocks(CLOCK_KEY)] == [0, 1]
@@ -81,57 +91,91 @@ def test_grace_keeps_a_period_open_until_the_scenario_is_over() -> None:
     assert [clock.through for _, clock in sink.clocks(CLOCK_KEY)] == [0, 1, 1, 4]
 
 
-def test_a_run_that_begins_later_closes_what_is_over_first() -> None:
+def test_a_run_that_begins_later_closes_what_is_over_first(fleet: MakeFleet) -> None:
     sink = KeepingSink(partitions=1)
     fleet(scheme(), sink).run([3])
     assert sink.clocks(CLOCK_KEY)[0][1].through == 2
     assert sink.records[0][1].endswith("clock+json")
 
 
-def test_running_a_period_again_sends_nothing_more() -> None:
+def test_running_a_period_again_sends_nothing_more(fleet: MakeFleet) -> None:
     survey, sink = scheme(), KeepingSink()
-    memos = DictMemos(Respondent(survey, KEYRING))
-    first = fleet(survey, sink, memos=memos).run([0])
-    again = fleet(survey, sink, memos=memos).run([0])
+    first = fleet(survey, sink).run([0])
+    again = fleet(survey, sink).run([0])
     assert first[0].sent == first[0].present and first[0].repeats == 0
     assert again[0].sent == 0 and again[0].repeats == again[0].present
     assert len(tokens_of(sink.frames(survey), 0)) == first[0].present
 
 
 @pytest.mark.parametrize("fail_after", [0, 3, 9, 14])
-def test_what_was_not_confirmed_is_reported_again_bit_for_bit(fail_after: int) -> None:
+def test_what_was_not_confirmed_is_reported_again_bit_for_bit(
+    fleet: MakeFleet, redis_url: str, fail_after: int
+) -> None:
     """Failure would look like: a token missing, or one token with two different reports."""
     survey, world = scheme(SPL), Alternating(500, 3)
+    sink = KeepingSink(fail_after=fail_after)
+    with pytest.raises(DeliveryError, match=r"period . of survey 'buttons'"):
+        fleet(survey, sink, world).run()
+    sink.fail_after = None
+    fleet(survey, sink, world).run()
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
     whole = KeepingSink()
     fleet(survey, whole, world).run()
-    sink = KeepingSink(fail_after=fail_after)
-    memos = DictMemos(Respondent(survey, KEYRING))
-    with pytest.raises(DeliveryError, match=r"period . of survey 'buttons'"):
-        fleet(survey, sink, world, memos).run()
-    sink.fail_after = None
-    fleet(survey, sink, world, memos).run()
     assert rows_by_token(sink.frames(survey)) == rows_by_token(whole.frames(survey))
 
 
-def test_progress_counts_up_to_all_devices() -> None:
+def test_progress_counts_up_to_all_devices(fleet: MakeFleet) -> None:
     seen: list[Reported] = []
     fleet(scheme(), KeepingSink()).run([1], progress=seen.append)
     assert [r.done for r in seen] == sorted(r.done for r in seen)
     assert seen[-1].done == seen[-1].present == len(Alternating().presences(1).devices)
 
 
-def test_a_wish_to_stop_is_granted_between_frames_and_the_rest_follows_later() -> None:
+def test_a_wish_to_stop_is_granted_between_frames_and_the_rest_follows_later(fleet: MakeFleet) -> None:
     survey, sink = scheme(SPL), KeepingSink()
-    memos = DictMemos(Respondent(survey, KEYRING))
     with pytest.raises(Stopped, match=r"resume with period 1\b"):
-        fleet(survey, sink, memos=memos).run(stop=lambda: len(sink.records) >= 10)
+        fleet(survey, sink).run(stop=lambda: len(sink.records) >= 10)
     assert len(sink.records) == 10
-    fleet(survey, sink, memos=memos).run(range(1, 5))
+    fleet(survey, sink).run(range(1, 5))
     assert sum(len(f) for f in sink.frames(survey)) == len(rows_by_token(sink.frames(survey)))
     assert all(len(tokens_of(sink.frames(survey), p)) == len(Alternating().presences(p).devices) for p in range(5))
 
 
-def test_a_frame_never_gathers_the_same_devices_again() -> None:
+def test_memos_from_the_cache_are_those_of_the_store(fleet: MakeFleet, redis_url: str) -> None:
+    """A cache of a few places forgets all the time; whatever it forgets, the reports must not change."""
+    survey, world = scheme(SPL), Alternating(400, 4)
+    rows = []
+    for cache_bytes in (0, 500, 1 << 20):
+        sink = KeepingSink()
+        fleet(survey, sink, world, cache_bytes=cache_bytes).run()
+        rows.append(rows_by_token(sink.frames(survey)))
+        with redis.Redis.from_url(redis_url) as client:
+            client.flushall()
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_a_cap_is_kept_although_memos_could_be_cached(fleet: MakeFleet, redis_url: str) -> None:
+    """At a cap of one, a device goes on reporting its first value's memo; a cache would show the second value's."""
+    survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 30, clock: source")  # the memo is the value, and it is sent
+    with MemoStore(redis_url) as store:
+        store.accept_loss()
+    sink, world = KeepingSink(), Alternating(100, 4)
+    fleet(survey, sink, world).run()
+    respondent = Respondent(survey, KEYRING)
+    rows = rows_by_token(sink.frames(survey))
+    first: dict[int, int] = {}
+    for period in range(world.periods):
+        day = world.presences(period)
+        for device, colour, token in zip(
+            day.devices.tolist(), day.values["colour"].tolist(), respondent.tokens(day.devices, period), strict=True
+        ):
+            sent = dict(rows[period, int(token)][1])["colour"]
+            assert sent == bytes([first.setdefault(device, colour)])
+    assert len(first) == 100
+
+
+def test_a_frame_never_gathers_the_same_devices_again(fleet: MakeFleet) -> None:
     """Frames cut by device number would: the company of a row would then be a name for it."""
     survey = scheme("solution: spl,")
     world = Alternating(20_000, 2)
@@ -150,15 +194,14 @@ def test_a_frame_never_gathers_the_same_devices_again() -> None:
     assert len(groups[0]) > 2 and max(shared) < 0.5
 
 
-def test_a_wall_clock_survey_is_refused_with_the_way_out() -> None:
+def test_a_wall_clock_survey_is_refused_with_the_way_out(fleet: MakeFleet) -> None:
     with pytest.raises(SurveyError, match=r"clock: wall.*buttons-sim.*clock: source"):
         fleet(scheme(budgets="eps_inf: 2, eps_1: 1"), KeepingSink())
 
 
-def test_a_source_survey_needs_the_operators_key() -> None:
-    survey = scheme()
+def test_a_source_survey_needs_the_operators_key(fleet: MakeFleet) -> None:
     with pytest.raises(SettingsError, match="HEARSAY_CLOCK_KEY"):
-        Fleet(survey, KEYRING, DictMemos(Respondent(survey, KEYRING)), KeepingSink(), Alternating())
+        fleet(scheme(), KeepingSink(), clock_key=None)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +214,7 @@ def test_a_source_survey_needs_the_operators_key() -> None:
     ],
 )
 def test_a_scenario_that_does_not_fit_the_survey_is_refused(
-    attributes: dict[str, tuple[str, ...]], complaint: str
+    fleet: MakeFleet, attributes: dict[str, tuple[str, ...]], complaint: str
 ) -> None:
     world = Alternating()
     world.attributes = attributes  # type: ignore[misc]
