@@ -48,8 +48,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
         else:
             store = MemoStore(settings.redis.url, **settings.redis.client_options())
         stack.enter_context(store)
-        app = EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key())
-        stack.enter_context(app)
+        app = stack.enter_context(EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key()))
         yield Collection(scheme, keyring, store.survey(Respondent(scheme, keyring)), app)
 
 

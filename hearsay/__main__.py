@@ -1,5 +1,0 @@
-"""`python -m hearsay`: the command line."""
-
-from hearsay.cli import main
-
-main()

@@ -1,0 +1,183 @@
+"""Event files, batch by batch: CSV (also compressed) and Parquet, whatever their size.
+
+A batch knows the line of each of its rows. Errors of the CSV reader quote the row, and a row names a person: none of
+them is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from protocols.errors import ReplayError
+
+BLOCK_BYTES = 4 << 20
+BATCH_ROWS = 1 << 16
+FIRST_DATA_LINE = 2
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column says what. Attributes that are not mapped are in the column of their own name."""
+
+    person: str
+    time: str
+    attributes: dict[str, str] = field(default_factory=dict)  # attribute -> column
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys([self.person, self.time, *self.attributes.values()]))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: text in every column but the time's, which may be typed; `malformed` lines lie among them."""
+
+    lines: NDArray[np.int64]
+    columns: dict[str, pa.Array]
+    malformed: list[int]
+    share_read: float
+    """How much of the file has been read, from 0 to 1."""
+
+    def only(self, rows: NDArray[np.bool_]) -> Batch:
+        """Some of the rows."""
+        columns = {name: column.filter(pa.array(rows)) for name, column in self.columns.items()}
+        return Batch(self.lines[rows], columns, [], self.share_read)
+
+
+class EventFile(Protocol):
+    """A file of events."""
+
+    def batches(self, columns: Columns) -> Iterator[Batch]: ...
+
+
+def open_events(path: Path, delimiter: str = ",", quotes: bool = True) -> EventFile:
+    """The reader for a file, by its name."""
+    if not path.is_file():
+        raise ReplayError(f"there is no file {path}", "name a .csv (.csv.gz) or .parquet file of events")
+    if path.suffix in (".parquet", ".pq"):
+        return ParquetEvents(path)
+    if ".csv" in path.suffixes or ".tsv" in path.suffixes:
+        return CsvEvents(path, "\t" if ".tsv" in path.suffixes else delimiter, quotes)
+    raise ReplayError(f"{path} is neither .csv nor .parquet", "rename it, or convert it")
+
+
+@dataclass(frozen=True)
+class CsvEvents:
+    """Every cell is read as bytes, so that no cell can stop the reader."""
+
+    path: Path
+    delimiter: str = ","
+    quotes: bool = True
+
+    def batches(self, columns: Columns) -> Iterator[Batch]:
+        malformed: list[int] = []
+
+        def skip(row: pyarrow.csv.InvalidRow) -> str:
+            malformed.append(row.number)
+            return "skip"
+
+        line, total = FIRST_DATA_LINE, max(1, self.path.stat().st_size)
+        with pa.OSFile(str(self.path)) as raw:
+            try:
+                _check_header(self.path, self._open([]).schema.names, columns)
+                for batch in self._open(columns.names, raw, skip):
+                    lines = _lines_between(line, batch.num_rows, malformed)
+                    line, passed = _next_line(int(lines[-1]) + 1 if len(lines) else line, malformed)
+                    cells = {name: _text(batch.column(name)) for name in columns.names}
+                    yield Batch(lines, cells, malformed[:passed], min(1.0, raw.tell() / total))
+                    del malformed[:passed]
+            except (pa.ArrowInvalid, OSError):
+                raise ReplayError(
+                    f"{self.path} cannot be read as CSV from about line {line} on",
+                    "look there for a quote that is not closed; --no-quotes takes quotes as they are",
+                ) from None
+        if malformed:
+            nothing = {name: pa.array([], pa.string()) for name in columns.names}
+            yield Batch(np.empty(0, dtype=np.int64), nothing, malformed, 1.0)
+
+    def _open(
+        self, names: list[str], source: object = None, on_invalid: object = None
+    ) -> pyarrow.csv.CSVStreamingReader:
+        stream = pa.input_stream(source if source is not None else str(self.path), compression=self._compression)
+        return pyarrow.csv.open_csv(
+            stream,
+            # One thread, because only then rows that cannot be parsed come with their number.
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char='"' if self.quotes else False,
+                ignore_empty_lines=False,
+                invalid_row_handler=on_invalid or (lambda _: "skip"),
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=names, column_types={name: pa.binary() for name in names}
+            ),
+        )
+
+    @property
+    def _compression(self) -> str | None:
+        return {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(self.path.suffix)
+
+
+@dataclass(frozen=True)
+class ParquetEvents:
+    """Typed columns; a row's line is its number, counted from 1."""
+
+    path: Path
+
+    def batches(self, columns: Columns) -> Iterator[Batch]:
+        try:
+            file = pyarrow.parquet.ParquetFile(self.path)
+        except (pa.ArrowInvalid, OSError):
+            raise ReplayError(f"{self.path} is not a Parquet file", "was it written to its end?") from None
+        with file:
+            _check_header(self.path, file.schema_arrow.names, columns)
+            line, total = 1, max(1, file.metadata.num_rows)
+            for batch in file.iter_batches(BATCH_ROWS, columns=columns.names):
+                lines = np.arange(line, line + batch.num_rows)
+                line += batch.num_rows
+                cells = {name: _text(batch.column(name), name == columns.time) for name in columns.names}
+                yield Batch(lines, cells, [], (line - 1) / total)
+
+
+def _check_header(path: Path, present: list[str], columns: Columns) -> None:
+    for name in columns.names:
+        if name not in present:
+            raise ReplayError(f"{path} has no column {name!r}", f"it has {', '.join(present)}")
+
+
+def _lines_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:
+    """The lines of `count` good rows from `first` on: all but the malformed ones."""
+    return np.setdiff1d(np.arange(first, first + count + len(malformed)), malformed, assume_unique=True)[:count]
+
+
+def _next_line(line: int, malformed: list[int]) -> tuple[int, int]:
+    """The first line from `line` on that is not known to be malformed, and how many malformed ones lie before it."""
+    passed = 0
+    while passed < len(malformed) and malformed[passed] <= line:
+        line = max(line, malformed[passed] + 1)
+        passed += 1
+    return line, passed
+
+
+def _text(column: pa.Array, keep_typed: bool = False) -> pa.Array:
+    """A column as text without spaces around it, nulls as empty. Bytes that are no UTF-8 stay apart from each other."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if keep_typed and not pa.types.is_string(column.type):
+        return column
+    try:
+        text = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        text = pa.array([(cell or b"").decode(errors="backslashreplace") for cell in column.to_pylist()], pa.string())
+    return pc.utf8_trim_whitespace(pc.fill_null(text, ""))

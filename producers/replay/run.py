@@ -1,0 +1,247 @@
+"""The replay itself: events in, one report per person and period out.
+
+    file ─► batches ─► devices, moments, places ─► spool per period ─► end of period + tolerance ─► choice ─► reports
+
+Time is the latest moment read so far. A period is over when time has come to its end plus the tolerance; an event that
+comes after that is late, counted and left out. All of this is a function of the file alone, not of how it is cut into
+batches, so a second run repeats the first, report for report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from producers.replay.answers import UNKNOWN, places
+from producers.replay.choosing import Rule, choose, event_type, without_duplicates
+from producers.replay.event_files import Batch, Columns, open_events
+from producers.replay.journal import Journal, identity
+from producers.replay.pace import Pace
+from producers.replay.people import People
+from producers.replay.quality import Fault, Found, Quality
+from producers.replay.spool import AT_ONCE, Spool
+from producers.replay.times import BAD, moments
+from producers.reporting import Memos, Reporter
+from producers.scenarios import Presences
+from producers.sinks.base import Sink
+from producers.source_clock import SourceClock
+from producers.stopping import Stop, never
+from protocols.errors import Stopped
+from protocols.keystream import Devices, Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey import MAX_PERIOD, Survey
+
+Whole = NDArray[np.int64]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How events are read and chosen."""
+
+    columns: Columns
+    tolerance: timedelta = timedelta(0)
+    """How much later than a later event an event may stand in the file."""
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    """Which of a period's values counts, per attribute; the last one if nothing is said."""
+    zone: ZoneInfo | None = None
+    """Where times without a zone were written down."""
+    until: datetime | None = None
+    """Events from this moment on are bad times: one year 2999 would end all periods before it."""
+    delimiter: str = ","
+    quotes: bool = True
+    """Whether quotes around a cell belong to CSV, not to the cell."""
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a replay has come: the share of the file that is read, and what was reported."""
+
+    share_read: float
+    rows: int
+    period: int
+    reports: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was in the file and what became of it."""
+
+    rows: int
+    people: int
+    people_exact: bool
+    periods: int
+    reports: int
+    """Sent now or in an earlier attempt: one per person and period."""
+    repeats: int
+    """Of these, found to have been reported before."""
+    incomplete: int
+    """Persons in a period without a known value of what they would have to report."""
+    faults: dict[Fault, Found]
+
+
+class Replay:
+    """One replay of one file for one survey.
+
+    `workspace` holds events until their period ends, and the journal that lets a second attempt go on; what it holds
+    is true, so it must be as private as the file.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        keyring: Keyring,
+        memos: Memos,
+        sink: Sink,
+        path: Path,
+        options: Options,
+        workspace: Path,
+        *,
+        clock_key: bytes | None = None,
+        pace: Pace | None = None,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        survey = scheme.survey
+        self._survey = survey
+        self._options = options
+        self._columns = _every_attribute(options.columns, survey)
+        self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
+        self._clock = SourceClock(survey, clock_key, sink)
+        self._respondent = Respondent(scheme, keyring)
+        self._reporter = Reporter(self._respondent, memos, sink)
+        self._pace = pace or Pace(None)
+        self._people = People(keyring)
+        self._quality = Quality(options.strict)
+        self._rows = 0
+
+        self._start = _microseconds(survey.start)
+        self._period = survey.period // timedelta(microseconds=1)
+        self._tolerance = options.tolerance // timedelta(microseconds=1)
+        last = self._start + (MAX_PERIOD + 1) * self._period
+        self._until = min(last, _microseconds(options.until)) if options.until else last
+        self._now = int(BAD)
+
+        self._file = open_events(path, options.delimiter, options.quotes)
+        how = (self._columns, self._rules, options.tolerance, options.zone, options.delimiter, options.quotes)
+        name = identity(path, survey.fingerprint, keyring.key(("replay",)), how)
+        self._journal = Journal(workspace / f"{name}.json")
+        self._totals = self._journal.read()
+        self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
+        self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
+
+    def run(self, progress: Callable[[Progress], None] = lambda _: None, stop: Stop = never) -> Summary:
+        """Go through the file; periods that an earlier attempt has reported are only looked at."""
+        try:
+            for batch in self._file.batches(self._columns):
+                self._take(batch)
+                self._report(self._over(), stop)
+                progress(Progress(batch.share_read, self._rows, self._totals.through, self._totals.reports))
+            self._report(max(self._spool.periods, default=-1), stop)
+            self._clock.reach(self._totals.through + 1 + self._clock.lag)
+        except Stopped as stopped:
+            raise Stopped(stopped.message, "run the same command again: it goes on from there") from None
+        finally:
+            self._spool.remove()
+        return self._summary()
+
+    def _take(self, batch: Batch) -> None:
+        """Put a batch's good events into the spool, and note the others."""
+        self._rows += len(batch.lines) + len(batch.malformed)
+        self._quality.note(Fault.MALFORMED, batch.malformed)
+        named = np.asarray(pc.not_equal(batch.columns[self._columns.person], ""))
+        self._quality.note(Fault.MALFORMED, batch.lines[~named], f"column {self._columns.person}")
+        batch = batch.only(named)
+        time, period, in_time = self._timing(batch)
+        events = np.empty(len(batch.lines), dtype=event_type(len(self._rules)))
+        events["line"], events["time"] = batch.lines, time
+        events["device"] = self._people.devices(batch.columns[self._columns.person])
+        for i, attribute in enumerate(self._survey.attributes):
+            column = self._columns.attributes[attribute.name]
+            found = places(batch.columns[column], attribute)
+            self._quality.note(Fault.UNKNOWN_VALUE, batch.lines[found == UNKNOWN], f"column {column}")
+            events["values"][:, i] = found
+        wanted = in_time & (period > self._totals.through)
+        self._spool.add(events[wanted], period[wanted])
+
+    def _timing(self, batch: Batch) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+        """Each event's moment and period, and whether it came in time; time passes."""
+        time = moments(batch.columns[self._columns.time], self._options.zone)
+        good = (time != BAD) & (time >= self._start) & (time < self._until)
+        self._quality.note(Fault.BAD_TIME, batch.lines[~good], f"column {self._columns.time}")
+        now = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._now))
+        self._now = int(now[-1]) if len(now) else self._now
+        period = (np.where(good, time, self._start) - self._start) // self._period
+        late = good & (self._start + (period + 1) * self._period + self._tolerance <= now)
+        self._quality.note(Fault.LATE, batch.lines[late])
+        return time, period, good & ~late
+
+    def _over(self) -> int:
+        """The last period whose end, plus the tolerance, time has come to."""
+        return (self._now - self._tolerance - self._start) // self._period - 1
+
+    def _report(self, through: int, stop: Stop) -> None:
+        """Report the periods that are over, and close those whose grace is."""
+        for period in [p for p in self._spool.periods if p <= through]:
+            self._pace.wait_for((self._survey.bounds(period)[1] + self._options.tolerance).timestamp(), stop)
+            self._clock.reach(period)
+            totals = replace(self._totals, through=period, periods=self._totals.periods + 1)
+            for events in self._spool.take(period, partial(self._respondent.tokens, period=period)):
+                events, again = without_duplicates(events)
+                self._quality.note(Fault.DUPLICATE, again)
+                devices, values = choose(events, self._rules)
+                rows = np.flatnonzero(self._answerable(devices, values))
+                presences = Presences(period, devices[rows], {name: column[rows] for name, column in values.items()})
+                reported = self._reporter.report(presences, stop=stop)
+                totals = replace(
+                    totals,
+                    reports=totals.reports + reported.done,
+                    repeats=totals.repeats + reported.repeats,
+                    incomplete=totals.incomplete + len(devices) - len(rows),
+                )
+            found = self._quality.found[Fault.DUPLICATE]
+            self._totals = replace(totals, duplicates=found.count, first_duplicates=found.first_lines)
+            self._journal.write(self._totals)
+            self._clock.reach(period + 1)
+            if stop():
+                raise Stopped(f"stopped after period {period}")
+
+    def _answerable(self, devices: Devices, values: dict[str, Whole]) -> NDArray[np.bool_]:
+        """Who has a known value of everything their report must answer."""
+        known = np.stack([values[name] != UNKNOWN for name in self._rules], axis=1)
+        if self._reporter.scheme.discloses:
+            return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])
+        return np.asarray(known.all(axis=1))
+
+    def _summary(self) -> Summary:
+        return Summary(
+            self._rows,
+            self._people.count(),
+            self._people.exact,
+            self._totals.periods,
+            self._totals.reports,
+            self._totals.repeats,
+            self._totals.incomplete,
+            self._quality.found,
+        )
+
+
+def _every_attribute(columns: Columns, survey: Survey) -> Columns:
+    """The mapping with every attribute of the survey, each from the column of its own name if nothing else is said."""
+    for attribute in columns.attributes:
+        survey.index(attribute)
+    attributes = {a.name: columns.attributes.get(a.name, a.name) for a in survey.attributes}
+    return replace(columns, attributes=attributes)
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,75 @@
+"""Events on their way to the end of their period: on disk, so that memory does not depend on how many there are."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.replay.choosing import Events, event_type
+from protocols.keystream import Devices
+
+AT_ONCE = 1 << 18
+"""Events in memory at a time."""
+SPREAD = 1.25
+"""Buckets are unequal; this keeps nearly all of them below AT_ONCE."""
+
+
+class Spool:
+    """One file per open period in a private directory, which is emptied at the beginning and removed at the end."""
+
+    def __init__(self, directory: Path, attributes: int, at_once: int = AT_ONCE) -> None:
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True, mode=0o700)
+        self._directory = directory
+        self._dtype = event_type(attributes)
+        self._at_once = at_once
+        self._counts: dict[int, int] = {}
+
+    @property
+    def periods(self) -> list[int]:
+        """The periods that have events, in order."""
+        return sorted(self._counts)
+
+    def add(self, events: Events, periods: NDArray[np.int64]) -> None:
+        """Put events to their periods."""
+        for period in np.unique(periods).tolist():
+            some = events[periods == period]
+            _append(self._path(period), some)
+            self._counts[period] = self._counts.get(period, 0) + len(some)
+
+    def take(self, period: int, scatter: Callable[[Devices], NDArray[np.uint64]]) -> Iterator[Events]:
+        """All events of a period, once, in portions that each hold all events of some devices.
+
+        Devices are dealt to portions by `scatter`, a number per device; it should be another in every period, so that
+        portions gather nobody twice.
+        """
+        count = self._counts.pop(period)
+        path = self._path(period)
+        buckets = 1 if count <= self._at_once else int(SPREAD * count / self._at_once) + 1
+        paths = [path] if buckets == 1 else [path.with_suffix(f".{i}") for i in range(buckets)]
+        if buckets > 1:
+            with path.open("rb") as file:
+                while len(events := np.fromfile(file, self._dtype, self._at_once // 4)):
+                    dealt = scatter(events["device"]) % np.uint64(buckets)
+                    for i in np.unique(dealt).tolist():
+                        _append(paths[i], events[dealt == i])
+            path.unlink()
+        for part in paths:
+            if part.exists():
+                yield np.fromfile(part, self._dtype)
+                part.unlink()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _path(self, period: int) -> Path:
+        return self._directory / f"{period}.events"
+
+
+def _append(path: Path, events: Events) -> None:
+    with path.open("ab") as file:
+        events.tofile(file)

@@ -1,0 +1,73 @@
+"""Times as event files write them: ISO 8601, or whole seconds since 1970. Anything else is bad, not guessed at."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Moments = NDArray[np.int64]
+"""Microseconds since 1970 in UTC."""
+BAD = np.iinfo(np.int64).min
+SECOND = 1_000_000
+_LOCAL = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+_SHAPES = (
+    (_LOCAL + r"(Z|[+-]\d{2}(:?\d{2})?)$", pa.timestamp("ns", "UTC")),
+    (_LOCAL + "$", pa.timestamp("ns")),
+    (r"^\d{1,11}$", pa.int64()),
+)
+
+
+def moments(column: pa.Array, zone: ZoneInfo | None) -> Moments:
+    """Each cell's moment, or BAD. Times without a zone are taken in `zone`; without that, they are bad.
+
+    >>> cells = ["2026-01-01T00:00:01Z", "2026-01-01 01:00:01.5+01:00", "1767225601", "2026-02-30T00:00:00Z", ""]
+    >>> [int(m) if m != BAD else "bad" for m in moments(pa.array(cells), None)]
+    [1767225601000000, 1767225601500000, 1767225601000000, 'bad', 'bad']
+    >>> int(moments(pa.array(["2026-01-01T01:00:01"]), ZoneInfo("Europe/Paris"))[0])
+    1767225601000000
+    """
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return _typed(column, zone)
+    out = np.full(len(column), BAD)
+    left = np.arange(len(column))
+    for shape, kind in _SHAPES:
+        if len(left):
+            cells = column.take(left)
+            fits = pc.fill_null(pc.match_substring_regex(cells, shape), False)
+            out[left[fits]] = _cast(cells.filter(fits), kind, zone)
+            left = left[~np.asarray(fits)]
+    return out
+
+
+def _cast(text: pa.Array, kind: pa.DataType, zone: ZoneInfo | None) -> Moments:
+    """Cells of the right shape; those that still are no time (the 30th of February) are found by halving."""
+    try:
+        return _typed(text.cast(kind), zone)
+    except pa.ArrowInvalid:
+        if len(text) == 1:
+            return np.array([BAD])
+        half = len(text) // 2
+        return np.concatenate([_cast(text[:half], kind, zone), _cast(text[half:], kind, zone)])
+
+
+def _typed(column: pa.Array, zone: ZoneInfo | None) -> Moments:
+    """Timestamps and Unix seconds; a column of anything else has no times."""
+    if pa.types.is_integer(column.type):
+        seconds = pc.cast(column, pa.int64(), safe=False)
+        sensible = pc.less(pc.abs(seconds), 1 << 40)
+        return _filled(pc.multiply(pc.if_else(sensible, seconds, None), SECOND))
+    if not pa.types.is_timestamp(column.type):
+        return np.full(len(column), BAD)
+    if column.type.tz is None:
+        if zone is None:
+            return np.full(len(column), BAD)
+        column = pc.assume_timezone(column, zone.key, ambiguous="earliest", nonexistent="earliest")
+    return _filled(column.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()))
+
+
+def _filled(whole: pa.Array) -> Moments:
+    return np.asarray(pc.fill_null(whole, int(BAD)), dtype=np.int64)

@@ -1,0 +1,63 @@
+"""Files larger than memory: what a replay needs does not grow with the file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import resource, sys
+from pathlib import Path
+
+import numpy as np
+import redis
+
+from memo_store import MemoStore
+from producers.replay import Replay, event_files
+from protocols.respondent import Respondent
+from tests.helpers.sinks import KeepingSink
+from tests.producers.populations import CLOCK_KEY, KEYRING
+from tests.producers.test_replay import OPTIONS, START, survey
+
+event_files.BLOCK_BYTES = 1 << 17  # small portions, so that a small file is already many of them
+url, directory = sys.argv[1], Path(sys.argv[2])
+
+
+def events(name, rows):
+    '''A day of events; a quarter of them in each period.'''
+    rng = np.random.default_rng(0)
+    seconds = np.sort(rng.integers(0, 86_400, rows)) + int(START.timestamp())
+    people = rng.integers(0, 300, rows)
+    path = directory / name
+    with path.open("w") as file:
+        file.write("msisdn,at,cell,minutes\\n")
+        file.writelines(f"+33{p:09d},{s},north,{p % 30}\\n" for p, s in zip(people.tolist(), seconds.tolist()))
+    return path
+
+
+def peak(path):
+    scheme = survey()
+    redis.Redis.from_url(url).flushall()
+    with MemoStore(url) as store:
+        memos = store.survey(Respondent(scheme, KEYRING))
+        sizes = {"clock_key": CLOCK_KEY, "at_once": 10_000}
+        summary = Replay(scheme, KEYRING, memos, KeepingSink(), path, OPTIONS, directory, **sizes).run()
+        assert (summary.people, summary.reports, summary.repeats) == (300, 1200, 0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+small, large = events("small.csv", 40_000), events("large.csv", 600_000)
+print(peak(small), peak(large), large.stat().st_size >> 20)
+"""
+
+
+def test_memory_stays_when_the_file_grows(redis_url: str, tmp_path: Path) -> None:
+    """Holding the large file's 600,000 events would take 17 MB as numbers, and more than the file as text."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    small, large, file_size = map(int, run.stdout.split())
+    assert file_size >= 15
+    assert large - small < 10
