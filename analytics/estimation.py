@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from analytics.consistent import norm_sub
 from analytics.votes import Floats, mean_squares, unbiased
@@ -84,11 +84,10 @@ def estimate(
     [1.0, 1.0]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)
-    inside, outside = mean_squares(channel, members, norm_sub(frequencies))
+    inside, outside = mean_squares(channel, groups, norm_sub(frequencies))
     value = frequencies if groups is None else frequencies @ groups.T
     drawn = _drawn_share(reports, population)
     return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
@@ -115,7 +114,7 @@ def _score(
     possible = np.clip(value, 0, 1)
     variance = (outside + slope * possible - squared * possible**2) / n
     error = np.sqrt(np.maximum(variance, 0))
-    z2 = _quantile(confidence) ** 2 / n
+    z2 = quantile(confidence) ** 2 / n
     a = 1 + z2 * squared
     middle = value + z2 * slope / 2
     reach = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
@@ -127,6 +126,20 @@ def _score(
     )
 
 
+def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: ArrayLike | None = None) -> Floats:
+    """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
+    reports = np.asarray(n, dtype=np.float64)[..., None]
+    inside, outside = mean_squares(channel, None, frequencies)
+    drawn = _drawn_share(np.maximum(reports, 1), population)
+    votes = outside + (inside - outside - drawn) * frequencies - (1 - drawn) * frequencies**2
+    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
+
+
 @cache
-def _quantile(confidence: float) -> float:
-    return float(ndtri((1 + confidence) / 2))
+def quantile(confidence: float) -> float:
+    """How many standard errors an interval of this confidence reaches to either side.
+
+    >>> round(quantile(0.95), 3)
+    1.96
+    """
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -38,23 +38,32 @@ def unbiased(shares: Floats, channel: Channel) -> Floats:
     return np.asarray(flat.reshape(shares.shape))
 
 
-def mean_squares(channel: Channel, groups: NDArray[np.bool_], spread: Floats) -> tuple[Floats, Floats]:
+def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Floats) -> tuple[Floats, Floats]:
     """Mean square of the vote for each group: from reports of those inside it, and of those outside.
 
-    `groups[group, value]` says who belongs. Only matrix channels look at `spread[..., value]`, a rough distribution
-    over the values: how those outside are spread matters little, but matters there.
+    `groups[group, value]` says who belongs; None: every value is its own group. Only matrix channels look at
+    `spread[..., value]`, a rough distribution over the values: how those outside are spread matters little, but there.
     """
     if isinstance(channel, MatrixChannel):
-        return _matrix_mean_squares(channel, groups, spread)
-    g, sizes, floors = channel.gain, groups.sum(axis=1), groups @ channel.floor
-    nobody = channel.joint(np.zeros(channel.k))
-    together = channel.joint(np.eye(channel.k)[0])[0, -1] - nobody[0, -1]  # what having i adds to i and j at once
-    np.fill_diagonal(nobody, channel.floor)
-    members = groups.astype(np.float64)
-    square = ((members @ nobody) * members).sum(axis=1)  # of the number of supported members, from outside
-    outside = (square - floors**2) / g**2
-    inside = (square + g + 2 * together * (sizes - 1) - 2 * floors * g - floors**2) / g**2
+        members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
+        votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
+        given = (channel.matrix @ votes**2).T  # [group, truth]
+        return _average(given, members, spread), _average(given, ~members, spread)
+    if groups is None:
+        floor, g = channel.floor, channel.gain
+        outside = floor * (1 - floor) / g**2
+        return outside + (1 - 2 * floor) / g, outside
+    squares = [(_group_square(channel, group, group), _group_square(channel, group, ~group)) for group in groups]
+    inside, outside = np.array(squares).reshape(-1, 2).T
     return inside, outside
+
+
+def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: NDArray[np.bool_]) -> float:
+    """The mean square of the group's vote if everybody has one of the holders' values, each as likely."""
+    truth = holders / max(holders.sum(), 1)
+    both = channel.joint(truth)[np.ix_(group, group)].sum()
+    floor, once = channel.floor[group].sum(), channel.support(truth)[group].sum()
+    return float((both - 2 * floor * once + floor**2) / channel.gain**2)
 
 
 def covariance(channel: Channel, frequencies: Floats) -> Floats:
@@ -71,12 +80,6 @@ def covariance(channel: Channel, frequencies: Floats) -> Floats:
         return np.asarray(between / channel.gain**2)
     half = np.linalg.solve(channel.matrix.T, between)
     return np.asarray(np.linalg.solve(channel.matrix.T, half.T))
-
-
-def _matrix_mean_squares(channel: MatrixChannel, groups: NDArray[np.bool_], spread: Floats) -> tuple[Floats, Floats]:
-    votes = np.linalg.inv(channel.matrix) @ groups.T  # [report, group]
-    given = (channel.matrix @ votes**2).T  # [group, truth]
-    return _average(given, groups, spread), _average(given, ~groups, spread)
 
 
 def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:

@@ -6,19 +6,51 @@ Exit codes:  0 done   1 refused, with a sentence   2 wrong usage   75 try again 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version as installed_version
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from typer.core import TyperGroup
 
 from hearsay import console
-from hearsay.commands import doctor, runs
 from protocols.errors import HearsayError, Stopped
 
 REFUSED, TRY_AGAIN, STOPPED = 1, 75, 130
 
+# A command is imported when it is called: most of them bring libraries that take their time.
+COMMANDS = {
+    "demo": "hearsay.commands.runs:demo",
+    "run": "hearsay.commands.runs:run",
+    "stack": "hearsay.commands.stack:app",
+    "topics": "hearsay.commands.topics:app",
+    "doctor": "hearsay.commands.doctor:doctor",
+    "version": "hearsay.commands.version:version",
+}
+
+
+class Commands(TyperGroup):
+    """The commands of the table above, in its order."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(module), name)
+        holder = typer.Typer(add_completion=False, callback=lambda: None)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=cmd_name)
+        else:
+            holder.command(cmd_name)(found)
+        return typer.main.get_group(holder).commands[cmd_name]
+
+
 app = typer.Typer(
     name="hearsay",
+    cls=Commands,
     help="Learn about a population over months without learning about anyone in it.",
     epilog="Start with: hearsay demo",
     no_args_is_help=True,
@@ -28,19 +60,10 @@ app = typer.Typer(
 
 
 @app.callback()
-def root(debug: Annotated[bool, typer.Option(help="Show tracebacks instead of one sentence.")] = False) -> None:
+def root(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one sentence.")] = False,
+) -> None:
     pass
-
-
-@app.command()
-def version() -> None:
-    """Print the version. Example: hearsay version"""
-    console.out.print(f"hearsay {installed_version('hearsay')}")
-
-
-app.command()(runs.demo)
-app.command()(runs.run)
-app.command()(doctor.doctor)
 
 
 def main() -> None:
@@ -50,9 +73,9 @@ def main() -> None:
     except HearsayError as error:
         if "--debug" in sys.argv:
             raise
-        console.err.print(f"[red bold]hearsay:[/] {error.message}", soft_wrap=True)
+        console.err.print(f"[red bold]hearsay:[/] {escape(error.message)}", soft_wrap=True)
         if error.hint:
-            console.err.print(f"[dim]hint:[/] {error.hint}", soft_wrap=True)
+            console.err.print(f"[dim]hint:[/] {escape(error.hint)}", soft_wrap=True)
         sys.exit(STOPPED if isinstance(error, Stopped) else TRY_AGAIN if error.retriable else REFUSED)
     except KeyboardInterrupt:
         console.err.print("stopped")

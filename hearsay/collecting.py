@@ -48,7 +48,8 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
         else:
             store = MemoStore(settings.redis.url, **settings.redis.client_options())
         stack.enter_context(store)
-        app = stack.enter_context(EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key()))
+        app = EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key())
+        stack.enter_context(app)
         yield Collection(scheme, keyring, store.survey(Respondent(scheme, keyring)), app)
 
 

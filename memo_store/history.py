@@ -76,8 +76,8 @@ class History:
         )
         self.meet()
 
-    def run(self, calls: Sequence[Call], reads: Sequence[Command] = ()) -> tuple[list[list[Any]], list[Any]]:
-        """Guarded scripts, and plain reads in the same batch: what the scripts returned, and what was read."""
+    def run(self, calls: Sequence[Call]) -> list[list[Any]]:
+        """Guarded scripts in one batch: what each returned. Raises `Lost`."""
         commands: list[Command] = [
             (
                 "EVAL", script("guard") + script(call.script), 2, shard_key(call.shard, "epoch"), call.key,
@@ -85,12 +85,12 @@ class History:
             )
             for call in calls
         ]  # fmt: skip
-        answers = self._link.run([*commands, *reads], atomic=bool(calls))
-        for call, (writes, *_) in zip(calls, answers, strict=False):
+        answers = self._link.run(commands, atomic=True)
+        for call, (writes, *_) in zip(calls, answers, strict=True):
             if writes == LOST:
                 raise Lost
             self._writes[call.shard] = max(self._writes[call.shard], writes)
-        return [answer[1:] for answer in answers[: len(calls)]], answers[len(calls) :]
+        return [answer[1:] for answer in answers]
 
     def check(self) -> Sequence[Command]:
         """Reads that `recognise` understands, to go along with other reads."""

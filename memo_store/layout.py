@@ -59,8 +59,19 @@ class Placed:
         order = np.argsort(names)
         return cls(pseudonyms[order], names[order], order)
 
-    def only(self, rows: Rows) -> Placed:
+    def slices(self, size: int) -> Iterator[slice]:
+        """Parts of at most `size`; at least one, so that nothing asked is nothing answered, in the right type."""
+        for start in range(0, max(len(self.order), 1), size):
+            yield slice(start, start + size)
+
+    def part(self, rows: Rows | slice) -> Placed:
+        """Some of them."""
         return Placed(self.pseudonyms[rows], self.names[rows], self.order[rows])
+
+    @property
+    def first(self) -> Rows:
+        """For each row the first one of the same device, which may have been asked for twice."""
+        return np.searchsorted(self.names, self.names)
 
     @cached_property
     def fields(self) -> list[bytes]:

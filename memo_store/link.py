@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import hiredis
 import redis
 import redis.exceptions as failures
 from redis.backoff import NoBackoff
@@ -96,11 +97,19 @@ class Link:
         ) from trouble
 
 
+class _Packer:
+    """Turns commands into bytes without looking at each argument in Python, as the client's own packer does."""
+
+    def pack(self, name: str, *arguments: Any) -> list[bytes]:
+        return [hiredis.pack_command((*name.split(), *arguments))]
+
+
 def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[], Any]], Any]) -> Client:
     """A client of whatever answers at `url`: one server, or a member of a cluster."""
     options = {
         "socket_timeout": ANSWER_SECONDS,
         "retry": Retry(NoBackoff(), 0),  # `Link` is the one that tries again
+        "command_packer": _Packer(),
         **options,
     }
     try:

@@ -148,7 +148,7 @@ def local(directory: Path) -> Iterator[RedisServer]:
     taken over, with everything it holds, and stopped at the end like any other.
     """
     server = RedisServer(directory)
-    server.directory.mkdir(parents=True, exist_ok=True)
+    server.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _owned(server.directory):
         try:
             yield server.ensure()

@@ -40,9 +40,9 @@ class MemoTable:
     def read(self, placed: Placed) -> list[Command]:
         return [("HMGET", shard_key(shard, self.name), *placed.fields[rows]) for shard, rows in placed.shards()]
 
-    def counts(self, records: Sequence[bytes | None]) -> NDArray[np.int64]:
+    def counts(self, records: Sequence[bytes]) -> NDArray[np.int64]:
         """How many memos each record holds."""
-        return np.fromiter((len(record or b"") for record in records), np.int64, len(records)) // self.width
+        return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
     def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Bytes]:
         """Which rows have an entry with their tag, and its sealed memo (anything for the others)."""
@@ -50,9 +50,10 @@ class MemoTable:
         entries = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(-1, self.width)
         owners = np.repeat(np.arange(len(records)), self.counts(records))
         matching = _tags(entries) == tags[owners]
+        rows = owners[matching]
         found, sealed = np.zeros(len(records), dtype=bool), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
-        found[owners[matching]] = True
-        sealed[owners[matching]] = entries[matching, TAG:]
+        found[rows] = True
+        sealed[rows] = entries[matching, TAG:]
         return found, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:

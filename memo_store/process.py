@@ -68,7 +68,7 @@ class ServerProcess(ABC):
 
     def start(self) -> Self:
         """Start it in a session of its own and wait until it answers; refused while an earlier one runs."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock_to_start() as locked:
             os.ftruncate(locked, 0)
             self._spawn(self.prepare(), locked)

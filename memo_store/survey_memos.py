@@ -6,19 +6,19 @@ the period), the sink's confirmation, `delivered`. A crash between any two of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
 from memo_store.calendar import Calendar
-from memo_store.history import History, Lost
+from memo_store.history import Call, History, Lost
 from memo_store.layout import CHUNK, Bytes, Placed, Words
-from memo_store.link import Command, Link
+from memo_store.link import Link
 from memo_store.memos import MemoTable
 from memo_store.presence import NEVER, PresenceTable
 from memo_store.registry import register
@@ -80,8 +80,7 @@ class SurveyMemos:
     def standing(self, devices: Devices, period: int) -> Standing:
         """For each device: the gap its report of this period must carry, and whether it may make one."""
         over = self._reach(period)
-        parts = [self._guarded(period, self._last, devices[rows]) for rows in _chunks(len(devices))]
-        last = np.concatenate(parts)
+        last = self._guarded(period, self._last, self._placed(devices))
         horizon = self._survey.horizon
         gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
         return Standing(gaps.astype(np.uint16), (last < period) & (period > over))
@@ -95,50 +94,48 @@ class SurveyMemos:
         if not self._survey.longitudinal:
             raise StoreError(f"survey {self._survey.id!r} is one-shot and memoises nothing", "use settle instead")
         self._reach(period)
-        cells = self.respondent.cells(question, devices, values)
-        chunks = _chunks(len(devices))
-        return np.concatenate(
-            [self._guarded(period, self._lookup, question, devices[rows], cells[rows], period) for rows in chunks]
-        )
+        placed = self._placed(devices)
+        cells = self.respondent.cells(question, devices, values)[placed.order]
+        states = question.mechanism.encoding.states
+        cells = self._guarded(period, self._settle, question, placed, devices[placed.order], cells, states, period)
+        parts = [
+            self._guarded(period, self._memos, question, placed.part(rows), devices[placed.order[rows]], cells[rows])
+            for rows in placed.slices(CHUNK)
+        ]
+        return placed.restored(np.concatenate(parts))
 
     def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         """For one-shot surveys: each device's value of this period, which is the one it was first asked with."""
         self._reach(period)
-        chunks = _chunks(len(devices))
-        return np.concatenate(
-            [
-                self._guarded(period, self._settled_values, question, devices[rows], values[rows], period)
-                for rows in chunks
-            ]
+        placed = self._placed(devices)
+        devices, values = devices[placed.order], values[placed.order]
+        return placed.restored(
+            self._guarded(period, self._settle, question, placed, devices, values, question.k, period)
         )
 
     def delivered(self, devices: Devices, period: int) -> None:
         """Record that the reports of this period have arrived; saying it twice changes nothing."""
-        for rows in _chunks(len(devices)):
-            placed = self._placed(devices[rows])
-            self._guarded(period, self._history.run, self._presence.deliver(placed, period))
-
-    def _last(self, devices: Devices) -> NDArray[np.int64]:
-        placed, check = self._placed(devices), self._history.check()
-        answers = self._link.run([*check, *self._presence.read(placed)], atomic=True)
-        self._history.recognise(answers[: len(check)])
-        return placed.restored(self._presence.parse(answers[len(check) :])[0])
-
-    def _lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:
-        table, layout = self._tables[question.name], question.mechanism.encoding.memo
         placed = self._placed(devices)
-        devices, cells = devices[placed.order], cells[placed.order]
-        states = question.mechanism.encoding.states
-        cells, records = self._settle(question, placed, devices, cells, states, period, table.read(placed))
+        for rows in placed.slices(CHUNK):
+            self._guarded(period, self._history.run, self._presence.deliver(placed.part(rows), period))
+
+    def _last(self, placed: Placed) -> NDArray[np.int64]:
+        answers = [
+            answer for rows in placed.slices(CHUNK) for answer in self._link.run(self._presence.read(placed.part(rows)))
+        ]
+        self._history.recognise(self._link.run(self._history.check()))
+        return placed.restored(self._presence.parse(answers)[0])
+
+    def _memos(self, question: Question, placed: Placed, devices: Devices, cells: Values) -> Column:
+        table, layout = self._tables[question.name], question.mechanism.encoding.memo
         tags = self._veil.tags(question.name, devices, cells)
-        found, sealed = table.pick(records, tags)
+        found, sealed = table.pick(self._link.run(table.read(placed)), tags)
         missing = np.flatnonzero(~found)
         if len(missing):
             tags[missing], sealed[missing] = self._create(
-                question, placed.only(missing), devices[missing], cells[missing], tags[missing]
+                question, placed.part(missing), devices[missing], cells[missing], tags[missing]
             )
-        memos = sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
-        return placed.restored(layout.from_bytes(memos))
+        return layout.from_bytes(sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes))
 
     def _create(
         self, question: Question, placed: Placed, devices: Devices, cells: Values, tags: Words
@@ -147,42 +144,30 @@ class SurveyMemos:
         table, layout = self._tables[question.name], question.mechanism.encoding.memo
         memos = layout.to_bytes(self.respondent.memoise(question, devices, cells))
         sealed = memos ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
-        answers, _ = self._history.run(table.propose(placed, tags, sealed))
-        return table.overrule(placed, tags, sealed, answers)
-
-    def _settled_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
-        placed = self._placed(devices)
-        order = placed.order
-        settled, _ = self._settle(question, placed, devices[order], values[order], question.k, period)
-        return placed.restored(settled)
+        return table.overrule(placed, tags, sealed, self._history.run(table.propose(placed, tags, sealed)))
 
     def _settle(
-        self,
-        question: Question,
-        placed: Placed,
-        devices: Devices,
-        cells: Values,
-        states: int,
-        period: int,
-        reads: Sequence[Command] = (),
-    ) -> tuple[Values, list[Any]]:
-        """The cells that count in this period, and the answers to `reads`, which go along with the first batch."""
+        self, question: Question, placed: Placed, devices: Devices, cells: Values, states: int, period: int
+    ) -> Values:
+        """The cells that count in this period: those that were settled before, and these for everybody else."""
         journal = self._journals.setdefault((question.name, period), Journal(self._tables[question.name].name, period))
         pads = self._veil.settling_pads(question.name, devices, period)
-        answers: list[Any] | None = None
-        while True:
+        proposed = (cells.astype(np.uint64) ^ pads)[placed.first]
+        accepted = False
+        while not accepted:
             known, sealed = journal.find(placed.names)
-            if known.all() and answers is not None:
-                break
-            calls = journal.propose(placed.names[~known], cells[~known].astype(np.uint64) ^ pads[~known])
-            unread, read = self._history.run(calls, reads if answers is None else ())
-            answers = read if answers is None else answers
-            if [None] in unread:
-                raise StoreError(f"period {period} of survey {self._survey.id!r} is over", "go on with a later one")
-            journal.learn(calls, [text for (text,) in unread])
-        opened = sealed ^ pads
+            accepted = self._write(journal, journal.propose(placed.names[~known], proposed[~known]), period)
+        opened = np.where(known, sealed, proposed) ^ pads
         # Names are 8 bytes. Should two devices ever share one, the second opens to nonsense and keeps its own cell.
-        return np.where(opened < states, opened.astype(np.int64), cells), answers
+        return np.where(opened < states, opened.astype(np.int64), cells)
+
+    def _write(self, journal: Journal, calls: list[Call], period: int) -> bool:
+        """Whether the journal took all of it; if not, it has told us what we had not read."""
+        unread = [text for (text,) in self._history.run(calls)]
+        if None in unread:
+            raise StoreError(f"period {period} of survey {self._survey.id!r} is over", "go on with a later one")
+        journal.learn(calls, unread)
+        return not any(unread)
 
     def _placed(self, devices: Devices) -> Placed:
         return Placed.of(self._veil.pseudonyms(devices))
@@ -213,11 +198,8 @@ class SurveyMemos:
         for (_, when), journal in self._journals.items():
             self._calendar.reach(when, [])
             journal.restart()
-            unread = [[b"?"]]
-            while unread != [[b""]] * len(unread):
-                calls = journal.restate()
-                unread, _ = self._history.run(calls)
-                journal.learn(calls, [text for (text,) in unread])
+            while not self._write(journal, journal.restate(), when):
+                pass  # somebody else has written to it too
 
     def _register(self) -> None:
         register(self._link, self.respondent.scheme, self._presence, self._tables)
@@ -228,9 +210,3 @@ class SurveyMemos:
                 "if it is new, or if you accept that devices may reach their caps once more, "
                 "run `hearsay memo accept-loss`",
             )
-
-
-def _chunks(size: int) -> Iterator[slice]:
-    """At least one, so that nothing asked is nothing answered, in the right type."""
-    for start in range(0, max(size, 1), CHUNK):
-        yield slice(start, min(start + CHUNK, size))

@@ -111,12 +111,27 @@ class MatrixChannel:
 Channel = SupportChannel | MatrixChannel
 
 
+def variance(channel: Channel, frequencies: Vector) -> Vector:
+    """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
+
+    >>> from protocols.rounds import grr
+    >>> channel = SupportChannel(10, grr(10, 1.0), exclusive=True)
+    >>> variance(channel, np.eye(10)[0])[:2].round(3).tolist()
+    [8.286, 3.63]
+    """
+    supports = channel.support(frequencies)
+    if isinstance(channel, SupportChannel):
+        return np.asarray(supports * (1 - supports) / channel.gain**2)
+    votes = np.linalg.inv(channel.matrix)  # [report, value]: their mean is the estimate
+    return np.asarray(supports @ votes**2 - frequencies**2)
+
+
 def variance_at_zero(channel: Channel) -> float:
-    """n times the variance of an estimate where nobody has the value: what mechanisms are chosen by.
+    """The mean of `variance` where nobody has the value: what mechanisms are chosen by.
 
     >>> from protocols.rounds import grr
     >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)
     3.63
     """
     assert isinstance(channel, SupportChannel), "only affine channels are compared"
-    return float((channel.floor * (1 - channel.floor)).mean() / channel.gain**2)
+    return float(variance(channel, np.zeros(channel.k)).mean())

@@ -24,7 +24,7 @@ from protocols.columns import Column, Layout, PackedBits, Symbols
 from protocols.kernels import count_bits, count_symbols
 from protocols.keystream import Draws
 from protocols.rounds import Blur, Flip, Matrix, Round
-from protocols.sampling import Bits, Rows, Table, uniform
+from protocols.sampling import Bits, Rows, Table, below, uniform
 
 Values = NDArray[np.integer[Any]]
 Counts = NDArray[np.int64]
@@ -215,11 +215,15 @@ class Hashed:
         return Flip(flip.p, 1 / self.g)
 
     def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix]:
-        """Two values are supported together when a hash sends both to the answer: averaged over the family."""
+        """Two values are supported together when a hash sends both to the answer: averaged over the family.
+
+        Of nobody's value (shares that sum to 0) an answer says nothing: every symbol alike.
+        """
 
         def joint(values: NDArray[np.float64]) -> Matrix:
             sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
-            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + flip.q
+            shared = values.sum()
+            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
             return np.asarray(np.einsum("xiy,xjy,xy->ij", sent, sent, said, optimize=True) / self.family)
 
         return joint
@@ -282,9 +286,14 @@ class Buckets:
         return lambda values: both_held * independent(flip, values)
 
     def traits(self, draws: Draws) -> Traits:
-        """The d values each device holds, ascending: those with the smallest of k random words."""
-        words = draws.blocks(-(-self.k // 2)).view("<u8")[:, : self.k]
-        return np.sort(np.argsort(words, axis=1, kind="stable")[:, : self.d], axis=1)
+        """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""
+        words = draws.blocks(-(-self.d // 2)).view("<u8")
+        held = np.empty((len(draws), self.d), dtype=np.int64)
+        for place, last in enumerate(range(self.k - self.d, self.k)):
+            pick = below(last + 1, words[:, place])
+            taken = (held[:, :place] == pick[:, None]).any(axis=1)
+            held[:, place] = np.where(taken, last, pick)
+        return np.sort(held, axis=1)
 
     def cells(self, values: Values, traits: Traits) -> Values:
         held = np.asarray(traits) == values[:, None]

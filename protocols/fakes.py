@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import expm1, log1p
 
-from scipy.optimize import brentq
-
 from protocols.guarantees.hidden import attribute_losses
 from protocols.question import Question
+from protocols.roots import root
 
 Budgets = tuple[float, float | None]
 Ask = Callable[[Budgets], Sequence[Question]]  # the questions at budgets (e' for ever, e' of one report)
@@ -41,11 +40,11 @@ def calibrated(declared: Budgets, ask: Ask) -> Budgets:
     high = 2 * forever
     while excess_for_ever(high) < 0:
         high *= 2
-    spent = float(brentq(excess_for_ever, forever, high, xtol=1e-14))
+    spent = root(excess_for_ever, forever, high)
     if one is None:
         return spent, None
 
     def excess_of_one_report(e: float) -> float:
         return max(attribute_losses(ask((spent, e)), 1, fresh=False)) - one
 
-    return spent, float(brentq(excess_of_one_report, one / 2, spent, xtol=1e-14))
+    return spent, root(excess_of_one_report, one / 2, spent)

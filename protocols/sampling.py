@@ -108,6 +108,17 @@ def uniform(count: int) -> Table:
     return Table([1.0] * count)
 
 
+def below(count: int, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """64 random bits each as a number below `count` (< 2^31): the upper half of their product, no remainder taken.
+
+    >>> below(10, np.array([0, 1 << 63, (1 << 64) - 1], dtype=np.uint64)).tolist()
+    [0, 5, 9]
+    """
+    half, factor = np.uint64(32), np.uint64(count)
+    low = (words & np.uint64(0xFFFFFFFF)) * factor >> half
+    return (((words >> half) * factor + low) >> half).astype(np.int64)
+
+
 def _whole_numbers(floats: Sequence[float] | NDArray[np.float64]) -> list[int]:
     """The same proportions in whole numbers, exactly: a float is an integer over a power of two."""
     ratios = [float(x).as_integer_ratio() for x in floats]

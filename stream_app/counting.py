@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from protocols.errors import LogError
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject
-from stream_app.counters import PeriodCounts
 from stream_app.flushes import Flush, Output, Write
 from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
 from stream_app.partials import Part, Progress, message
@@ -74,6 +73,7 @@ class PartitionCounter:
         self._deletions = list(recovered.stale)
         self._saved_position = b""
         self._pending = 0
+        self._untold: set[str] = set()  # surveys whose rejects the merge has not heard of
 
     @property
     def next_offset(self) -> int:
@@ -131,8 +131,9 @@ class PartitionCounter:
         for period in changed.values():
             period.unsaved = False
         outputs, self._outputs = self._outputs, []
-        if provisional:
+        if provisional and self._read >= self._contained:  # what is read again was told before
             outputs += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
+            outputs += [self._progress(survey, self._read) for survey in sorted(self._untold)]
         deletions, self._deletions, self._pending = self._deletions, [], 0
         stages = (tokens, counters, outputs, self._changed_position(), deletions)
         return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
@@ -142,8 +143,12 @@ class PartitionCounter:
         clock = self._position.clock(frame.survey)
         contained = record.offset <= self._contained
         reject = timely(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        if reject is not None and contained:
+            return Changes()
         if reject is not None:
-            return Changes() if contained else self._refuse(record, reject)
+            if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
+                self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
+            return self._refuse(record, reject)
         if frame.period <= clock.through:  # read again: it has been counted and closed since
             return Changes()
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
@@ -151,7 +156,7 @@ class PartitionCounter:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
         key = frame.survey, frame.period
         if key not in self._periods:
-            self._periods[key] = OpenPeriod(scheme, PeriodCounts(scheme))
+            self._periods[key] = OpenPeriod.empty(scheme)
         period = self._periods[key]
         if record.offset <= period.offset:
             return Changes()
@@ -171,6 +176,8 @@ class PartitionCounter:
         if len(good):
             period.counts.count(good)
         period.rejects.update({reason.value: rows for reason, rows in refused.items()})
+        if refused:
+            self._untold.add(good.survey)
         period.offset = offset
         period.unsaved = period.unseen = True
         return Changes(good.survey, len(good), refused)
@@ -189,18 +196,29 @@ class PartitionCounter:
             self._listed.pop(key, None)
             keys = [tokens_key(self.partition, key, at) for at in period.written]
             self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
-        self._send([message(Progress(survey, self.partition, offset, through, dict(self.rejects.get(survey, {}))))])
+        lates = self._position.lates.get(survey, Counter())
+        for forgotten in [period for period in lates if period <= through - scheme.survey.horizon]:
+            del lates[forgotten]
+        self._send([self._progress(survey, offset)])
         return Changes(survey, closed_through=through if moved else None)
 
     def _refuse(self, record: Record, reject: Reject) -> Changes:
         survey = reject.survey or UNKNOWN
         self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
+        if survey != UNKNOWN:
+            self._untold.add(survey)
         self._send([refused_record(record, reject, self.partition)])
         return Changes(survey, refused={reject.reason: reject.rows})
 
     def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
         period.unseen = False
         return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
+
+    def _progress(self, survey: str, offset: int) -> Output:
+        self._untold.discard(survey)
+        rejects = dict(self.rejects.get(survey, Counter()))
+        lates = dict(self._position.lates.get(survey, Counter()))
+        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates))
 
     def _send(self, outputs: Iterable[Output]) -> None:
         for output in outputs:

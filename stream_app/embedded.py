@@ -2,7 +2,6 @@
 
     DIRECTORY/log/0.log ...     what was sent, a file for each partition
     DIRECTORY/results.sqlite    state, results, dead letters
-    DIRECTORY/operator.key      the key of the clock records, unless one is given
 
 Kill it at any moment: what `flush` confirmed is in the log, what the log has beyond the state is counted when the
 directory is opened again, and state and results change in one transaction.
@@ -11,7 +10,6 @@ directory is opened again, and state and results change in one transaction.
 from __future__ import annotations
 
 import fcntl
-import secrets
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from protocols.errors import FingerprintChanged, LogError
+from protocols.keystream import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.counting import PartitionCounter
@@ -26,26 +25,29 @@ from stream_app.flushes import Output
 from stream_app.local_log import LocalLog
 from stream_app.local_store import LocalStore
 from stream_app.merging import Merger, Reporter, no_mobility
-from stream_app.presence import presence_keyring
 from stream_app.state import Rejects
 
 FLUSH_BYTES = 32 << 20  # flush by ourselves when about this much waits to be written
 
 
 class EmbeddedApp:
-    """Counts what is sent to it. It is a sink: anything that sends to Kafka can send here instead."""
+    """Counts what is sent to it. It is a sink: anything that sends to Kafka can send here instead.
+
+    `clock_key` is the operator's, `presence_key` that of the noise on presence: both stay the same for a directory.
+    """
 
     def __init__(
         self,
         directory: Path,
         surveys: Sequence[Survey],
-        partitions: int = 4,
-        clock_key: bytes | None = None,
+        partitions: int,
+        clock_key: bytes,
+        presence_key: bytes,
         mobility: Reporter = no_mobility,
     ) -> None:
         (directory / "log").mkdir(parents=True, exist_ok=True)
         self._lock = _lock(directory)
-        self.clock_key = _operator_key(directory) if clock_key is None else clock_key
+        self.clock_key = clock_key
         self.store = LocalStore(directory)
         self.partitions = partitions
         self._settle(directory, surveys)
@@ -56,7 +58,7 @@ class EmbeddedApp:
             for p in range(partitions)
         ]
         merged = self.store.records("merge/0/")
-        self._merger = Merger(0, partitions, schemes.get, presence_keyring(self.clock_key), merged, mobility=mobility)
+        self._merger = Merger(0, partitions, schemes.get, Keyring(presence_key), merged, mobility=mobility)
         self._catch_up(directory)
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
@@ -138,13 +140,3 @@ def _lock(directory: Path) -> BinaryIO:
         lock.close()
         raise LogError(f"{directory} is in use by another process", "stop that one, or use another directory") from None
     return lock
-
-
-def _operator_key(directory: Path) -> bytes:
-    path = directory / "operator.key"
-    if not path.exists():
-        fresh = path.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_bytes(secrets.token_bytes(32))
-        fresh.rename(path)
-    return path.read_bytes()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from stream_app.partials import Part, Progress, decode_partial, encode_partial
 from stream_app.recovery import Records, resume_after
 from stream_app.state import NOTHING, Period
 
+K = TypeVar("K", str, int)
 Place = tuple[str, int, int]  # survey, period, partition
 
 
@@ -54,10 +56,20 @@ class Standing:
 
     @property
     def rejects(self) -> dict[str, int]:
-        totals: Counter[str] = Counter()
-        for progress in self.progress.values():
-            totals.update(progress.rejects)
-        return dict(sorted(totals.items()))
+        """Rows refused by all partitions since the beginning, by reason."""
+        return _added(progress.rejects for progress in self.progress.values())
+
+    @property
+    def lates(self) -> dict[int, int]:
+        """Rows that came too late, by period, as far back as windows reach: what a window may lack."""
+        return _added(progress.lates for progress in self.progress.values())
+
+
+def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
+    totals: Counter[K] = Counter()
+    for part in parts:
+        totals.update(part)
+    return {key: totals[key] for key in sorted(totals)}
 
 
 @dataclass
@@ -74,7 +86,8 @@ class MergePosition:
                 "through": standing.through,
                 "begun": standing.begun,
                 "progress": [
-                    [p.partition, p.offset, p.through, p.rejects] for _, p in sorted(standing.progress.items())
+                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items())]
+                    for _, p in sorted(standing.progress.items())
                 ],
             }
             for name, standing in self.surveys.items()
@@ -89,7 +102,10 @@ class MergePosition:
             name: Standing(
                 stood["through"],
                 stood["begun"],
-                {partition: Progress(name, partition, *rest) for partition, *rest in stood["progress"]},
+                {
+                    partition: Progress(name, partition, offset, through, rejects, dict(lates))
+                    for partition, offset, through, rejects, lates in stood["progress"]
+                },
             )
             for name, stood in head["surveys"].items()
         }

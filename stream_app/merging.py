@@ -7,6 +7,7 @@ period is its last word. A final comes when every partition has closed the perio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from protocols.errors import LogError
 from protocols.keystream import Keyring
@@ -26,15 +27,25 @@ from stream_app.merge_state import (
     recover_merge,
 )
 from stream_app.partials import Part, Progress, decode_partial
+from stream_app.presence import Cells, published_cells
 from stream_app.recovery import Records, known_scheme
 from stream_app.results import Histogram, Kind, Live, build_histogram
 from stream_app.state import NOTHING, Period
 
-Reporter = Callable[[Scheme, int, Mapping[int, Counts]], bytes | None]
-"""Makes the mobility report of a period from the exact counts of the periods its windows reach: itself and earlier."""
+
+@dataclass(frozen=True)
+class ClosedPeriod:
+    """What windows are made of: exact counts, and the n[gap - 1] of each attribute that may be published."""
+
+    counts: Counts
+    cells: Cells
 
 
-def no_mobility(scheme: Scheme, period: int, counts: Mapping[int, Counts]) -> bytes | None:
+Reporter = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes | None]
+"""Makes the mobility report of a period from all closed periods its windows reach, itself included."""
+
+
+def no_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes | None:
     """For surveys and runs without mobility reports."""
     return None
 
@@ -127,6 +138,7 @@ class Merger:
             closed_through=standing.closed_everywhere(self._partitions),
             open=tuple(self._histogram("provisional", scheme, period)[0] for period in open_periods),
             rejects=standing.rejects,
+            lates=standing.lates,
         )
 
     def _gather(self, offset: int, part: Part) -> None:
@@ -176,9 +188,7 @@ class Merger:
             histogram, counts = self._histogram("final", scheme, period)
             name = f"{scheme.survey.id}/{period}".encode()
             outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
-            reach = range(max(0, period - scheme.survey.horizon + 1), period)
-            before = {t: self._finals[key[0], t].counts for t in reach if (key[0], t) in self._finals}
-            report = self._mobility(scheme, period, before | {period: counts})
+            report = self._mobility(scheme, period, self._reach(scheme, period, counts))
             if report is not None:
                 outputs.append(Output("mobility", name, report))
             self._finals[key] = Final(tuple(outputs), counts)
@@ -187,6 +197,16 @@ class Merger:
             self._parts.pop(place, None)
             self._listed.pop(place, None)
             self._deletions.append(Write(part_key(self.owner, place), None))
+
+    def _reach(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
+        """The periods that windows ending with this one can reach back to, as far as reports do."""
+        survey = scheme.survey
+        earlier = range(max(0, period - survey.horizon + 1), period)
+        reached = {t: self._finals[survey.id, t].counts for t in earlier if (survey.id, t) in self._finals}
+        reached[period] = counts
+        return {
+            t: ClosedPeriod(counts, published_cells(counts, scheme, t, self._keyring)) for t, counts in reached.items()
+        }
 
     def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
         parts = [held.part for place, held in self._parts.items() if place[:2] == (scheme.survey.id, period)]

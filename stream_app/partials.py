@@ -33,13 +33,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Progress:
-    """A partition has closed a survey through a period; `rejects` are rows by reason since the beginning."""
+    """A partition has closed a survey through a period, as of an offset of the reports topic.
+
+    `rejects` are rows by reason since the beginning; `lates` those that came too late for the periods that windows can
+    still reach, by period.
+    """
 
     survey: str
     partition: int
     offset: int
     through: int
     rejects: dict[str, int]
+    lates: dict[int, int]
 
 
 Partial = Part | Progress
@@ -52,7 +57,9 @@ def encode_partial(partial: Partial) -> bytes:
         "offset": partial.offset,
     }
     if isinstance(partial, Progress):
-        return pack(head | {"kind": "progress", "through": partial.through, "rejects": partial.rejects})
+        lates = sorted(partial.lates.items())
+        refused = {"rejects": partial.rejects, "lates": lates}
+        return pack(head | refused | {"kind": "progress", "through": partial.through})
     names = list(partial.counts)
     head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
     return pack(head, arrays_of(partial.counts))
@@ -63,7 +70,7 @@ def decode_partial(data: bytes) -> Partial:
     try:
         common = head["survey"], head["partition"], head["offset"]
         if head["kind"] == "progress":
-            return Progress(*common, head["through"], head["rejects"])
+            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]))
         survey, partition, offset = common
         counts = from_arrays(head["attributes"], arrays)
         return Part(survey, head["period"], partition, offset, head["closed"], counts)

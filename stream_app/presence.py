@@ -7,7 +7,6 @@ the survey, the period and the cell: a republication is the same, and no averagi
 
 from __future__ import annotations
 
-import hashlib
 from math import exp
 
 import numpy as np
@@ -24,18 +23,15 @@ WORD = 1 << 64
 Cells = dict[str, NDArray[np.int64]]  # by attribute: n[gap - 1]
 
 
-def presence_keyring(operator_key: bytes) -> Keyring:
-    """The keyring of the noise, derived from the operator's key."""
-    return Keyring(hashlib.sha256(b"hearsay presence\0" + operator_key).digest())
+def published_cells(counts: Counts, scheme: Scheme, period: int, keyring: Keyring) -> Cells:
+    """n[gap - 1] of each attribute for every gap up to the horizon, as it may be published.
 
-
-def noised_cells(counts: Counts, scheme: Scheme, period: int, keyring: Keyring) -> Cells:
-    """n[gap - 1] of each attribute for every gap up to the horizon, with noise; cells may turn negative.
-
-    Where a report answers one attribute, attributes have cells of their own; elsewhere they share them.
+    Exact, or with noise if the survey asks for it; noised cells may be negative. Where a report answers one attribute,
+    attributes have cells of their own; elsewhere they share them.
     """
     epsilon, horizon = scheme.survey.presence_epsilon, scheme.survey.horizon
-    assert epsilon is not None, "only a survey with presence_epsilon has noised cells"
+    if epsilon is None:
+        return {name: statistics.dense(horizon)[0] for name, statistics in counts.items()}
     gaps = np.arange(1, horizon + 1, dtype=np.uint64)
     noised = {}
     for place, (name, statistics) in enumerate(counts.items()):

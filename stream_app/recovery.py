@@ -15,7 +15,6 @@ from protocols.errors import LogError
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.codec import unpack
-from stream_app.counters import PeriodCounts
 from stream_app.flushes import Write
 from stream_app.state import NOTHING, OpenPeriod, Period, Position, position_key
 
@@ -48,12 +47,14 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
             tokens.append(((survey, int(period)), int(rest[0]), value))
     # Listed by the position or known from tokens only: an empty counter, so that its records go when it closes.
     for open_period in {*position.open, *(period for period, _, _ in tokens)} - set(counters):
-        scheme = known_scheme(lookup, open_period[0])
-        counters[open_period] = OpenPeriod(scheme, PeriodCounts(scheme))
+        counters[open_period] = OpenPeriod.empty(known_scheme(lookup, open_period[0]))
     for open_period, offset, value in tokens:
         counters[open_period].written.append(offset)
         if offset <= counters[open_period].offset:
             counters[open_period].tokens.insert(unpack(value)[1][0])
+    for open_period, counter in counters.items():
+        if len(counter.tokens) != counter.due_tokens:  # some were deleted by a late writer that knew the period closed
+            counters[open_period] = OpenPeriod.empty(counter.scheme, counter.written)
     start = resume_after(position.offset, position.open, {key: counter.offset for key, counter in counters.items()})
     missing = ""
     if start + 1 < log_start:

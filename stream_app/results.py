@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from math import floor, log10
+from functools import lru_cache
+from math import floor, isinf, log10
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.consistent import norm_sub
 from analytics.estimation import Estimates, estimate
+from protocols.guarantees import Loss
 from protocols.keystream import Keyring
 from protocols.scheme import Question, Scheme
 from stream_app.counters import Counts, Statistics
-from stream_app.presence import noised_cells
+from stream_app.presence import published_cells
 
 Kind = Literal["final", "provisional"]
 
@@ -50,6 +52,23 @@ class AttributeHistogram(_Result):
     statistics: GapCounts | None = None
 
 
+class Promise(_Result):
+    """The largest log-ratio an observer can find, computed from the survey's channels."""
+
+    whole: float | None = Field(description="between any two answers to the whole survey; null: no bound")
+    attribute: float | None = Field(description="between two that differ in one attribute; null: no bound")
+    exact: bool = Field(description="false: an upper bound, never below the truth")
+
+
+class Promises(_Result):
+    """What the survey protects, in exact figures (PROTOCOLS 3 to 5). Who reported when is not among it."""
+
+    per_report: Promise
+    for_ever: Promise = Field(description="all reports of one value together; one-shot reports add up without bound")
+    per_additional_value: Promise | None = Field(description="what each further value adds; null if one-shot")
+    at_the_cap: Promise | None = Field(description="all values a device may ever memoise; null if one-shot")
+
+
 class Histogram(_Result):
     """The result of one period of one survey."""
 
@@ -60,8 +79,9 @@ class Histogram(_Result):
     begin: datetime
     end: datetime
     n: int | None = Field(description="reports counted; null where suppressed")
-    suppressed: bool
+    suppressed: bool = Field(description="fewer reports than the survey's minimum")
     attributes: tuple[AttributeHistogram, ...]
+    guarantees: Promises
 
     def attribute(self, name: str) -> AttributeHistogram:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -74,21 +94,38 @@ class Live(_Result):
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...]
     rejects: dict[str, int] = Field(description="rows refused, by reason")
+    lates: dict[int, int] = Field(description="rows that came too late, by period: what windows over it may lack")
+
+
+@lru_cache(maxsize=64)
+def promises(scheme: Scheme) -> Promises:
+    """The exact guarantees of a survey, as published with each of its results."""
+    exact = scheme.guarantees
+    return Promises(
+        per_report=_promise(exact.per_report),
+        for_ever=_promise(exact.for_ever),
+        per_additional_value=None if exact.per_additional_value is None else _promise(exact.per_additional_value),
+        at_the_cap=None if exact.at_the_cap is None else _promise(exact.at_the_cap),
+    )
+
+
+def _promise(loss: Loss) -> Promise:
+    whole, attribute = (None if isinf(figure) else figure for figure in (loss.whole, loss.attribute))
+    return Promise(whole=whole, attribute=attribute, exact=loss.exact)
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
     """The result for some counts. `keyring` derives the noise on presence, where the survey asks for it."""
     survey = scheme.survey
     if survey.presence_epsilon is None:
-        exact = {name: _exact(statistics) for name, statistics in counts.items()}
+        published = {name: _exact(statistics) for name, statistics in counts.items()}
     else:
-        cells = noised_cells(counts, scheme, period, keyring)
-        exact = {name: _noised(cells[name]) for name in counts}
-    sizes = {name: max(0, sum(published.n)) for name, published in exact.items()}
+        cells = published_cells(counts, scheme, period, keyring)
+        published = {name: _noised(cells[name]) for name in counts}
+    sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
     total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
     attributes = tuple(
-        _attribute(question, counts[question.name], exact[question.name], sizes[question.name], total, survey.minimum)
-        for question in scheme.questions
+        _attribute(q, counts[q.name], published[q.name], sizes[q.name], total, survey.minimum) for q in scheme.questions
     )
     begin, end = survey.bounds(period)
     few = total < survey.minimum
@@ -102,6 +139,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         n=None if few else total,
         suppressed=few,
         attributes=attributes,
+        guarantees=promises(scheme),
     )
 
 

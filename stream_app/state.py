@@ -11,6 +11,7 @@ may still need them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,6 +56,7 @@ class Position:
     offset: int = NOTHING
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
+    lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
     open: dict[Period, int] = field(default_factory=dict)
 
     def clock(self, survey: str) -> SurveyClock:
@@ -66,6 +68,7 @@ class Position:
                 "offset": self.offset,
                 "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
+                "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
             }
         )
@@ -75,7 +78,8 @@ class Position:
         head, _ = unpack(data)
         clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
-        return Position(head["offset"], clocks, rejects, {(s, t): offset for s, t, offset in head["open"]})
+        lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
+        return Position(head["offset"], clocks, rejects, lates, {(s, t): offset for s, t, offset in head["open"]})
 
 
 @dataclass
@@ -87,10 +91,15 @@ class OpenPeriod:
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
     tokens: TokenSet = field(default_factory=TokenSet)
+    due_tokens: int = 0  # how many its token records must hold
     fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
     written: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
     unseen: bool = False  # by the merge
+
+    @staticmethod
+    def empty(scheme: Scheme, written: Iterable[int] = ()) -> OpenPeriod:
+        return OpenPeriod(scheme, PeriodCounts(scheme), written=list(written))
 
     def take_tokens(self) -> bytes:
         """The tokens since the last flush as a record."""
@@ -103,6 +112,7 @@ class OpenPeriod:
         counts = self.counts.snapshot()
         head: Head = {
             "offset": self.offset,
+            "tokens": len(self.tokens),
             "rejects": self.rejects,
             "fingerprint": self.scheme.survey.fingerprint,
             "attributes": list(counts),
@@ -118,4 +128,4 @@ class OpenPeriod:
                 "publish changed terms under a new id",
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
-        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]))
+        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]), due_tokens=head["tokens"])

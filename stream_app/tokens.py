@@ -10,9 +10,7 @@ comes from a mix with keys that are random in every process: nobody outside can 
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,9 +48,14 @@ class TokenSet:
 
     def insert(self, tokens: Tokens) -> Mask:
         """Add tokens, and say which were not there before. Of equal ones in a batch only the first is new."""
+        from stream_app.loops import insert
+
         self._make_room(len(tokens))
+        view = np.ascontiguousarray(tokens).view()
+        view.flags.writeable = False  # one compiled loop serves columns that may and may not be written to
         new = np.empty(len(tokens), dtype=np.bool_)
-        self._count += int(_insert(self._slots, self._keys, np.ascontiguousarray(tokens), new))
+        insert(self._slots, self._keys, view, new)
+        self._count += int(np.count_nonzero(new))
         return new
 
     def insert_plainly(self, tokens: Tokens) -> Mask:
@@ -72,12 +75,13 @@ class TokenSet:
         return new
 
     def _make_room(self, more: int) -> None:
+        from stream_app.loops import move
+
         needed = -(-(self._count + more) * FULL[1] // FULL[0])
-        if needed <= len(self._slots):
-            return
-        held = self._slots[self._slots != EMPTY]
-        self._slots = np.zeros(max(needed, len(self._slots) * GROWTH[0] // GROWTH[1]), dtype=np.uint64)
-        _insert(self._slots, self._keys, held, np.empty(len(held), dtype=np.bool_))
+        if needed > len(self._slots):
+            held = self._slots
+            self._slots = np.zeros(max(needed, len(held) * GROWTH[0] // GROWTH[1]), dtype=np.uint64)
+            move(held, self._slots, self._keys)
 
 
 def _places(tokens: Tokens, keys: Tokens, size: int) -> NDArray[np.int64]:
@@ -85,23 +89,3 @@ def _places(tokens: Tokens, keys: Tokens, size: int) -> NDArray[np.int64]:
     mixed = (tokens ^ keys[0]) * keys[1]
     mixed = (mixed ^ (mixed >> HALF)) * keys[2]
     return np.asarray(((mixed >> HALF) * np.uint64(size)) >> HALF, dtype=np.int64)
-
-
-@numba.njit(nogil=True)
-def _insert(slots: Any, keys: Any, tokens: Any, new: Any) -> Any:
-    size = np.uint64(len(slots))
-    count = 0
-    for row in range(len(tokens)):
-        token = tokens[row]
-        mixed = (token ^ keys[0]) * keys[1]
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * keys[2]
-        place = ((mixed >> np.uint64(32)) * size) >> np.uint64(32)
-        while slots[place] != token and slots[place] != 0:
-            place += np.uint64(1)
-            if place == size:
-                place = np.uint64(0)
-        new[row] = slots[place] == 0
-        if new[row]:
-            slots[place] = token
-            count += 1
-    return count

@@ -50,7 +50,7 @@ def doctor(as_json: console.AsJson = False) -> None:
 def _look(settings: Settings) -> Iterator[Finding]:
     yield _python()
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
-    yield _program("mvn", ["-v"], "needed once, to fetch the local broker: install Maven")
+    yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
     yield _redis_program()
     yield _asked("Redis", lambda: _redis(settings))
     yield _asked("broker", lambda: _broker(settings))

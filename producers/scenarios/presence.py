@@ -24,8 +24,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from protocols.errors import ScenarioError
 
@@ -179,6 +177,8 @@ def _whole(seen: Floats, wanted: Floats, x: Floats) -> NDArray[np.int64]:
 
 def _linear_program(cost: Floats, matrix: Floats, equals: Floats, bounds: list[tuple[float, float | None]]) -> Floats:
     """The z of least cost with matrix z = equals."""
+    from scipy.optimize import linprog
+
     solved = linprog(cost, A_eq=matrix, b_eq=equals, bounds=bounds, method="highs")
     if solved.x is None:
         raise ScenarioError(f"the counts of people are beyond the solver: {solved.message}")
@@ -187,6 +187,9 @@ def _linear_program(cost: Floats, matrix: Floats, equals: Floats, bounds: list[t
 
 def _integer_program(cost: Floats, matrix: Floats, equals: Floats, low: Floats, high: Floats) -> Floats | None:
     """Whole z of little cost with matrix z = equals; None if there is none, or none was found."""
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     solved = milp(
         cost,
         constraints=LinearConstraint(sparse.csr_matrix(matrix), equals, equals),

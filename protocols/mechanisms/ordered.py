@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from protocols.encodings import Direct
 from protocols.mechanisms.base import Budget, Mechanism
+from protocols.roots import root
 from protocols.rounds import Blur, geometric
 
 
@@ -18,8 +18,8 @@ def build_l_geometric(k: int, budget: Budget, parameter: int | None = None) -> M
     """Two truncated geometrics; the second makes neighbouring values differ by exactly b in one report."""
     assert budget.one is not None
     first, target = geometric(k, budget.inf), budget.one
-    eps2 = brentq(lambda e: neighbour_loss(first.then(geometric(k, e))) - target, 1e-9, 60.0, xtol=1e-14)
-    return Mechanism("l-geometric", Direct(k), first, geometric(k, float(eps2)))
+    eps2 = root(lambda e: neighbour_loss(first.then(geometric(k, e))) - target, 1e-9, 60.0)
+    return Mechanism("l-geometric", Direct(k), first, geometric(k, eps2))
 
 
 def neighbour_loss(blur: Blur) -> float:

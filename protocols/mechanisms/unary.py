@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, log
 
-from scipy.optimize import brentq
-
 from protocols.encodings import Unary
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.base import Budget, Mechanism
+from protocols.roots import root
 from protocols.rounds import Flip, oue, sue, symmetric_loss
 
 
@@ -57,5 +56,5 @@ def _half(name: str, first_round: Callable[[float], Flip], k: int, budget: Budge
             f"choose eps_1 below {limit:.6g}, or another mechanism",
         )
     first, target = first_round(budget.inf), budget.one
-    q2 = brentq(lambda q: symmetric_loss(first.then(Flip(0.5, q))) - target, 0.0, 0.5, xtol=1e-16, rtol=1e-15)
-    return Mechanism(name, Unary(k), first, Flip(0.5, float(q2)))
+    q2 = root(lambda q: symmetric_loss(first.then(Flip(0.5, q))) - target, 0.0, 0.5)
+    return Mechanism(name, Unary(k), first, Flip(0.5, q2))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation import estimate
+from analytics.estimation import Estimates, estimate
 from tests.helpers.crowd import counts_of, scheme_of
 
-TRIALS, K = 400, 10
+TRIALS, K = 700, 10
+GROUPS = np.array([[1, 1, 1, 0, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1, 1, 0, 0], [1, 0] * 5], dtype=bool)
 SIZES = (60, 300, 1200)  # devices per trial: small crowds are the hard ones
 SKEWED = np.array([0.5, 0.2, 0.1, 0.08, 0.05, 0.03, 0.02, 0.01, 0.01, 0.0])
 
@@ -47,17 +48,18 @@ def test_95_percent_intervals_hold_the_truth_95_percent_of_the_time(family: str)
     counts, n = counts_of(scheme, "a", values, trial)
     channel = scheme.question("a").channel
 
-    sampled = estimate(counts, n, channel)
-    assert _coverage(sampled.low, sampled.high, SKEWED) == pytest.approx(0.95, abs=0.015)
+    sampled, regions = estimate(counts, n, channel), estimate(counts, n, channel, groups=GROUPS)
+    assert _coverage(sampled, SKEWED) == pytest.approx(0.95, abs=0.015)
+    assert _coverage(regions, SKEWED @ GROUPS.T) == pytest.approx(0.95, abs=0.015)
 
     everybody = np.bincount(trial)
     realised = np.zeros((TRIALS, K))
     np.add.at(realised, (trial, values), 1 / everybody[trial])
-    of_these = estimate(counts, n, channel, population=everybody)
-    assert _coverage(of_these.low, of_these.high, realised) == pytest.approx(0.95, abs=0.015)
+    these = estimate(counts, n, channel, population=everybody)
+    assert _coverage(these, realised) == pytest.approx(0.95, abs=0.015)
 
 
-def _coverage(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
-    held = (low - 1e-12 <= truth) & (truth <= high + 1e-12)
+def _coverage(intervals: Estimates, truth: np.ndarray) -> float:
+    held = (intervals.low - 1e-12 <= truth) & (truth <= intervals.high + 1e-12)
     assert held.size >= 2000
     return float(held.mean())

@@ -7,7 +7,7 @@ from typing import Any
 from protocols import Attribute, Scheme, Survey
 
 
-def scheme_of(*attributes: dict[str, Any], **terms: Any) -> Scheme:
+def scheme_with(*attributes: dict[str, Any], **terms: Any) -> Scheme:
     """A compiled survey with these attributes and terms."""
     data = {"id": "test", "start": "2026-01-01T00:00:00Z", "period": "1d", **terms}
     return Scheme(Survey.model_validate({**data, "attributes": [Attribute.model_validate(a) for a in attributes]}))

@@ -44,6 +44,11 @@ def test_it_is_durable_and_has_no_network_port(tmp_path: Path) -> None:
         config = connection.config_get("append*", "port", "save")
         assert (config["appendonly"], config["appendfsync"]) == ("yes", "always")
         assert (config["port"], config["save"]) == ("0", "")
+
+
+def test_what_it_holds_is_for_its_owner_only(tmp_path: Path) -> None:
+    with local(tmp_path / "redis") as server:
+        assert stat.S_IMODE(server.directory.stat().st_mode) == 0o700
         assert stat.S_IMODE(server.socket.stat().st_mode) == 0o700
 
 

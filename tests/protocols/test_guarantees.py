@@ -18,7 +18,7 @@ from tests.helpers.enumeration import (
     survey_distribution,
     whole_loss,
 )
-from tests.helpers.surveys import of_size, scheme_of
+from tests.helpers.surveys import of_size, scheme_with
 
 BUDGETS: dict[str, dict[str, Any]] = {
     "one-shot": {"eps": 1.0},
@@ -53,7 +53,7 @@ def test_a_single_attribute_reveals_exactly_what_is_said(kind: str, name: str, c
     for k, t in product((2, 3, 4), (1, 2, 3)):
         options = [{"parameter": d} for d in range(1, k + 1)] if name == "dbitflip" else [{}]
         for option in options:
-            scheme = scheme_of(of_size(k, mechanism=name, **option), calibration=calibration, **BUDGETS[kind])
+            scheme = scheme_with(of_size(k, mechanism=name, **option), calibration=calibration, **BUDGETS[kind])
             holds(scheme, t)
             if "geometric" in name:
                 found = neighbours_loss(survey_distribution(scheme, t))
@@ -66,7 +66,7 @@ def test_several_attributes_reveal_exactly_what_is_said(kind: str, name: str, so
     attributes = [of_size(2, "a", mechanism=name), of_size(3, "b"), of_size(2, "c")]
     if name == "loloha":  # 256 hashes a piece: two attributes are plenty to enumerate
         attributes = attributes[:2]
-    scheme = scheme_of(*attributes, solution=solution, **BUDGETS[kind])
+    scheme = scheme_with(*attributes, solution=solution, **BUDGETS[kind])
     for t in (1, 2):
         holds(scheme, t)
 
@@ -77,7 +77,9 @@ def test_several_attributes_reveal_exactly_what_is_said(kind: str, name: str, so
 def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee: str) -> None:
     for calibration, sizes in product(CALIBRATIONS, ((2, 3), (2, 2, 2), (3, 4))):
         attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
-        scheme = scheme_of(*attributes, solution="rs+fd", guarantee=guarantee, calibration=calibration, **BUDGETS[kind])
+        scheme = scheme_with(
+            *attributes, solution="rs+fd", guarantee=guarantee, calibration=calibration, **BUDGETS[kind]
+        )
         bits = sum(k if q.fake is None or q.label != "grr" else 1 for k, q in zip(sizes, scheme.questions, strict=True))
         for t in (1, 2, 3):
             if bits * t <= 16:
@@ -95,14 +97,14 @@ def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[
             of_size(k, f"a{i}", mechanism=name, prior=PRIORS[k])
             for i, (k, name) in enumerate(zip(sizes, names, strict=True))
         ]
-        holds(scheme_of(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
+        holds(scheme_with(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in SINGLE if kind != "one-shot"])
 def test_values_add_up_as_said(kind: str, name: str) -> None:
     for k, d in ((2, 1), (3, 1), (3, 2), (4, 2), (3, 3)):
         option = {"parameter": d} if name == "dbitflip" else {}
-        scheme = scheme_of(of_size(k, mechanism=name, **option), **BUDGETS[kind])
+        scheme = scheme_with(of_size(k, mechanism=name, **option), **BUDGETS[kind])
         question = scheme.questions[0]
         for count in range(1, min(3, question.mechanism.encoding.states) + 1):
             found = max(whole_loss(truth) for truth, _ in histories(question, count))
@@ -113,7 +115,9 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
 def test_values_add_up_under_fakes_as_said(name: str) -> None:
     for cap in (1, 2):
         attributes = [of_size(2, "a", mechanism=name), of_size(3, "b", mechanism=name)]
-        scheme = scheme_of(*attributes, solution="rs+fd", guarantee="published", memo_cap=cap, **BUDGETS["two rounds"])
+        scheme = scheme_with(
+            *attributes, solution="rs+fd", guarantee="published", memo_cap=cap, **BUDGETS["two rounds"]
+        )
         tables = [histories(question, cap)[0] for question in scheme.questions]
         truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
         at_the_cap = scheme.guarantees.at_the_cap
@@ -133,7 +137,7 @@ def test_an_attribute_guarantee_spends_what_was_declared(kind: str, calibration:
             for i, (k, prior) in enumerate(zip(sizes, priors, strict=True))
         ]
         terms = {"solution": solution, "guarantee": "attribute", "calibration": calibration, **BUDGETS[kind]}
-        promise = scheme_of(*attributes, **terms).guarantees
+        promise = scheme_with(*attributes, **terms).guarantees
         declared = BUDGETS[kind]
         if "eps" not in declared:
             assert promise.for_ever.attribute == pytest.approx(declared["eps_inf"], rel=1e-9)
@@ -146,32 +150,32 @@ def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() ->
     """Under an attribute guarantee what one attribute uses changes what all may spend; no single switch helps."""
     sizes = (4, 9, 14)
     terms: dict[str, Any] = {"solution": "rs+fd", "guarantee": "attribute", "eps": 1.0}
-    chosen = scheme_of(*(of_size(k, f"a{i}") for i, k in enumerate(sizes)), **terms)
+    chosen = scheme_with(*(of_size(k, f"a{i}") for i, k in enumerate(sizes)), **terms)
     labels = [question.label for question in chosen.questions]
     for place in range(3):
         other = list(labels)
         other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
-        rival = scheme_of(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
+        rival = scheme_with(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
         assert _total_variance(chosen.questions) < _total_variance(rival.questions)
 
 
 def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None:
     terms: dict[str, Any] = {"eps_inf": 1.0, "eps_1": 0.5}
-    printed = scheme_of(of_size(37, mechanism="l-grr"), calibration="published", **terms).guarantees
+    printed = scheme_with(of_size(37, mechanism="l-grr"), calibration="published", **terms).guarantees
     assert printed.per_report.whole == pytest.approx(0.09, abs=0.005)
-    exact = scheme_of(of_size(37, mechanism="l-grr"), **terms).guarantees
+    exact = scheme_with(of_size(37, mechanism="l-grr"), **terms).guarantees
     assert exact.per_report.whole == pytest.approx(0.5, rel=1e-12)
 
 
 def test_a_retry_with_fresh_noise_would_cost_more_than_one_report() -> None:
     """Why round 2 is derived: two draws for one period are two linked reports."""
-    promise = scheme_of(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
+    promise = scheme_with(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
     assert promise.after(2).whole == pytest.approx(1.75, abs=0.005)
 
 
 def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> None:
     for terms in ({"solution": "smp"}, {"solution": "spl"}, {"solution": "rs+fd", "guarantee": "attribute"}):
-        promise = scheme_of(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
+        promise = scheme_with(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
         run = [promise.after(t) for t in (1, 2, 3, 10, 1000, 100_000)]
         assert all(a.whole < b.whole + 1e-12 for a, b in pairwise(run))
         assert all(a.attribute < b.attribute + 1e-12 for a, b in pairwise(run))
@@ -180,7 +184,7 @@ def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> Non
 
 
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
-    promise = scheme_of(of_size(3), eps=1.0).guarantees
+    promise = scheme_with(of_size(3), eps=1.0).guarantees
     assert promise.for_ever.whole == float("inf")
     assert promise.after(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.at_the_cap is None

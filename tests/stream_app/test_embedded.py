@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from stream_app.embedded import EmbeddedApp
-from stream_app.results import Histogram
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, wire
+from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, told, wire
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -22,21 +21,8 @@ EVENTS: list[Event] = [
 ]
 
 
-def told(histogram: Histogram) -> Counter[tuple[object, ...]]:
-    """A final in the words of the recount."""
-    counted: Counter[tuple[object, ...]] = Counter()
-    for attribute in histogram.attributes:
-        assert attribute.statistics is not None and attribute.statistics.supports is not None
-        for gap, n, supports in zip(
-            attribute.statistics.gaps, attribute.statistics.n, attribute.statistics.supports, strict=True
-        ):
-            counted["n", gap] = n
-            counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
-    return counted
-
-
 def finals(directory: Path, partitions: int) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY, KEY) as app:
         for partition, events in enumerate(deal(EVENTS, partitions)):
             for event in events:
                 app.send(partition, *wire(event))

@@ -11,6 +11,7 @@ import numpy as np
 from protocols import Scheme, parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.judging import Record
+from stream_app.results import Histogram
 
 KEY = b"the operator's own key"
 HORIZON, COLOURS, PAGES = 3, 3, 10
@@ -107,6 +108,7 @@ class Recount:
 
     periods: dict[int, Counter[tuple[object, ...]]] = field(default_factory=dict)
     rejects: Counter[str] = field(default_factory=Counter)
+    letters: list[set[str]] = field(default_factory=list)  # by partition: the keys of its dead letters
     through: int = 10**9  # closed in every partition
 
     @classmethod
@@ -117,33 +119,53 @@ class Recount:
         return recount
 
     def _count(self, events: Sequence[Event], partition: int, partitions: int) -> None:
-        through, seen = -1, set()
-        for event in events:
+        through, seen, letters = -1, set(), set()
+        for offset, event in enumerate(events):
+            refused: Counter[str] = Counter()
             if isinstance(event, Tick):
                 through = max(through, event.through)
             elif isinstance(event, Garbage):
-                self.rejects["undecodable"] += 1
+                refused["undecodable"] = 1
             elif event.period <= through:
-                self.rejects["late"] += len(event.rows)
+                refused["late"] = len(event.rows)
             elif event.period > through + AHEAD:
-                self.rejects["too-far-ahead"] += len(event.rows)
+                refused["too-far-ahead"] = len(event.rows)
             else:
                 for row in event.rows:
                     fault = "wrong-partition" if row.token % partitions != partition else row.fault
                     if fault is None and (event.period, row.token) in seen:
                         fault = "repeat"
-                    if fault is not None:
-                        self.rejects[fault] += 1
-                        continue
-                    seen.add((event.period, row.token))
-                    counted = self.periods.setdefault(event.period, Counter())
-                    counted["n", row.gap] += 1
-                    counted["colour", row.gap, row.colour] += 1
-                    counted.update(("page", row.gap, page) for page in range(PAGES) if row.pages >> page & 1)
+                    if fault is None:
+                        seen.add((event.period, row.token))
+                        self._add(event.period, row)
+                    else:
+                        refused[fault] += 1
+            self.rejects.update(refused)
+            letters |= {f"{partition}/{offset}/{reason}" for reason in refused if reason != "repeat"}
+        self.letters.append(letters)
         self.through = min(self.through, through)
+
+    def _add(self, period: int, row: Row) -> None:
+        counted = self.periods.setdefault(period, Counter())
+        counted["n", row.gap] += 1
+        counted["colour", row.gap, row.colour] += 1
+        counted.update(("page", row.gap, page) for page in range(PAGES) if row.pages >> page & 1)
 
     @property
     def finals(self) -> dict[int, Counter[tuple[object, ...]]]:
         """Of every period closed everywhere, from the first one with a report."""
         first = min((period for period in self.periods if period <= self.through), default=self.through + 1)
         return {period: self.periods.get(period, Counter()) for period in range(first, self.through + 1)}
+
+
+def told(histogram: Histogram) -> Counter[tuple[object, ...]]:
+    """A final in the words of the recount."""
+    counted: Counter[tuple[object, ...]] = Counter()
+    for attribute in histogram.attributes:
+        assert attribute.statistics is not None and attribute.statistics.supports is not None
+        for gap, n, supports in zip(
+            attribute.statistics.gaps, attribute.statistics.n, attribute.statistics.supports, strict=True
+        ):
+            counted["n", gap] = n
+            counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
+    return counted

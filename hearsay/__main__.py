@@ -1,0 +1,5 @@
+"""`python -m hearsay`: the command line."""
+
+from hearsay.cli import main
+
+main()

@@ -1,0 +1,132 @@
+"""Consistent histograms are what they claim: the nearest, or the likeliest, distribution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.optimize import minimize
+
+from analytics.consistent import clip_renormalise, norm_sub
+from analytics.estimation import estimate
+from analytics.likelihood import ibu, most_likely, project
+from analytics.votes import covariance, unbiased
+from protocols.channels import MatrixChannel, SupportChannel
+from protocols.rounds import geometric, grr, oue
+from tests.helpers.crowd import counts_of, scheme_of
+
+vectors = hnp.arrays(np.float64, st.integers(2, 8), elements=st.floats(-2, 2, width=16))
+SKEWED = np.array([0.55, 0.2, 0.1, 0.08, 0.05, 0.02, 0.0, 0.0])
+
+
+def _nearest(point: np.ndarray, metric: np.ndarray) -> np.ndarray:
+    """The quadratic program, by a general solver that knows nothing of ours."""
+    k = len(point)
+    solution = minimize(
+        lambda x: (x - point) @ metric @ (x - point),
+        np.full(k, 1 / k),
+        jac=lambda x: 2 * metric @ (x - point),
+        bounds=[(0, 1)] * k,
+        constraints={"type": "eq", "fun": lambda x: x.sum() - 1, "jac": lambda x: np.ones(k)},
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return np.asarray(solution.x)
+
+
+@given(vectors)
+def test_norm_sub_is_the_projection_onto_the_simplex(point: np.ndarray) -> None:
+    ours = norm_sub(point)
+    assert ours.min() >= 0 and ours.sum() == pytest.approx(1)
+    assert ours == pytest.approx(_nearest(point, np.eye(len(point))), abs=1e-5)
+
+
+@given(vectors, st.integers(0, 1000))
+def test_the_weighted_projection_solves_its_quadratic_program(point: np.ndarray, seed: int) -> None:
+    root = np.random.default_rng(seed).normal(size=(len(point), len(point)))
+    spread = root @ root.T + 0.1 * np.eye(len(point))
+    ours = project(point, spread)
+    assert ours.min() >= 0 and ours.sum() == pytest.approx(1)
+    theirs = _nearest(point, np.linalg.inv(spread))
+    distance = [(x - point) @ np.linalg.solve(spread, x - point) for x in (ours, theirs)]
+    assert distance[0] <= distance[1] + 1e-6
+
+
+@given(vectors)
+def test_every_consistent_histogram_is_a_distribution_and_leaves_distributions_alone(point: np.ndarray) -> None:
+    for consistent in (norm_sub, clip_renormalise):
+        once = consistent(point)
+        assert once.min() >= 0 and once.sum() == pytest.approx(1)
+        assert consistent(once) == pytest.approx(once)
+
+
+@pytest.mark.parametrize("matrix", [geometric(8, 0.5).matrix, SupportChannel(8, grr(8, 0.7), exclusive=True).matrix])
+def test_the_limit_of_ibu_is_the_inverse_where_that_is_a_distribution(matrix: np.ndarray) -> None:
+    truth = np.random.default_rng(3).dirichlet(np.ones(8), size=5)
+    assert ibu(truth @ matrix, matrix, tolerance=1e-14) == pytest.approx(truth, abs=1e-4)
+
+
+def test_ibu_and_the_closed_form_find_the_same_peak_where_the_inverse_is_no_distribution() -> None:
+    channel = SupportChannel(8, grr(8, 0.7), exclusive=True)
+    counts = np.random.default_rng(5).multinomial(300, channel.support(SKEWED), size=20)
+    assert unbiased(counts / 300, channel).min() < -0.01, "the case would be too easy"
+    closed = most_likely(counts, np.full(20, 300), channel)
+    assert ibu(counts / 300, channel.matrix, tolerance=1e-13) == pytest.approx(closed, abs=1e-4)
+
+
+def test_the_closed_form_is_likelier_than_its_neighbours_with_a_prior_too() -> None:
+    prior = np.array([0.4, 0.3, 0.2, 0.1])
+    channel = SupportChannel(4, grr(4, 1.0), exclusive=True, share=0.5, fake=prior)
+    counts = np.array([30, 50, 10, 10])
+    peak = most_likely(counts, 100, channel)
+    random = np.random.default_rng(1)
+    for other in 0.98 * peak + 0.02 * random.dirichlet(np.ones(4), size=200):
+        assert (counts * np.log(channel.support(other))).sum() <= (counts * np.log(channel.support(peak))).sum()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "terms"),
+    [
+        ("l-osue", "eps_inf: 2, eps_1: 1"),
+        ("sue", "eps: 0.5"),
+        ("grr", "eps: 1"),
+        ("l-geometric", "eps_inf: 1, eps_1: 0.5"),
+        ("oue-z", "eps: 2, solution: rs+fd"),
+    ],
+)
+def test_the_likeliest_histogram_is_nearer_the_truth_than_the_papers(mechanism: str, terms: str) -> None:
+    other = ", {name: b, values: [x, y]}" if "rs+fd" in terms else ""
+    scheme = scheme_of(f"{{name: a, range: {{last: 29}}, mechanism: {mechanism}}}{other}", terms)
+    truth = 1 / np.arange(1, 31) ** 1.3
+    truth /= truth.sum()
+    trial = np.repeat(np.arange(30), 5000)
+    values = np.random.default_rng(2).choice(30, size=len(trial), p=truth)
+    counts, n = counts_of(scheme, "a", values, trial)
+    channel = scheme.question("a").channel
+    raw = estimate(counts, n, channel).value
+    likeliest, papers = most_likely(counts, n, channel), clip_renormalise(raw)
+    assert likeliest.min() >= 0 and likeliest.sum(axis=1) == pytest.approx(1)
+    losses = [((histograms - truth) ** 2).mean() for histograms in (likeliest, papers, raw)]
+    assert losses[0] < 0.93 * losses[1] < losses[2]
+
+
+def test_without_reports_the_likeliest_histogram_is_even() -> None:
+    for channel in (
+        SupportChannel(4, grr(4, 1.0), exclusive=True),
+        SupportChannel(4, oue(1.0), exclusive=False),
+        MatrixChannel(geometric(4, 1.0).matrix),
+    ):
+        assert most_likely(np.zeros((2, 4)), np.zeros(2), channel) == pytest.approx(np.full((2, 4), 0.25))
+
+
+def test_the_covariance_of_votes_is_what_simulated_votes_show() -> None:
+    scheme = scheme_of(
+        "{name: a, range: {last: 3}, mechanism: oue-r}, {name: b, values: [x, y]}", "eps: 2, solution: rs+fd"
+    )
+    truth = np.array([0.6, 0.3, 0.1, 0.0])
+    trial = np.repeat(np.arange(2000), 50)
+    counts, n = counts_of(scheme, "a", np.random.default_rng(8).choice(4, size=len(trial), p=truth), trial)
+    channel = scheme.question("a").channel
+    shown = np.cov(estimate(counts, n, channel).value.T) * 50
+    assert shown == pytest.approx(covariance(channel, truth), abs=0.25)

@@ -1,0 +1,59 @@
+"""The lifelong encodings: a hash family with no bias at all, and buckets drawn without replacement."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from protocols.encodings import Buckets, Hashed
+from protocols.errors import InfeasibleError
+from protocols.mechanisms import ONE_ROUND, Budget
+from protocols.mechanisms.evolving import PRIMES
+from protocols.simulation import seeded_keyring
+
+
+@pytest.mark.parametrize("g", PRIMES)
+def test_any_two_values_collide_in_exactly_one_gth_of_the_family(g: int) -> None:
+    """In full: every pair of the largest domain, every hash."""
+    family = Hashed(2, g).family
+    k = (family - 1) // (g - 1)
+    hashes = Hashed(k, g).hashes
+    assert hashes.shape == (family, k)
+    together = sum((hashes == symbol).astype(np.int64).T @ (hashes == symbol) for symbol in range(g))
+    assert family <= 256
+    assert (together[~np.eye(k, dtype=bool)] == family // g).all()
+
+
+@pytest.mark.parametrize("g", PRIMES)
+def test_every_value_is_sent_everywhere_alike(g: int) -> None:
+    hashes = Hashed(g + 1, g).hashes
+    for value in range(g + 1):
+        assert (np.bincount(hashes[:, value], minlength=g) == len(hashes) // g).all()
+
+
+def test_a_domain_beyond_the_family_is_refused_with_what_is_possible() -> None:
+    with pytest.raises(InfeasibleError, match="at most 255"):
+        ONE_ROUND["loloha"](256, Budget(1.0))
+    with pytest.raises(InfeasibleError, match="possible here: 2, 3"):
+        ONE_ROUND["loloha"](100, Budget(1.0), 5)
+
+
+def test_every_set_of_buckets_is_as_likely() -> None:
+    draws = seeded_keyring(1).draws(("trait",), np.arange(60_000, dtype=np.uint64))
+    held = Buckets(5, 3).traits(draws)
+    assert held is not None and (np.diff(held, axis=1) > 0).all()
+    found = {some: int((held == some).all(axis=1).sum()) for some in combinations(range(5), 3)}
+    expected = 60_000 / len(found)
+    assert sum((n - expected) ** 2 / expected for n in found.values()) < 37  # chi-square, 9 degrees: p > 2e-5
+
+
+def test_answers_show_only_what_is_held() -> None:
+    buckets = Buckets(12, 4)
+    draws = seeded_keyring(2).draws(("trait",), np.arange(50, dtype=np.uint64))
+    held = buckets.traits(draws)
+    everything = np.full((50, 1), 0b1111, dtype=np.uint8)
+    shown = np.unpackbits(buckets.finish(everything, held), axis=1, count=12, bitorder="little")
+    assert (shown.sum(axis=1) == 4).all()
+    assert np.take_along_axis(shown, np.asarray(held), axis=1).all()

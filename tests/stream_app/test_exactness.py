@@ -1,0 +1,104 @@
+"""Any log, any cut into flushes, a crash between any two writes, writes that land too late: the recount's numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocols.keystream import Keyring
+from stream_app.counting import PartitionCounter
+from stream_app.flushes import Flush, Output
+from stream_app.judging import Record
+from stream_app.merging import Merger
+from stream_app.results import Histogram
+from tests.stream_app.crashes import Step, World, scripts
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, log_of, told
+
+rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.integers(0, 1100))
+reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
+events = st.one_of(reports, reports, reports, st.builds(Tick, st.integers(0, 5)), st.just(Garbage(b"?")))
+logs = st.lists(events, max_size=25)
+
+
+@dataclass
+class Counting:
+    """A counter that reads its own log."""
+
+    log: list[Record]
+    counter: PartitionCounter
+
+    @property
+    def next_offset(self) -> int:
+        return self.counter.next_offset
+
+    def read(self, offset: int) -> None:
+        self.counter.apply(self.log[offset])
+
+    def flush(self) -> Flush:
+        return self.counter.flush()
+
+
+@dataclass
+class Merging:
+    log: list[bytes]
+    merger: Merger
+    made: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def next_offset(self) -> int:
+        return self.merger.next_offset
+
+    def read(self, offset: int) -> None:
+        self.made += self.merger.apply(offset, self.log[offset])
+
+    def flush(self) -> Flush:
+        return self.merger.flush()
+
+
+def count(events: Sequence[Event], script: Sequence[Step], partition: int, partitions: int) -> tuple[World, Counting]:
+    log = log_of(events)
+    world = World(
+        lambda records: Counting(log, PartitionCounter(partition, partitions, SURVEYS.get, KEY, records)), len(log)
+    )
+    worker = world.live_through(script)
+    assert isinstance(worker, Counting)
+    return world, worker
+
+
+def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
+    log = [partial.value for partial in partials]
+    keyring = Keyring(bytes(16))
+    world = World(lambda records: Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records)), len(log))
+    world.live_through(script)
+    return world
+
+
+@settings(max_examples=200, deadline=None)
+@given(logs, scripts)
+def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
+    events: list[Event], script: list[Step]
+) -> None:
+    world, worker = count(events, script, 0, 1)
+    recount = Recount.of([events])
+    assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
+    assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.tuples(logs, logs), st.tuples(scripts, scripts), scripts, st.randoms(use_true_random=False))
+def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
+    partitions: tuple[list[Event], list[Event]], counting: tuple[list[Step], list[Step]], merging: list[Step], random
+) -> None:
+    streams = [count(partitions[p], counting[p], p, 2)[0].topics["partials"] for p in range(2)]
+    partials = [
+        streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
+    ]
+    published = merge(partials, merging, 2).topics["histograms"]
+    finals = {message.key: message.value for message in published}
+    assert all(finals[message.key] == message.value for message in published), "a final was published with other bytes"
+    results = [Histogram.model_validate_json(value) for value in finals.values()]
+    assert {result.period: told(result) for result in results} == Recount.of(partitions).finals
