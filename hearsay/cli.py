@@ -40,7 +40,7 @@ class Commands(TyperGroup):
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         found = getattr(import_module(module), name)
-        holder = typer.Typer(add_completion=False, callback=lambda: None)
+        holder = typer.Typer(add_completion=False, callback=lambda: None, rich_markup_mode="markdown")
         if isinstance(found, typer.Typer):
             holder.add_typer(found, name=cmd_name)
         else:
@@ -55,7 +55,7 @@ app = typer.Typer(
     epilog="Start with: hearsay demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 
 

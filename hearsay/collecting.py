@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,17 +40,28 @@ class Collection:
 
 @contextmanager
 def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
-    """A collection in this process, with its state in a data directory and a Redis of its own unless one is set."""
+    """A collection in this process, with its state in a data directory."""
     scheme, keyring = Scheme(survey), data.fleet_keyring()
-    with ExitStack() as stack:
-        if settings.redis.url is None:
-            store = MemoStore(stack.enter_context(local(data.redis)).url)
-        else:
-            store = MemoStore(settings.redis.url, **settings.redis.client_options())
-        stack.enter_context(store)
-        app = EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key())
-        stack.enter_context(app)
+    with (
+        memo_store(data, settings) as store,
+        EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
+    ):
         yield Collection(scheme, keyring, store.survey(Respondent(scheme, keyring)), app)
+
+
+@contextmanager
+def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
+    """The memo store that is set, or else one in the data directory, with a Redis of its own."""
+    if settings.redis.url is not None:
+        with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
+            yield store
+        return
+    unvouched = data.unvouched
+    with local(data.redis) as server, MemoStore(server.url) as store:
+        if unvouched.exists():
+            store.accept_loss()
+            unvouched.unlink()
+        yield store
 
 
 def read_survey(path: Path) -> Survey:

@@ -26,6 +26,14 @@ class DataDirectory:
         return self._made("redis")
 
     @property
+    def unvouched(self) -> Path:
+        """A mark that is there until somebody has vouched for a Redis that was never used: it has lost nothing."""
+        mark = self.root / "redis.new"
+        if not (self.root / "redis").exists():
+            mark.touch()
+        return mark
+
+    @property
     def collector(self) -> Path:
         """The log, the counting state and the finals."""
         return self._made("collector")

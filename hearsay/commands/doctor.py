@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from hearsay import console
@@ -39,10 +40,11 @@ def doctor(as_json: console.AsJson = False) -> None:
     """
     settings = load()
     findings = list(_look(settings))
+    shown = dict(_shown(settings))
     if as_json:
-        console.print_json([asdict(finding) for finding in findings])
+        console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
     else:
-        _show(findings)
+        _show(findings, shown)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
 
@@ -55,7 +57,6 @@ def _look(settings: Settings) -> Iterator[Finding]:
     yield _asked("Redis", lambda: _redis(settings))
     yield _asked("broker", lambda: _broker(settings))
     yield _clock()
-    yield from _settings(settings)
 
 
 def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
@@ -120,17 +121,21 @@ def _clock() -> Finding:
     return Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
 
 
-def _settings(settings: Settings) -> Iterator[Finding]:
+def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
+    """Every setting by the name of its variable; secrets as stars."""
     for section, values in settings.model_dump(mode="json").items():
         for name, value in values.items() if isinstance(values, dict) else [("", values)]:
             key = "_".join(part for part in ("HEARSAY", section, name) if part).upper()
-            yield Finding(key, None, "not set" if value is None else str(value))
+            yield key, None if value is None else str(value)
 
 
-def _show(findings: list[Finding]) -> None:
+def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
     table = Table("", "what", "found", "what to do", box=None, pad_edge=False)
     for finding in findings:
         advice = "" if finding.ok else finding.advice
-        table.add_row(marks[finding.ok], finding.what, finding.found, advice)
+        table.add_row(marks[finding.ok], finding.what, escape(finding.found), escape(advice))
     console.out.print(table)
+    console.out.print("\nsettings", style="bold")
+    for name, value in settings.items():
+        console.out.print(f"  {name}={value}" if value is not None else f"  [dim]{name} is not set[/]", soft_wrap=True)

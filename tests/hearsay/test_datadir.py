@@ -28,3 +28,12 @@ def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
     (tmp_path / "fleet.key").write_text("not hexadecimal")
     with pytest.raises(SettingsError, match=r"fleet\.key"):
         DataDirectory(tmp_path).fleet_keyring()
+
+
+def test_a_redis_is_unvouched_until_the_mark_is_taken_away(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    assert data.unvouched.exists()
+    assert data.redis.is_dir()
+    assert data.unvouched.exists(), "killed before anybody vouched: still new"
+    data.unvouched.unlink()
+    assert not data.unvouched.exists(), "a used Redis is never new again"
