@@ -1,0 +1,68 @@
+"""Closed-form guesses against the best guess found by looking at every output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protocols.encodings import Buckets
+from protocols.risk import attribute_guess, value_guess
+from tests.helpers.enumeration import answers, survey_distribution
+from tests.helpers.surveys import of_size, scheme_with
+
+PLAIN: list[tuple[str, dict[str, Any]]] = [
+    *((name, {"eps": 1.2}) for name in ("grr", "sue", "oue", "geometric")),
+    *((name, {"eps_inf": 1.2}) for name in ("loloha", "dbitflip")),
+    *(
+        (name, {"eps_inf": 2.0, "eps_1": 0.9})
+        for name in ("l-grr", "l-sue", "l-osue", "l-oue", "l-geometric", "loloha")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "terms"), PLAIN)
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_no_guess_of_a_value_is_better_than_said(name: str, terms: dict[str, Any], k: int) -> None:
+    for d in (1, 2, k) if name == "dbitflip" else (None,):
+        scheme = scheme_with(of_size(k, mechanism=name, parameter=d), **terms)
+        question = scheme.questions[0]
+        rows, _ = answers(question, 1, scheme.survey.longitudinal)
+        assert value_guess(question) == pytest.approx(rows.max(axis=0).sum() / k)
+        assert isinstance(question.mechanism.encoding, Buckets) == (name == "dbitflip")
+
+
+@pytest.mark.parametrize("name", ["grr", "sue-z", "sue-r", "oue-z", "oue-r"])
+@pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
+def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, Any]) -> None:
+    sizes = (2, 3, 2)
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
+    scheme = scheme_with(*attributes, solution="rs+fd", **terms)
+    everything = survey_distribution(scheme, 1)
+    for place, question in enumerate(scheme.questions):
+        others = tuple(i for i in range(3) if i != place)
+        of_value = everything.mean(axis=others)  # the other attributes' values are spread evenly
+        assert value_guess(question) == pytest.approx(of_value.max(axis=0).sum() / question.k)
+
+    tables = [answers(question, 1, scheme.survey.longitudinal) for question in scheme.questions]
+    for same in (False, True):
+        by_sampled = []
+        for sampled in range(3):
+            parts = [
+                (rows[0] if same else rows.mean(axis=0)) if i == sampled else fake
+                for i, (rows, fake) in enumerate(tables)
+            ]
+            by_sampled.append(np.einsum("a,b,c->abc", *parts).ravel())
+        assert attribute_guess(scheme.questions, same) == pytest.approx(np.max(by_sampled, axis=0).sum() / 3)
+
+
+def test_zero_vectors_give_the_sampled_attribute_away() -> None:
+    sizes = (8, 16, 7, 14, 6, 5, 2, 41, 2, 9)
+    attributes = [of_size(k, f"a{i}", mechanism="oue-z") for i, k in enumerate(sizes)]
+    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
+    assert attribute_guess(scheme.questions, same=False) > 0.2
+    assert attribute_guess(scheme.questions, same=True) > 0.35
+    attributes = [of_size(k, f"a{i}", mechanism="oue-r") for i, k in enumerate(sizes)]
+    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
+    assert attribute_guess(scheme.questions, same=False) == pytest.approx(0.1)
