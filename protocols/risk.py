@@ -1,7 +1,8 @@
-"""How well an attacker can guess from a single report, in closed form (PROTOCOLS 4).
+"""What an attacker can do with a single report, in closed form (PROTOCOLS 4).
 
 Two guesses: the value of an attribute, and, where one attribute is true and the others are fake, which one it is. Both
-are the accuracy of the best possible guess, so no classifier does better.
+are the accuracy of the best possible guess, so no classifier does better. And one forgery: how much a made-up report
+counts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from protocols.channels import Channel, MatrixChannel
 from protocols.encodings import Buckets, Hashed
 from protocols.mechanisms import Mechanism
 from protocols.question import Question
@@ -82,6 +84,19 @@ def _ratio(question: Question, same: bool) -> Variable:
     if fake is None:
         return true.ravel(), chances.ravel()
     return (true / of_any).ravel(), (chances * of_any).ravel()
+
+
+def forged_weight(channel: Channel) -> float:
+    """How many people's worth one made-up report can add to a value's estimate.
+
+    >>> from protocols.channels import SupportChannel
+    >>> from protocols.rounds import grr
+    >>> round(forged_weight(SupportChannel(100, grr(100, 1.0), exclusive=True)), 1)
+    58.6
+    """
+    if isinstance(channel, MatrixChannel):
+        return float(np.linalg.inv(channel.matrix).max())
+    return float((1 - channel.floor.min()) / channel.gain)
 
 
 def _mean_of_largest(variables: Sequence[Variable]) -> float:

@@ -9,6 +9,7 @@ Everything a caller needs is derived here; nobody outside computes a p or a q.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -93,7 +94,7 @@ class Scheme:
     def _ask(self, labels: list[str]) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
         pairs = list(zip(self.survey.attributes, labels, strict=True))
-        if not self.survey.solution.startswith("rs"):
+        if not self._hides:
             return tuple(self._ask_plainly(attribute, label) for attribute, label in pairs)
 
         def ask(budgets: Budgets) -> tuple[Question, ...]:
@@ -111,30 +112,46 @@ class Scheme:
             return amplified(inf, count), None if one is None else amplified(one, count)
         return declared
 
+    def alternatives(self, question: Question) -> dict[str, Question]:
+        """This attribute with every mechanism that it could use, the others as they are; itself included."""
+        place, found = self.survey.index(question.name), {}
+        for label in self._possible(question.attribute):
+            labels = [other.label for other in self.questions]
+            labels[place] = label
+            with suppress(InfeasibleError):
+                found[label] = self._ask(labels)[place]
+        return found
+
     def _labels(self, attribute: Attribute) -> list[str]:
         """The mechanisms to choose from; more than one means: the smaller variance where nobody has the value."""
         survey, name = self.survey, attribute.mechanism
-        faked = survey.solution.startswith("rs")
-        two_rounds = survey.eps_1 is not None
         if name in ("auto", "adp", "allomfree"):
-            if faked:  # auto never chooses -z, which gives the sampled attribute away (PROTOCOLS 4)
+            if self._hides:  # auto never chooses -z, which gives the sampled attribute away (PROTOCOLS 4)
                 return ["grr", "oue-z" if name == "adp" and survey.solution == "rs+fd" else "oue-r"]
-            return ["l-grr", "l-osue"] if two_rounds else ["grr", "oue"]
-        allowed = list(FAKED) if faked else list(TWO_ROUNDS if two_rounds else ONE_ROUND)
-        if survey.solution == "rs+rfd":
-            allowed = [label for label in allowed if FAKED[label][2] == "prior"]
-        if survey.eps is not None and not faked:
-            allowed = [label for label in allowed if label not in ("loloha", "dbitflip")]
-        if name not in allowed:
-            raise SurveyError(
-                f"attribute {attribute.name!r}: mechanism {name!r} does not fit this survey's solution and budgets",
-                f"possible here: auto, {', '.join(allowed)}",
-            )
+            return ["grr", "oue"] if survey.eps_1 is None else ["l-grr", "l-osue"]
         if name in ("geometric", "l-geometric") and not attribute.ordered:
             raise SurveyError(
                 f"attribute {attribute.name!r}: {name} needs an order", "declare a range, or choose another mechanism"
             )
+        possible = self._possible(attribute)
+        if name not in possible:
+            raise SurveyError(
+                f"attribute {attribute.name!r}: mechanism {name!r} does not fit this survey's solution and budgets",
+                f"possible here: auto, {', '.join(possible)}",
+            )
         return [name]
+
+    def _possible(self, attribute: Attribute) -> list[str]:
+        """Every mechanism that fits this attribute under the survey's solution and budgets."""
+        if self._hides:
+            return [
+                label for label, (*_, fakes) in FAKED.items() if self.survey.solution == "rs+fd" or fakes == "prior"
+            ]
+        labels = list(ONE_ROUND if self.survey.eps_1 is None else TWO_ROUNDS)
+        misfits = {"loloha", "dbitflip"} if self.survey.eps is not None else set()  # no memo, nothing lifelong
+        if not attribute.ordered:
+            misfits |= {"geometric", "l-geometric"}
+        return [label for label in labels if label not in misfits]
 
     def _ask_plainly(self, attribute: Attribute, label: str) -> Question:
         parts = len(self.survey.attributes) if self.survey.solution == "spl" else 1
@@ -150,6 +167,10 @@ class Scheme:
         mechanism = builders[name](attribute.k, budget, None)
         fake = None if fakes == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, label, budget, 1 / len(self.survey.attributes), fake)
+
+    @property
+    def _hides(self) -> bool:
+        return self.survey.solution.startswith("rs")
 
     @property
     def _declared(self) -> Budgets:

@@ -1,0 +1,142 @@
+"""`hearsay plan`: what a survey costs, reveals and delivers, before anyone is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from hearsay import console
+from protocols.plan import AttributePlan, Figure, NoisePlan, Plan
+from protocols.plan import plan as draw
+from protocols.scheme import Scheme
+
+
+def plan(
+    survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
+    devices: Annotated[int, typer.Option(min=1, help="How many devices will report in a period.")] = 10_000,
+    error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The standard error you want for a share.")] = 0.01,
+    as_json: console.AsJson = False,
+) -> None:
+    """Show which mechanisms a survey uses and why, what it reveals exactly, and how precise it will be.
+
+    Example: hearsay plan survey.yaml --devices 50000 --error 0.005
+    """
+    from hearsay.collecting import read_survey
+
+    drawn = draw(Scheme(read_survey(survey)), devices, error)
+    if as_json:
+        console.print_json(drawn.model_dump(mode="json"))
+        return
+    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _risk)
+    for part in parts:
+        console.out.print(part(drawn))
+        console.out.print()
+    for caution in drawn.cautions:
+        console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {caution.text}", soft_wrap=False)
+
+
+def _header(drawn: Plan) -> str:
+    title = f" · {drawn.title}" if drawn.title else ""
+    return (
+        f"[bold]{drawn.survey}[/]{title}\n{drawn.solution}, {drawn.calibration} calibration, {drawn.guarantee.declared}"
+    )
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left", no_wrap=place == 0 and column == "attribute")
+    return table
+
+
+def _mechanisms(drawn: Plan) -> Table:
+    table = _table("Mechanisms", "attribute", "values", "mechanism", "budgets", "p1, q1", "p2, q2")
+    for a in drawn.attributes:
+        budgets = ", ".join(f"{budget:.3g}" for budget in (a.eps_inf, a.eps_1) if budget is not None)
+        row = [str(a.values), f"{a.mechanism} {a.detail}".strip(), budgets, _noise(a.first), _noise(a.second)]
+        table.add_row(a.name, *row)
+    return table
+
+
+def _alternatives(drawn: Plan) -> Table:
+    table = _table("Why: variance of one report where nobody has the value", "attribute", "")
+    table.columns[1].justify = "left"
+    for a in drawn.attributes:
+        table.add_row(a.name, f"{a.why}\n[dim]{_rivals(a)}[/]")
+    return table
+
+
+def _rivals(a: AttributePlan) -> str:
+    marked = (f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
+    return "  ".join(marked)
+
+
+def _guarantees(drawn: Plan) -> Table:
+    promise = drawn.guarantee
+    table = _table(
+        "Exact guarantees: ln of the largest likelihood ratio", "observer sees", "any two tuples", "one attribute"
+    )
+    table.add_row("one report", *_losses(promise.per_report))
+    for t, figure in promise.after.items():
+        table.add_row(f"{t} linked reports of the same values", *_losses(figure))
+    table.add_row("all reports of the same values", *_losses(promise.for_ever))
+    if promise.per_additional_value is not None:
+        table.add_row("each additional value, at most", *_losses(promise.per_additional_value))
+    if promise.at_the_cap is not None and promise.values_at_the_cap is not None:
+        counts = ", ".join(f"{name} {count}" for name, count in promise.values_at_the_cap.items())
+        table.add_row(f"everything, of a device that took all values it may ({counts})", *_losses(promise.at_the_cap))
+    for name, value in promise.neighbours_per_report.items():
+        table.add_row(f"one report, neighbouring values of {name}", "", _number(value))
+    for name, value in promise.neighbours_for_ever.items():
+        table.add_row(f"all reports, neighbouring values of {name}", "", _number(value))
+    return table
+
+
+def _precision(drawn: Plan) -> Table:
+    title = f"Standard error of a share, {drawn.devices:,} devices a period"
+    wanted = f"devices for {drawn.error:g}"
+    table = _table(title, "attribute", "reports", "nobody has it", "half have it", "best, however long", wanted)
+    for a in drawn.attributes:
+        p = a.precision
+        row = [
+            f"{p.reports:,.0f}",
+            _number(p.if_nobody),
+            _number(p.if_half),
+            _number(p.at_best),
+            f"{p.devices_needed:,}",
+        ]
+        table.add_row(a.name, *row)
+    return table
+
+
+def _risk(drawn: Plan) -> Table:
+    table = _table("Risk from one report", "attribute", "best guess of the value", "by luck", "a forged report counts")
+    for a in drawn.attributes:
+        people = f"{a.forged_report:,.1f} people"
+        table.add_row(a.name, _number(a.value_guess), _number(1 / a.values), people)
+    if drawn.attribute_guess is not None:
+        worst = drawn.attribute_guess_if_same
+        seen = _number(drawn.attribute_guess) + (f" to {_number(worst)}" if worst is not None else "")
+        table.add_row("which one is true", seen, _number(1 / len(drawn.attributes)), "")
+    return table
+
+
+def _noise(noise: NoisePlan | None) -> str:
+    if noise is None:
+        return ""
+    return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
+
+
+def _losses(figure: Figure) -> tuple[str, str]:
+    return _loss(figure.whole, figure.exact), _loss(figure.attribute, figure.exact)
+
+
+def _loss(value: float | None, exact: bool) -> str:
+    return "no bound" if value is None else f"{'' if exact else '≤ '}{_number(value)}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,48 @@
+"""`hearsay plan`, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hearsay.commands.plan import plan
+from protocols.errors import SurveyError
+
+SURVEY = """
+{id: s, title: Colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: rs+fd,
+ attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}, mechanism: oue-z}]}
+"""
+
+app = typer.Typer()
+app.command()(plan)
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> str:
+    path = tmp_path / "survey.yaml"
+    path.write_text(SURVEY)
+    return str(path)
+
+
+def test_people_get_tables(survey: str) -> None:
+    shown = CliRunner().invoke(app, [survey, "--devices", "5000"], catch_exceptions=False)
+    assert shown.exit_code == 0
+    for part in ("Colours", "grr", "oue-z", "Exact guarantees", "5,000 devices", "which one is true", "zero-fakes"):
+        assert part in shown.output
+
+
+def test_programs_get_json(survey: str) -> None:
+    shown = CliRunner().invoke(app, [survey, "--json", "--error", "0.02"], catch_exceptions=False)
+    drawn = json.loads(shown.output)
+    assert drawn["error"] == 0.02
+    assert [attribute["mechanism"] for attribute in drawn["attributes"]] == ["grr", "oue-z"]
+    assert drawn["guarantee"]["per_report"]["whole"] == pytest.approx(1)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
+        CliRunner().invoke(app, [str(tmp_path / "nowhere.yaml")], catch_exceptions=False)

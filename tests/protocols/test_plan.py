@@ -1,0 +1,130 @@
+"""A plan says what the compiled survey does, and warns of exactly what applies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protocols import Scheme
+from protocols.channels import SupportChannel
+from protocols.plan import Plan, plan
+from protocols.rounds import grr
+from tests.helpers.surveys import of_size, scheme_with
+
+TWO_ROUNDS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
+
+
+def codes(scheme: Scheme) -> set[str]:
+    return {caution.code for caution in plan(scheme).cautions}
+
+
+def test_auto_is_explained_by_the_variances_it_compared() -> None:
+    drawn = plan(scheme_with(of_size(5), of_size(100, "b"), **TWO_ROUNDS))
+    few, many = drawn.attributes
+    assert (few.mechanism, many.mechanism) == ("l-grr", "l-osue")
+    for attribute in (few, many):
+        assert attribute.alternatives[attribute.mechanism] == min(attribute.alternatives.values())
+        assert list(attribute.alternatives.values()) == sorted(attribute.alternatives.values())
+        assert "smallest variance" in attribute.why
+    assert {"l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "loloha"} == set(few.alternatives)
+    asked = plan(scheme_with(of_size(5, mechanism="l-sue"), **TWO_ROUNDS)).attributes[0]
+    assert asked.why == "the survey asks for it"
+
+
+def test_mechanisms_that_cannot_meet_the_budgets_are_no_alternatives() -> None:
+    drawn = plan(scheme_with(of_size(5), eps_inf=2.0, eps_1=1.9))
+    assert {"l-oue", "l-soue"}.isdisjoint(drawn.attributes[0].alternatives)
+
+
+def test_precision_follows_the_number_of_devices() -> None:
+    survey = scheme_with(of_size(4, mechanism="grr"), of_size(4, "b", mechanism="grr"), eps=1.0)
+    p, q = grr(4, 1.0).p, grr(4, 1.0).q
+    precision = plan(survey, devices=20_000, error=0.02).attributes[0].precision
+    assert precision.reports == 10_000  # smp: each attribute is asked of half of the devices
+    assert precision.if_nobody == pytest.approx((q * (1 - q) / 10_000) ** 0.5 / (p - q))
+    half = (p + q) / 2
+    assert precision.if_half == pytest.approx((half * (1 - half) / 10_000) ** 0.5 / (p - q))
+    again = plan(survey, devices=precision.devices_needed, error=0.02).attributes[0].precision
+    assert max(again.if_nobody, again.if_half) == pytest.approx(0.02, rel=1e-3)
+    assert precision.at_best is None
+
+
+def test_averaging_stops_at_the_memos() -> None:
+    precision = plan(scheme_with(of_size(4), **TWO_ROUNDS)).attributes[0].precision
+    memo = SupportChannel(4, grr(4, 2.0), exclusive=True)
+    assert precision.at_best == pytest.approx((memo.floor[0] * (1 - memo.floor[0]) / 10_000) ** 0.5 / memo.gain)
+    assert precision.at_best < precision.if_nobody
+
+
+def test_a_forged_report_counts_like_its_largest_vote() -> None:
+    direct = plan(scheme_with(of_size(100, mechanism="l-grr"), **TWO_ROUNDS)).attributes[0]
+    flip = grr(100, 1.0)
+    assert direct.forged_report == pytest.approx((1 - flip.q) / (flip.p - flip.q))
+    ordered = scheme_with(of_size(6, mechanism="geometric"), eps=1.0)
+    votes = np.linalg.inv(ordered.questions[0].channel.matrix)
+    assert plan(ordered).attributes[0].forged_report == pytest.approx(votes.max())
+
+
+def test_guarantees_are_those_of_the_survey() -> None:
+    scheme = scheme_with(of_size(4), of_size(9, "b"), solution="rs+fd", guarantee="attribute", memo_cap=3, **TWO_ROUNDS)
+    promise = plan(scheme).guarantee
+    assert promise.per_report.attribute == pytest.approx(1)
+    assert promise.for_ever.attribute == pytest.approx(2)
+    assert promise.after[7].whole == pytest.approx(scheme.guarantees.after(7).whole)
+    assert promise.values_at_the_cap == {"a": 3, "b": 3}
+    one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
+    assert one_shot.for_ever.whole is None and one_shot.at_the_cap is None
+
+
+def test_an_ordered_attribute_shows_both_figures() -> None:
+    promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
+    assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
+    assert promise.per_report.whole == pytest.approx(5.0)
+
+
+def test_a_plan_survives_json() -> None:
+    for terms in (TWO_ROUNDS, {"eps": 1.0}, {"eps_inf": 1.0}):
+        drawn = plan(scheme_with(of_size(4, mechanism="auto"), of_size(30, "b"), solution="rs+fd", **terms))
+        assert Plan.model_validate_json(drawn.model_dump_json()) == drawn
+
+
+CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
+
+
+def test_cautions_apply_where_they_should() -> None:
+    many = [of_size(4), of_size(9, "b")]
+    prior = [of_size(2, prior=[0.4, 0.6]), of_size(2, "b", prior=[0.1, 0.9])]
+    always = {"visible-changes"}
+    cases: list[tuple[set[str], Scheme]] = [
+        (always, scheme_with(*many, **TWO_ROUNDS, **CALM)),
+        (always | {"presence"}, scheme_with(*many, **TWO_ROUNDS, memo_cap=2)),
+        (always | {"no-memo-cap"}, scheme_with(*many, **TWO_ROUNDS, presence_epsilon=1.0)),
+        (always | {"gaps"}, scheme_with(*many, **TWO_ROUNDS, **CALM, horizon=7)),
+        (always | {"published-calibration"}, scheme_with(*many, **TWO_ROUNDS, **CALM, calibration="published")),
+        (always | {"memo-is-sent"}, scheme_with(*many, eps_inf=2.0, **CALM)),
+        (always | {"cheap-to-poison"}, scheme_with(of_size(100, mechanism="l-grr"), **TWO_ROUNDS, **CALM)),
+        (always | {"lifelong-traits"}, scheme_with(of_size(9, mechanism="loloha"), **TWO_ROUNDS, **CALM)),
+        (always | {"distance-only"}, scheme_with(of_size(9, mechanism="l-geometric"), **TWO_ROUNDS, **CALM)),
+        (always | {"uniform-fakes"}, scheme_with(*many, **TWO_ROUNDS, **CALM, solution="rs+fd")),
+        (always, scheme_with(*prior, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
+        (
+            always | {"amplification"},
+            scheme_with(*prior, **TWO_ROUNDS, **CALM, solution="rs+rfd", guarantee="attribute"),
+        ),
+        (
+            always | {"zero-fakes", "uniform-fakes"},
+            scheme_with(of_size(4, mechanism="oue-z"), of_size(9, "b"), **TWO_ROUNDS, **CALM, solution="rs+fd"),
+        ),
+        ({"costs-add-up"}, scheme_with(*many, eps=1.0, presence_epsilon=1.0)),
+    ]
+    for expected, scheme in cases:
+        assert codes(scheme) == expected
+
+
+def test_a_long_memo_that_is_sent_is_called_a_name() -> None:
+    texts = {c.code: c.text for c in plan(scheme_with(of_size(100, mechanism="oue"), eps_inf=2.0)).cautions}
+    assert "serve as a name" in texts["memo-is-sent"]
+    texts = {c.code: c.text for c in plan(scheme_with(of_size(4, mechanism="oue"), eps_inf=2.0)).cautions}
+    assert "serve as a name" not in texts["memo-is-sent"]
