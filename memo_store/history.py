@@ -31,6 +31,11 @@ class Lost(Exception):
     """A shard is not the one we knew. Internal: the survey decides what that means for it."""
 
 
+def vouched_for(link: Link) -> bool:
+    """Whether every shard's history is whole, as far as the operator has said."""
+    return all(link.run([("HGET", shard_key(shard, "epoch"), "whole") for shard in range(SHARDS)]))
+
+
 @dataclass(frozen=True)
 class Call:
     """A guarded script on one shard: `key` is what it works on."""

@@ -22,7 +22,7 @@ Client = redis.Redis | redis.RedisCluster
 Command = tuple[Any, ...]
 T = TypeVar("T")
 
-TRIES = 6
+TRIES = 8
 FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
 ANSWER_SECONDS = 10.0
 """How long one batch may take; a server that needs longer counts as silent."""
@@ -46,7 +46,7 @@ class Link:
         self, target: str | Client, *, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep, **options: Any
     ) -> None:
         self._tries, self._sleep = tries, sleep
-        self.where = target if isinstance(target, str) else "the given client"
+        self.where = _without_password(target) if isinstance(target, str) else "the given client"
         self.client = _connect(target, options, self._patiently) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
         if self.client.get_encoder().decode_responses:
@@ -72,6 +72,14 @@ class Link:
         send: Callable[..., Any] = self.client.execute_command  # redis-py leaves it without types
         return self._patiently(lambda: send(*command))
 
+    def ask_each(self, *command: Any) -> list[Any]:
+        """One command to every server that holds data."""
+        send: Callable[..., Any] = self.client.execute_command
+        if not self.clustered:
+            return [self._patiently(lambda: send(*command))]
+        answers = self._patiently(lambda: send(*command, target_nodes=redis.RedisCluster.PRIMARIES))
+        return list(answers.values()) if isinstance(answers, dict) else [answers]
+
     def close(self) -> None:
         self.client.close()
 
@@ -95,6 +103,11 @@ class Link:
             f"Redis at {self.where} did not answer after {self._tries} tries: {trouble}",
             "nothing was reported without its memo; start Redis, or wait until it is well, and run again",
         ) from trouble
+
+
+def _without_password(url: str) -> str:
+    user, at, rest = url.rpartition("@")
+    return f"{user.split('://')[0]}://…@{rest}" if at else url
 
 
 class _Packer:

@@ -6,9 +6,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
+import numpy as np
+
+from memo_store.durability import warn_unless_durable
 from memo_store.history import History
+from memo_store.ledger import Spending, read_ledger
 from memo_store.link import Client, Link
+from memo_store.registry import registered
+from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
+from memo_store.veil import Veil
+from protocols.keystream import Devices, Keyring
 from protocols.respondent import Respondent
 
 
@@ -26,6 +34,7 @@ class MemoStore:
     def __init__(self, target: str | Client, *, now: Callable[[], datetime] = _now, **options: Any) -> None:
         self._link = Link(target, **options)
         self._now = now
+        self.durability = warn_unless_durable(self._link)
 
     def survey(self, respondent: Respondent) -> SurveyMemos:
         """The memos of one survey's devices.
@@ -34,6 +43,16 @@ class MemoStore:
         and the store cannot say what its devices were permitted.
         """
         return SurveyMemos(self._link, respondent, self._now)
+
+    def spending(self, keyring: Keyring, devices: Devices) -> Spending:
+        """What these devices have spent, in each survey of this store and in all of them together."""
+        surveys = registered(self._link).values()
+        ledgers = tuple(read_ledger(self._link, Veil(keyring, terms.id), terms, devices) for terms in surveys)
+        return Spending(ledgers, sum((ledger.spent for ledger in ledgers), np.zeros(len(devices))))
+
+    def stats(self) -> StoreStats:
+        """How much was spent, by how many devices, and how large the store is. Needs no key."""
+        return read_stats(self._link)
 
     def accept_loss(self) -> None:
         """Begin a new history: the store is new, or the operator accepts that what it permitted is forgotten.

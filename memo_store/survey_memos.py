@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from memo_store.calendar import Calendar
 from memo_store.history import Call, History, Lost
 from memo_store.layout import CHUNK, Bytes, Placed, Words
+from memo_store.ledger import Ledger, read_ledger
 from memo_store.link import Link
-from memo_store.memos import MemoTable
-from memo_store.presence import NEVER, PresenceTable
-from memo_store.registry import register
+from memo_store.presence import NEVER
+from memo_store.registry import SurveyTerms, memo_table, presence_table, register
 from memo_store.settlement import Journal
 from memo_store.veil import Veil
 from protocols.columns import Column
@@ -52,21 +52,14 @@ class SurveyMemos:
     def __init__(self, link: Link, respondent: Respondent, now: Callable[[], datetime]) -> None:
         self.respondent = respondent
         self._survey = respondent.scheme.survey
-        self._veil = Veil(respondent)
-        self._presence = PresenceTable(self._veil.table("presence"))
-        self._tables = {
-            question.name: MemoTable(
-                self._veil.table(f"memo {question.name}"),
-                question.mechanism.encoding.memo.bytes,
-                self._survey.memo_cap,
-            )
-            for question in respondent.scheme.questions
-        }
-        self._journals: dict[tuple[str, int], Journal] = {}
         self._link = link
-        self._calendar = Calendar(link, self._survey, self._presence.name, now)
+        self._veil = Veil(respondent.keyring, self._survey.id)
         self._history = History(link)
-        self._register()
+        self._terms = self._register()
+        self._presence = presence_table(self._veil)
+        self._tables = {a.name: memo_table(self._veil, self._terms, a) for a in self._terms.attributes}
+        self._calendar = Calendar(link, self._survey, self._presence.name, now)
+        self._journals: dict[tuple[str, int], Journal] = {}
 
     @property
     def presence_lost_before(self) -> int | None:
@@ -118,6 +111,10 @@ class SurveyMemos:
         placed = self._placed(devices)
         for rows in placed.slices(CHUNK):
             self._guarded(period, self._history.run, self._presence.deliver(placed.part(rows), period))
+
+    def ledger(self, devices: Devices) -> Ledger:
+        """What these devices have spent in this survey."""
+        return read_ledger(self._link, self._veil, self._terms, devices)
 
     def _last(self, placed: Placed) -> NDArray[np.int64]:
         answers = [
@@ -201,8 +198,8 @@ class SurveyMemos:
             while not self._write(journal, journal.restate(), when):
                 pass  # somebody else has written to it too
 
-    def _register(self) -> None:
-        register(self._link, self.respondent.scheme, self._presence, self._tables)
+    def _register(self) -> SurveyTerms:
+        terms = register(self._link, self.respondent.scheme, self._veil)
         if self._survey.memo_cap is not None and not self._history.whole:
             raise HistoryLost(
                 f"survey {self._survey.id!r} lets a device memoise {self._survey.memo_cap} values per attribute, and "
@@ -210,3 +207,4 @@ class SurveyMemos:
                 "if it is new, or if you accept that devices may reach their caps once more, "
                 "run `hearsay memo accept-loss`",
             )
+        return terms

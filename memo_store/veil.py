@@ -15,18 +15,18 @@ import numpy as np
 
 from memo_store.layout import PSEUDONYM, Bytes, Words
 from protocols.encodings import Values
-from protocols.keystream import BLOCK, Devices, Draws
-from protocols.respondent import Respondent
+from protocols.keystream import BLOCK, Devices, Draws, Keyring
 
 
 class Veil:
     """Names and pads for one survey's tables, for the devices of one keyring."""
 
-    def __init__(self, respondent: Respondent) -> None:
-        self._key = respondent.storage_key
+    def __init__(self, keyring: Keyring, survey_id: str) -> None:
+        self._keyring = keyring
+        self._survey = survey_id
 
-    def table(self, name: str) -> str:
-        return self._key("table", name)[:8].hex()
+    def table(self, kind: str, attribute: str = "") -> str:
+        return self._key("table", kind, attribute)[:8].hex()
 
     def pseudonyms(self, devices: Devices) -> Bytes:
         return _draws(self._key("pseudonym"), devices).blocks(1)[:, :PSEUDONYM]
@@ -41,6 +41,9 @@ class Veil:
     def settling_pads(self, attribute: str, devices: Devices, period: int) -> Words:
         """What each device's settled cell of this period is sealed with."""
         return _draws(self._key("settled", attribute), devices, period).blocks(1).view("<u8")[:, 0]
+
+    def _key(self, *purpose: str) -> bytes:
+        return self._keyring.key(("store", self._survey, *purpose))
 
 
 def _draws(key: bytes, devices: Devices, tweak: int | Values = 0) -> Draws:

@@ -24,12 +24,12 @@ class Respondent:
 
     def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
         self.scheme = scheme
-        self._keys = keyring
+        self.keyring = keyring
         self._id = scheme.survey.id
 
     def sampled(self, devices: Devices) -> NDArray[np.int64]:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
-        draws = self._keys.draws(("sampled", self._id), devices)
+        draws = self.keyring.draws(("sampled", self._id), devices)
         return uniform(len(self.scheme.questions)).sample(draws).astype(np.int64)
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
@@ -39,28 +39,24 @@ class Respondent:
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
         """Round 1: the same for ever, for each (device, cell)."""
         return self._first_round(
-            question, devices, cells, self._keys.draws(self._purpose("memo", question), devices, cells)
+            question, devices, cells, self.keyring.draws(self._purpose("memo", question), devices, cells)
         )
 
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
-        draws = self._keys.draws(self._purpose("once", question), devices, period)
+        draws = self.keyring.draws(self._purpose("once", question), devices, period)
         return self._first_round(question, devices, values, draws)
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
-        draws = self._keys.draws(self._purpose("report", question), devices, period)
+        draws = self.keyring.draws(self._purpose("report", question), devices, period)
         answers = question.mechanism.report(memo, draws)
         return question.mechanism.encoding.finish(answers, self._traits(question, devices))
 
     def tokens(self, devices: Devices, period: int) -> Tokens:
         """Non-zero, unpredictable, the same for every attempt at one period, unlinkable between periods."""
-        words = self._keys.draws(("token", self._id), devices, period).blocks(1).view("<u8")
+        words = self.keyring.draws(("token", self._id), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
-
-    def storage_key(self, *purpose: str) -> bytes:
-        """A key for whoever stores something about these devices: it names and seals, and no draw depends on it."""
-        return self._keys.key(("storage", self._id, *purpose))
 
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where another attribute is the device's own."""
@@ -73,7 +69,7 @@ class Respondent:
         return answers
 
     def _traits(self, question: Question, devices: Devices) -> Traits:
-        return question.mechanism.encoding.traits(self._keys.draws(self._purpose("trait", question), devices))
+        return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
 
     def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
         return (what, self._id, question.name)

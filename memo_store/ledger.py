@@ -1,0 +1,66 @@
+"""What devices have spent: memoised values and reports, and the budget these amount to (PROTOCOLS 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memo_store.layout import CHUNK, Placed
+from memo_store.link import Link
+from memo_store.registry import SurveyTerms, memo_table, presence_table
+from memo_store.veil import Veil
+from protocols.keystream import Devices
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Of each device in one survey."""
+
+    survey: str
+    values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
+    reports: NDArray[np.int64]  # how many reports were delivered
+    spent: NDArray[np.float64]
+    meaning: str  # what `spent` bounds
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Of each device in all its surveys: budgets of different surveys add up."""
+
+    ledgers: tuple[Ledger, ...]
+    total: NDArray[np.float64]
+
+
+def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) -> Ledger:
+    """What these devices have spent in one survey."""
+    placed, presence = Placed.of(veil.pseudonyms(devices)), presence_table(veil)
+    tables = {attribute.name: memo_table(veil, terms, attribute) for attribute in terms.attributes}
+    values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
+    reports = np.zeros(len(devices), dtype=np.int64)
+    for rows in placed.slices(CHUNK):
+        part = placed.part(rows)
+        reports[part.order] = presence.parse(link.run(presence.read(part)))[1]
+        for name, table in tables.items():
+            records = [record or b"" for record in chain.from_iterable(link.run(table.read(part)))]
+            values[name][part.order] = table.counts(records)
+    return Ledger(terms.id, values, reports, spent(terms, values, reports), terms.meaning)
+
+
+def spent(terms: SurveyTerms, values: dict[str, NDArray[np.int64]], reports: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The budget that so many memoised values per attribute, or so many reports, amount to.
+
+    Where only one attribute is about the device, the one that costs most counts: the ledger does not say which is the
+    true one, because real and fake values are counted alike.
+    """
+    if terms.per_report is not None:
+        return np.asarray(reports * terms.per_report, dtype=np.float64)
+    each = [_cost(attribute.costs, values[attribute.name]) for attribute in terms.attributes]
+    return np.asarray(np.sum(each, axis=0) if terms.adds_up else np.max(each, axis=0))
+
+
+def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    listed = np.minimum(counts, len(costs) - 1)
+    return np.asarray(np.asarray(costs)[listed] + (counts - listed) * (costs[-1] - costs[-2]))
