@@ -10,13 +10,15 @@ directory is opened again, and state and results change in one transaction.
 from __future__ import annotations
 
 import fcntl
+import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from protocols.errors import FingerprintChanged, LogError
+from protocols.errors import DeliveryError, FingerprintChanged, LogError
 from protocols.keystream import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -46,20 +48,23 @@ class EmbeddedApp:
         mobility: Reporter = no_mobility,
     ) -> None:
         (directory / "log").mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(directory)
-        self.clock_key = clock_key
-        self.store = LocalStore(directory)
         self.partitions = partitions
-        self._settle(directory, surveys)
-        schemes = {survey.id: Scheme(survey) for survey in self.store.surveys()}
-        self._logs = [LocalLog(directory / "log" / f"{p}.log") for p in range(partitions)]
-        self._counters = [
-            PartitionCounter(p, partitions, schemes.get, self.clock_key, self.store.records(f"count/{p}/"))
-            for p in range(partitions)
-        ]
-        merged = self.store.records("merge/0/")
-        self._merger = Merger(0, partitions, schemes.get, Keyring(presence_key), merged, mobility=mobility)
-        self._catch_up(directory)
+        self.clock_key = clock_key
+        with ExitStack() as held:
+            held.enter_context(_lock(directory))
+            self.store = held.enter_context(closing(LocalStore(directory)))
+            self._settle(directory, surveys)
+            paths = [directory / "log" / f"{p}.log" for p in range(partitions)]
+            self._logs = [held.enter_context(closing(LocalLog(path))) for path in paths]
+            lookup = {survey.id: Scheme(survey) for survey in self.store.surveys()}.get
+            self._counters = [
+                PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"))
+                for p in range(partitions)
+            ]
+            merged = self.store.records("merge/0/")
+            self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged, mobility=mobility)
+            self._catch_up(directory)
+            self._held = held.pop_all()
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """Append a record and count it. It is safe after the next `flush`."""
@@ -69,17 +74,29 @@ class EmbeddedApp:
             self.flush()
 
     def flush(self) -> None:
-        """Make everything sent so far safe, and publish what follows from it."""
-        for log in self._logs:
-            log.sync()
-        with self.store.transaction():
-            for counter in self._counters:
-                for item in counter.flush():
-                    if isinstance(item, Output) and item.topic == "partials":
-                        self._merger.apply(self._merger.next_offset, item.value)
-                    else:
-                        self.store.write([item])
-            self.store.write(self._merger.flush())
+        """Make everything sent so far safe, and publish what follows from it.
+
+        If that fails, the app is closed: its counts are ahead of what is written, and only reopening sets that right.
+        """
+        try:
+            for log in self._logs:
+                log.sync()
+            with self.store.transaction():
+                self._write()
+        except (OSError, sqlite3.Error) as error:
+            self.close()
+            raise DeliveryError(
+                f"what was sent could not be written: {error}", "make room, then run again: it goes on where it stopped"
+            ) from error
+
+    def _write(self) -> None:
+        for counter in self._counters:
+            for item in counter.flush():
+                if isinstance(item, Output) and item.topic == "partials":
+                    self._merger.apply(self._merger.next_offset, item.value)
+                else:
+                    self.store.write([item])
+        self.store.write(self._merger.flush())
 
     @property
     def rejects(self) -> Rejects:
@@ -92,10 +109,7 @@ class EmbeddedApp:
 
     def close(self) -> None:
         """Let go of the files. Not a flush."""
-        for log in self._logs:
-            log.close()
-        self.store.close()
-        self._lock.close()
+        self._held.close()
 
     def __enter__(self) -> Self:
         return self

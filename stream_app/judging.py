@@ -61,8 +61,16 @@ def decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | 
 
 
 def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
-    if isinstance(clock, Clock) and lookup(clock.survey) is None:
+    """A clock record must be about a survey we know, and a time the calendar knows."""
+    if isinstance(clock, Reject):
+        return clock
+    scheme = lookup(clock.survey)
+    if scheme is None:
         return Reject(Reason.UNKNOWN_SURVEY, f"no survey {clock.survey!r} is published")
+    try:
+        scheme.survey.bounds(clock.through + scheme.survey.ahead)
+    except OverflowError:
+        return Reject(Reason.UNDECODABLE, f"period {clock.through} ends after the calendar does", clock.survey)
     return clock
 
 

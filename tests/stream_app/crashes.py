@@ -6,7 +6,7 @@ A failure would look like this: a final that is not the recount's, or a second f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -78,10 +78,16 @@ class World:
             worker.read(offset)
 
     def _land(self, items: Sequence[Write | Output]) -> None:
+        keep(self.store, items)
         for item in items:
             if isinstance(item, Output):
                 self.topics[item.topic].append(item)
-            elif item.value is None:
-                self.store.pop(item.key, None)
-            else:
-                self.store[item.key] = item.value
+
+
+def keep(store: dict[bytes, bytes], items: Iterable[Write | Output]) -> None:
+    """What a store does with the state records of a flush."""
+    for item in items:
+        if isinstance(item, Write) and item.value is not None:
+            store[item.key] = item.value
+        elif isinstance(item, Write):
+            store.pop(item.key, None)

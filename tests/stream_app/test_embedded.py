@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from random import Random
+from subprocess import PIPE, Popen, TimeoutExpired
 
+import pytest
+
+from protocols.errors import DeliveryError, FingerprintChanged, LogError
 from stream_app.embedded import EmbeddedApp
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, told, wire
+from stream_app.local_store import LocalStore
+from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, scheme, told, wire
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -41,3 +50,92 @@ def test_one_three_and_eight_partitions_give_the_same_final_bytes(tmp_path: Path
     assert len(one) == 4
     assert finals(tmp_path / "3", 3) == one
     assert finals(tmp_path / "8", 8) == one
+
+
+def events_of_a_week() -> list[Event]:
+    week: list[Event] = []
+    for period in range(7):
+        for start in range(1, 2_000, 250):
+            rows = tuple(Row(t, 1 + t % 3, (t + period) % 3, t % 1024) for t in range(start, start + 250))
+            week.append(Reports(period, rows))
+        week.append(Tick(period))
+    return week
+
+
+def report_a_week(directory: Path) -> None:
+    """What the child process does: report a week from the beginning, as a fleet does that was interrupted."""
+    with EmbeddedApp(directory, [SCHEME.survey], 2, KEY, KEY) as app:
+        print("open", flush=True)
+        dealt = deal(events_of_a_week(), 2)
+        for pair in zip(*dealt, strict=True):
+            for partition, event in enumerate(pair):
+                app.send(partition, *wire(event))
+            app.flush()
+
+
+def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+    """A failure would be a final that differs from the recount's, or one that changed between two kills."""
+    random = Random(7)
+    child = f"from pathlib import Path; from {__name__} import report_a_week; report_a_week(Path({str(tmp_path)!r}))"
+    published: dict[bytes, bytes] = {}
+    for _ in range(3):
+        with Popen([sys.executable, "-c", child], stdout=PIPE, cwd=Path.cwd()) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"open\n"
+            with suppress(TimeoutExpired):
+                process.wait(random.uniform(0, 0.4))
+            process.kill()
+        store = LocalStore.existing(tmp_path)
+        finals = {message.key: message.value for message in store.messages("histograms")}
+        store.close()
+        assert finals | published == finals, "a final changed or was lost"
+        published = finals
+    report_a_week(tmp_path)
+    store = LocalStore.existing(tmp_path)
+    results = {final.period: told(final) for final in store.histograms("s")}
+    store.close()
+    assert results == Recount.of(deal(events_of_a_week(), 2)).finals
+
+
+def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
+    with (
+        EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY),
+        pytest.raises(LogError, match="in use by another process"),
+    ):
+        EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
+
+
+def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
+    EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
+    with pytest.raises(FingerprintChanged, match="'s' was counted"):
+        EmbeddedApp(tmp_path, [scheme("minimum: 5,").survey], 1, KEY, KEY)
+
+
+def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
+    EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
+    with pytest.raises(LogError, match="has 1 partitions, not 2"):
+        EmbeddedApp(tmp_path, [SCHEME.survey], 2, KEY, KEY)
+
+
+def test_dead_letters_can_be_looked_at(tmp_path: Path) -> None:
+    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY) as app:
+        app.send(0, *wire(Garbage(b"neither fish nor fowl")))
+        app.flush()
+        (letter,) = app.store.messages("deadletters")
+    assert letter.value == b"neither fish nor fowl"
+    assert dict(letter.headers)["reason"] == b"undecodable"
+
+
+def test_when_it_cannot_write_it_says_so_and_reopening_goes_on(tmp_path: Path) -> None:
+    """A failure would be a worker that carries on with counts its store does not have."""
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
+    app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
+    blocker = sqlite3.connect(tmp_path / "results.sqlite")
+    blocker.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    with pytest.raises(DeliveryError, match="disk full"):
+        app.flush()
+    blocker.execute("DROP TRIGGER full")
+    blocker.close()
+    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY) as again:
+        again.send(0, *wire(Tick(0)))
+        again.flush()
+        assert [final.n for final in again.store.histograms("s")] == [2]

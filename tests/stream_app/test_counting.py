@@ -1,0 +1,182 @@
+"""Counting one partition, rule by rule; that the rules add up is in test_exactness."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from protocols.errors import LogError
+from protocols.wire import (
+    CLOCK,
+    FRAME,
+    REPORT,
+    Clock,
+    Frame,
+    Reason,
+    decode_frame,
+    encode_clock,
+    encode_frame,
+    encode_report,
+)
+from stream_app.counting import Changes, PartitionCounter
+from stream_app.flushes import Flush, Output
+from stream_app.judging import Record
+from stream_app.partials import Part, Progress, decode_partial
+from tests.helpers.crowd import scheme_of
+from tests.stream_app.crashes import keep
+from tests.stream_app.worlds import KEY, SCHEME, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of, wire
+
+
+def counter(**options: bool) -> PartitionCounter:
+    return PartitionCounter(0, 1, SURVEYS.get, KEY, **options)
+
+
+def counted(*events: Event) -> PartitionCounter:
+    fresh = counter()
+    for record in log_of(events):
+        fresh.apply(record)
+    return fresh
+
+
+def outputs(flush: Flush, topic: str) -> list[Output]:
+    return [item for item in flush if isinstance(item, Output) and item.topic == topic]
+
+
+def partials(flush: Flush) -> list[Part | Progress]:
+    return [decode_partial(output.value) for output in outputs(flush, "partials")]
+
+
+def test_a_second_report_in_a_period_is_refused_and_in_another_period_is_not() -> None:
+    worker = counted(Reports(0, (Row(5),)), Reports(0, (Row(5),)), Reports(1, (Row(5),)))
+    assert worker.rejects == {"s": Counter({"repeat": 1})}
+    assert not outputs(worker.flush(), "deadletters"), "a plain repeat is only counted"
+
+
+def test_a_worker_told_not_to_check_tokens_counts_repeats() -> None:
+    worker = counter(check_tokens=False)
+    changes = [worker.apply(record).counted for record in log_of([Reports(0, (Row(5),)), Reports(0, (Row(5),))])]
+    assert changes == [1, 1]
+
+
+def test_an_offset_that_was_applied_changes_nothing() -> None:
+    (record,) = log_of([Reports(0, (Row(5), Row(6, gap=9)))])
+    worker = counter()
+    assert worker.apply(record) == Changes("s", 1, {Reason.BAD_GAP: 1})
+    assert worker.apply(record) == Changes()
+
+
+def test_a_missing_offset_is_an_error_that_says_what_the_topic_must_be() -> None:
+    first, _, third = log_of([Tick(0), Tick(1), Tick(2)])
+    worker = counter()
+    worker.apply(first)
+    with pytest.raises(LogError, match=r"from offset 0 to 2.*no compaction"):
+        worker.apply(third)
+
+
+def test_every_clock_record_is_acknowledged_also_a_repeat_and_where_nothing_was_counted() -> None:
+    worker = counted(Tick(3), Tick(3), Tick(1))
+    assert partials(worker.flush()) == [Progress("s", 0, offset, 3, {}, {}) for offset in range(3)]
+
+
+def test_a_clock_record_closes_everything_up_to_its_period_and_nothing_else() -> None:
+    flush = counted(Reports(0, (Row(1),)), Reports(1, (Row(2),)), Tick(0)).flush()
+    parts = [(part.period, part.closed) for part in partials(flush) if isinstance(part, Part)]
+    assert parts == [(0, True), (1, False)]
+
+
+def test_a_clock_record_under_another_key_closes_nothing() -> None:
+    worker = counter()
+    changes = worker.apply(Record(0, CLOCK, encode_clock(Clock("s", 0), b"a sender's own key")))
+    assert changes.refused == {Reason.BAD_MAC: 1}
+    assert worker.closed_through("s") == -1
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (Record(0, "text/plain", b"hello"), Reason.UNDECODABLE),
+        (Record(0, None, b"hello"), Reason.UNDECODABLE),
+        (Record(0, FRAME, None), Reason.UNDECODABLE),
+        (Record(0, REPORT, b"[" * 50_000), Reason.UNDECODABLE),
+        (Record(0, FRAME, bytes(5 << 20)), Reason.TOO_LARGE),
+        (Record(0, CLOCK, encode_clock(Clock("other", 0), KEY)), Reason.UNKNOWN_SURVEY),
+        (Record(0, CLOCK, encode_clock(Clock("s", (1 << 32) - 1), KEY)), Reason.UNDECODABLE),
+        (Record(0, "x" * 100_000, b""), Reason.UNDECODABLE),
+    ],
+)
+def test_a_record_that_cannot_count_is_counted_by_reason_and_kept(record: Record, reason: Reason) -> None:
+    worker = counter()
+    assert worker.apply(record).refused == {reason: 1}
+    (letter,) = outputs(worker.flush(), "deadletters")
+    assert dict(letter.headers)["reason"] == reason.value.encode()
+    assert (record.value or b"").startswith(letter.value)
+    assert sum(len(value) for _, value in letter.headers) < 1_000
+
+
+def test_bad_rows_become_a_frame_of_their_own_for_each_reason() -> None:
+    rows = (Row(1), Row(2, gap=9), Row(3, colour=5), Row(4, gap=0), Row(7, pages=1 << 12))
+    letters = outputs(counted(Reports(0, rows)).flush(), "deadletters")
+    told = {}
+    for letter in letters:
+        frame = decode_frame(letter.value, SURVEYS.get)
+        assert isinstance(frame, Frame)
+        told[dict(letter.headers)["reason"]] = frame.tokens.tolist()
+    assert told == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
+
+
+def test_a_single_report_counts_like_a_frame_of_one() -> None:
+    frame = decode_frame(wire(Reports(0, (Row(5, 2, 1, 6),)))[1], SURVEYS.get)
+    assert isinstance(frame, Frame)
+    worker = counter()
+    assert worker.apply(Record(0, REPORT, encode_report(frame, SCHEME))).counted == 1
+    assert worker.apply(Record(1, FRAME, wire(Reports(0, (Row(5, 2, 1, 6),)))[1])).refused == {Reason.REPEAT: 1}
+
+
+def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> None:
+    scheme = scheme_of("{name: a, values: [x, y]}, {name: b, values: [x, y]}")
+    worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
+    for offset, (name, tokens) in enumerate({"a": [1, 2, 3], "b": [4]}.items()):
+        column = np.zeros(len(tokens), dtype=np.uint8)
+        gaps = np.ones(len(tokens), dtype=np.uint16)
+        frame = Frame("s", scheme.survey.fingerprint, 0, np.array(tokens, dtype=np.uint64), gaps, {name: column})
+        worker.apply(Record(offset, FRAME, encode_frame(frame, scheme)))
+    (part,) = partials(worker.flush())
+    assert isinstance(part, Part)
+    assert {name: statistics.total for name, statistics in part.counts.items()} == {"a": 3, "b": 1}
+
+
+def test_memory_and_state_stay_flat_over_200_periods() -> None:
+    worker, store, offset = counter(), dict[bytes, bytes](), 0
+    sizes = []
+    for period in range(200):
+        rows = tuple(Row(token, gap=1 + token % 3) for token in range(1, 50))
+        for event in (Reports(period, rows), Reports(period + 1, (Row(9, gap=2),)), Tick(period)):
+            worker.apply(Record(offset, *wire(event)))
+            offset += 1
+        keep(store, worker.flush())
+        sizes.append(sum(map(len, store.values())))
+    assert len(worker.open_periods) == 1
+    assert max(sizes) <= max(sizes[:3]) + 64, "the state of closed periods must go"
+
+
+def test_hostile_bytes_are_all_counted_and_kept() -> None:
+    rng = np.random.default_rng(11)
+    kinds = [FRAME, REPORT, CLOCK, "", None]
+    good = [wire(Reports(0, (Row(3), Row(4)))), wire(Tick(-1)), wire(Garbage(b"{}"))]
+    worker, letters = counter(), 0
+    for offset in range(3_000):
+        content_type, value = good[offset % len(good)]
+        mutated = bytearray(value)
+        for _ in range(int(rng.integers(1, 6))):
+            mutated[rng.integers(len(mutated))] = rng.integers(256)
+        if offset % 7 == 0:
+            mutated = mutated[: rng.integers(len(mutated))]
+        if offset % 5 == 0:
+            content_type = kinds[rng.integers(len(kinds))]
+        changes = worker.apply(Record(offset, content_type, bytes(mutated)))
+        kept = len([reason for reason in changes.refused if reason is not Reason.REPEAT])
+        letters += kept
+        assert changes.counted or changes.refused or changes.survey, "neither counted nor refused"
+    assert len(outputs(worker.flush(), "deadletters")) == letters > 2_000

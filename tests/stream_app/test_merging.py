@@ -1,0 +1,144 @@
+"""The merge, rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from protocols import Scheme
+from protocols.keystream import Keyring
+from stream_app.counters import Counts, Statistics
+from stream_app.flushes import Flush, Output
+from stream_app.merge_state import Final, final_key
+from stream_app.merging import ClosedPeriod, Merger
+from stream_app.partials import Part, Progress, encode_partial
+from stream_app.results import Histogram, Live
+from tests.stream_app.crashes import keep
+from tests.stream_app.worlds import SURVEYS
+
+KEYRING = Keyring(bytes(16))
+
+
+def counts(n: int, gap: int = 1) -> Counts:
+    """n reports, all of them for the first colour and no page."""
+    gaps, total = np.array([gap], dtype=np.uint16), np.array([n])
+    return {
+        "colour": Statistics(gaps, total, np.array([[n, 0, 0]])),
+        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64)),
+    }
+
+
+def part(period: int, partition: int, offset: int, n: int, closed: bool = False) -> Part:
+    return Part("s", period, partition, offset, closed, counts(n))
+
+
+def progress(partition: int, offset: int, through: int, **rejects: int) -> Progress:
+    return Progress("s", partition, offset, through, rejects, {})
+
+
+class Owner:
+    """A merger that is handed partials one after another, and a store that remembers."""
+
+    def __init__(self, partitions: int = 2, **options: object) -> None:
+        self.merger = Merger(0, partitions, SURVEYS.get, KEYRING, **options)  # type: ignore[arg-type]
+
+    def take(self, *partials: Part | Progress) -> Flush:
+        for partial in partials:
+            self.merger.apply(self.merger.next_offset, encode_partial(partial))
+        return self.merger.flush()
+
+
+def finals(flush: Flush) -> dict[int, int | None]:
+    """Period to n of what was published."""
+    published = [item for item in flush if isinstance(item, Output) and item.topic == "histograms"]
+    results = [Histogram.model_validate_json(output.value) for output in published]
+    return {result.period: result.n for result in results}
+
+
+def live(flush: Flush) -> Live:
+    (found,) = [item for item in flush if isinstance(item, Output) and item.topic == "live"]
+    return Live.model_validate_json(found.value)
+
+
+def test_a_period_is_final_when_every_partition_has_closed_it() -> None:
+    owner = Owner()
+    assert finals(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))) == {}
+    assert finals(owner.take(progress(1, 2, 0))) == {0: 10}, "a partition that counted nothing closes too"
+
+
+def test_a_lower_or_equal_offset_never_replaces() -> None:
+    owner = Owner(partitions=1)
+    flush = owner.take(part(0, 0, 5, 10), part(0, 0, 5, 99), part(0, 0, 4, 98))
+    assert live(flush).open[0].n == 10
+    assert live(owner.take(part(0, 0, 6, 11))).open[0].n == 11
+
+
+def test_the_first_closed_part_is_the_last_word() -> None:
+    owner = Owner(partitions=1)
+    flush = owner.take(
+        part(0, 0, 5, 10, closed=True), part(0, 0, 9, 99, closed=True), part(0, 0, 12, 98), progress(0, 5, 0)
+    )
+    assert finals(flush) == {0: 10}
+
+
+def test_nothing_undoes_a_final() -> None:
+    owner = Owner(partitions=1)
+    owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    assert finals(owner.take(part(0, 0, 50, 99, closed=True), progress(0, 50, 0))) == {}
+
+
+def test_periods_before_the_first_report_pass_in_silence_and_empty_ones_after_it_do_not() -> None:
+    owner = Owner(partitions=1)
+    assert finals(owner.take(progress(0, 1, 40_000))) == {}
+    flush = owner.take(part(40_002, 0, 7, 3, closed=True), progress(0, 7, 40_004))
+    assert finals(flush) == {40_002: 3, 40_003: 0, 40_004: 0}
+
+
+def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
+    frozen = Final((Output("histograms", b"s/0", b"what was published before an upgrade"),), counts(10))
+    owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])
+    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    assert [item.value for item in flush if isinstance(item, Output) and item.topic == "histograms"] == [
+        b"what was published before an upgrade"
+    ]
+
+
+def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
+    log = [encode_partial(p) for p in (part(0, 0, 1, 5), part(0, 1, 2, 7), progress(0, 3, 0), progress(1, 3, 0))]
+    store: dict[bytes, bytes] = {}
+    merger = Merger(0, 2, SURVEYS.get, KEYRING)
+    for offset in range(3):
+        merger.apply(offset, log[offset])
+    keep(store, merger.flush())
+    del store[b"merge/0/part/s/0/1"]
+    for reach in (1, 2, 4):
+        merger = Merger(0, 2, SURVEYS.get, KEYRING, store.items())
+        for offset in range(merger.next_offset, reach):
+            merger.apply(offset, log[offset])
+        flush = merger.flush()
+        keep(store, flush)
+    assert finals(flush) == {0: 12}
+
+
+def test_rejects_are_told_live_and_not_in_finals() -> None:
+    flush = Owner(partitions=2).take(
+        progress(0, 4, -1, late=3), progress(1, 4, -1, late=1, repeat=2), part(0, 0, 4, 5), progress(0, 3, -1, late=99)
+    )
+    assert live(flush).rejects == {"late": 4, "repeat": 2}
+    assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
+
+
+def test_mobility_reports_see_every_period_their_windows_reach_also_after_a_restart() -> None:
+    seen: list[tuple[int, dict[int, list[int]]]] = []
+
+    def reporter(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+        seen.append((period, {t: closed[t].cells["colour"].tolist() for t in closed}))
+        return b"{}"
+
+    store: dict[bytes, bytes] = {}
+    for period in range(5):
+        owner = Owner(1, records=store.items(), mobility=reporter)
+        keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
+    assert seen[4] == (4, {2: [3, 0, 0], 3: [4, 0, 0], 4: [5, 0, 0]})
+    assert len([key for key in store if b"/final/" in key]) == 2, "what no window reaches is forgotten"

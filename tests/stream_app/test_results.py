@@ -1,0 +1,92 @@
+"""What is published, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protocols import Keyring, Scheme
+from stream_app.counters import Counts, Statistics
+from stream_app.results import Histogram, build_histogram
+from tests.helpers.crowd import counts_of, scheme_of
+
+ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
+TERMS = "eps_inf: 4, eps_1: 3, horizon: 2"
+KEYRING = Keyring(bytes(range(16)))
+TRUTH = np.repeat([0, 1, 2], [14_000, 5_000, 1_000])
+
+
+def crowd(scheme: Scheme, people: int = 20_000) -> Counts:
+    """People of whom 70, 25 and 5 % have the values; half of them reported with gap 1, half with gap 2."""
+    values = TRUTH[:: len(TRUTH) // people]
+    N, n = counts_of(scheme, "a", values, np.arange(len(values)) % 2)
+    return {"a": Statistics(np.array([1, 2], dtype=np.uint16), n, N)}
+
+
+def histogram(terms: str = "", people: int = 20_000, period: int = 0) -> Histogram:
+    scheme = scheme_of(ATTRIBUTE, f"{TERMS} {terms}")
+    return build_histogram("final", scheme, period, crowd(scheme, people), KEYRING)
+
+
+def test_a_result_says_how_often_each_value_occurs_and_how_sure_that_is() -> None:
+    result = histogram().attribute("a")
+    assert result.estimate and result.error and result.low and result.high and result.consistent
+    for truth, value, error, low, high in zip(
+        (0.7, 0.25, 0.05), result.estimate, result.error, result.low, result.high, strict=True
+    ):
+        assert abs(value - truth) < 5 * error
+        assert low < value < high
+    assert abs(sum(result.consistent) - 1) < 1e-9
+
+
+def test_a_result_carries_what_any_other_estimate_can_be_made_from() -> None:
+    result, scheme = histogram().attribute("a"), scheme_of(ATTRIBUTE, TERMS)
+    assert result.statistics is not None
+    assert np.array_equal(result.statistics.supports, crowd(scheme)["a"].N)
+    assert result.statistics.n == (10_000, 10_000)
+
+
+def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise() -> None:
+    result, scheme = histogram(), scheme_of(ATTRIBUTE, TERMS)
+    assert result.fingerprint == scheme.survey.fingerprint
+    assert result.guarantees.per_report.whole == scheme.guarantees.per_report.whole
+    assert (result.begin, result.end) == scheme.survey.bounds(0)
+
+
+def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
+    result = histogram(", minimum: 1000", people=500)
+    assert result.suppressed and result.n is None
+    attribute = result.attribute("a")
+    assert attribute.suppressed
+    assert (attribute.n, attribute.estimate, attribute.consistent, attribute.statistics) == (None,) * 4
+
+
+def test_a_period_without_reports_has_a_result_without_estimates() -> None:
+    scheme = scheme_of(ATTRIBUTE, TERMS)
+    empty = Statistics(np.zeros(0, dtype=np.uint16), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
+    result = build_histogram("final", scheme, 0, {"a": empty}, KEYRING)
+    assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, False, None)
+
+
+def test_the_noise_on_presence_is_the_same_every_time_and_another_in_every_period() -> None:
+    noised = [histogram(", presence_epsilon: 0.1", period=period) for period in (0, 0, 1)]
+    assert noised[0] == noised[1]
+    assert noised[0].n != noised[2].n
+    assert noised[0].n != 20_000
+
+
+def test_the_noise_on_presence_has_the_scale_the_survey_asks_for() -> None:
+    """Two cells of two-sided geometric noise with rate e = 0.1 / 3: each has variance 2 a / (1 - a)^2, a = exp(-e)."""
+    errors = [(histogram(", presence_epsilon: 0.1", people=500, period=t).n or 0) - 500 for t in range(300)]
+    alpha = np.exp(-0.1 / 3)
+    expected = np.sqrt(2 * 2 * alpha / (1 - alpha) ** 2)
+    assert abs(np.mean(errors)) < 4 * expected / np.sqrt(300)
+    assert 0.8 < np.std(errors) / expected < 1.25
+
+
+def test_with_noise_on_presence_nothing_exact_is_published() -> None:
+    exact, noised = histogram().attribute("a"), histogram(", presence_epsilon: 0.1").attribute("a")
+    assert noised.statistics is not None and noised.statistics.supports is None
+    assert exact.estimate and noised.estimate and noised.error
+    for value, truth, error in zip(noised.estimate, exact.estimate, noised.error, strict=True):
+        assert abs(value - truth) < error / 5
+        assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"

@@ -1,0 +1,42 @@
+"""The set of tokens seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stream_app.tokens import SMALLEST, TokenSet
+
+RNG = np.random.default_rng(5)
+
+
+def test_the_compiled_loop_says_what_its_twin_in_numpy_says() -> None:
+    compiled, plain = TokenSet(), TokenSet()
+    for _ in range(60):
+        batch = RNG.integers(1, 5_000, size=RNG.integers(0, 300), dtype=np.uint64)
+        new = compiled.insert(batch)
+        assert (new == plain.insert_plainly(batch)).all()
+    assert len(compiled) == len(plain)
+
+
+def test_it_is_a_set() -> None:
+    tokens, seen, held = RNG.integers(1, 3_000, size=20_000, dtype=np.uint64), set(), TokenSet()
+    for batch in np.array_split(tokens, 37):
+        expected = [not (int(token) in seen or seen.add(int(token))) for token in batch]
+        assert held.insert(batch).tolist() == expected
+
+
+def test_a_token_takes_at_most_16_bytes() -> None:
+    held = TokenSet()
+    for batch in np.array_split(RNG.integers(1, 1 << 63, size=100_000, dtype=np.uint64), 300):
+        held.insert(batch)
+        assert held.nbytes <= max(16 * len(held), 8 * SMALLEST)
+
+
+@pytest.mark.parametrize("shift", [0, 3, 20, 40])
+def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
+    """Tokens in a row, or equal in their low bits, would fill one long run of slots if slots came from them plainly."""
+    held = TokenSet()
+    held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
+    empty = np.flatnonzero(held._slots == 0)
+    assert np.diff(empty).max() < 1_000
