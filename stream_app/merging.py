@@ -130,9 +130,14 @@ class Merger:
         return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
 
     def live(self, survey: str) -> Live:
-        """How a survey stands now."""
+        """How a survey stands now.
+
+        Of surveys with noise on presence nothing provisional is said: the noise of a cell is drawn once, so that the
+        difference of two provisional results would show exactly how many came in between.
+        """
         scheme, standing = known_scheme(self._lookup, survey), self._standing(survey)
-        open_periods = sorted({period for name, period, _ in self._parts if name == survey})
+        shown = scheme.survey.presence_epsilon is None
+        open_periods = sorted({period for name, period, _ in self._parts if name == survey and shown})
         return Live(
             survey=survey,
             closed_through=standing.closed_everywhere(self._partitions),

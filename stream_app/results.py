@@ -92,7 +92,7 @@ class Live(_Result):
 
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
-    open: tuple[Histogram, ...]
+    open: tuple[Histogram, ...] = Field(description="none where the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason")
     lates: dict[int, int] = Field(description="rows that came too late, by period: what windows over it may lack")
 

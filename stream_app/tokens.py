@@ -50,7 +50,7 @@ class TokenSet:
         """Add tokens, and say which were not there before. Of equal ones in a batch only the first is new."""
         from stream_app.loops import insert
 
-        self._make_room(len(tokens))
+        self.reserve(len(tokens))
         view = np.ascontiguousarray(tokens).view()
         view.flags.writeable = False  # one compiled loop serves columns that may and may not be written to
         new = np.empty(len(tokens), dtype=np.bool_)
@@ -60,7 +60,7 @@ class TokenSet:
 
     def insert_plainly(self, tokens: Tokens) -> Mask:
         """The same, in numpy."""
-        self._make_room(len(tokens))
+        self.reserve(len(tokens))
         distinct, first = np.unique(tokens, return_index=True)
         new = np.zeros(len(tokens), dtype=np.bool_)
         places = _places(distinct, self._keys, len(self._slots))
@@ -74,7 +74,8 @@ class TokenSet:
         self._count += int(new.sum())
         return new
 
-    def _make_room(self, more: int) -> None:
+    def reserve(self, more: int) -> None:
+        """Make room for so many more at once."""
         from stream_app.loops import move
 
         needed = -(-(self._count + more) * FULL[1] // FULL[0])

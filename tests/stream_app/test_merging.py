@@ -15,7 +15,7 @@ from stream_app.merging import ClosedPeriod, Merger
 from stream_app.partials import Part, Progress, encode_partial
 from stream_app.results import Histogram, Live
 from tests.stream_app.crashes import keep
-from tests.stream_app.worlds import SURVEYS
+from tests.stream_app.worlds import SURVEYS, scheme
 
 KEYRING = Keyring(bytes(16))
 
@@ -129,10 +129,17 @@ def test_rejects_are_told_live_and_not_in_finals() -> None:
     assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
 
 
+def test_a_survey_with_noise_on_presence_says_nothing_provisional() -> None:
+    noised = {"s": scheme("presence_epsilon: 1,")}
+    merger = Merger(0, 1, noised.get, KEYRING)
+    merger.apply(0, encode_partial(part(0, 0, 5, 10)))
+    assert live(merger.flush()).open == ()
+
+
 def test_mobility_reports_see_every_period_their_windows_reach_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
-    def reporter(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
         seen.append((period, {t: closed[t].cells["colour"].tolist() for t in closed}))
         return b"{}"
 
