@@ -109,8 +109,8 @@ class PartitionCounter:
                 "the reports topic must be plain: no compaction, no transactional producers, and retained for longer "
                 "than a period stays open",
             )
+        decoded = decode(record, self._lookup, self._clock_key)  # a lookup that has to wait may raise: nothing is done
         self._read = record.offset
-        decoded = decode(record, self._lookup, self._clock_key)
         if isinstance(decoded, Frame):
             return self._frame(record, decoded)
         if record.offset <= self._contained:

@@ -1,0 +1,42 @@
+"""`hearsay worker`: count reports from a Kafka cluster until told to stop."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def worker(
+    app: Annotated[str, typer.Option(help="Prefix of the topics, and name of the group of workers.")] = "hearsay",
+    web_host: Annotated[str, typer.Option(help="Where /live, /ready and /metrics answer.")] = "127.0.0.1",
+    web_port: Annotated[int, typer.Option(help="Their port; each worker on a machine needs its own.")] = 6066,
+    session: Annotated[float, typer.Option(help="Seconds until a silent worker is taken for dead.", min=1)] = 10.0,
+    check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+) -> None:
+    """Count reports and publish results, exactly, for as long as it runs.
+
+    Start as many as you like: they share the partitions. Kill one at any moment: the others, or the next one started,
+    carry on from what was written, and every report counts once. Keep it under something that starts it again.
+
+    Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP), its topics (hearsay topics create) and the operator's clock key
+    (HEARSAY_CLOCK_KEY). `hearsay stack up` provides all three on this machine.
+
+    Example: hearsay worker --web-port 6067
+    """
+    from protocols.settings import load
+    from stream_app.faust_app import WorkerOptions, run_worker
+    from stream_app.topics import existing
+
+    settings = load()
+    options = WorkerOptions(
+        kafka=settings.kafka,
+        topics=existing(settings.kafka, app),
+        clock_key=settings.clock_key_bytes(),
+        web_host=web_host,
+        web_port=web_port,
+        session_seconds=session,
+        check_tokens=check_tokens,
+    )
+    run_worker(options, log_level)

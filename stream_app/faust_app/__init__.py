@@ -1,0 +1,6 @@
+"""The Faust app: the pure counting and merging of this room, fed by Kafka and kept by Kafka (DESIGN 5)."""
+
+from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.worker import run_worker
+
+__all__ = ["WorkerOptions", "run_worker"]

@@ -1,0 +1,148 @@
+"""The Faust app: two agents with a table each, timers, and the hooks where partitions come and go."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import faust
+
+from protocols.settings import KafkaSettings
+from stream_app.counting import PartitionCounter
+from stream_app.faust_app.counting_agent import Counting
+from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.lanes import Lanes
+from stream_app.faust_app.merging_agent import Merging
+from stream_app.faust_app.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
+from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.producing import PatientProducer, Writer
+from stream_app.faust_app.prompt_recovery import PromptTables
+from stream_app.faust_app.surveys import Surveys
+from stream_app.faust_app.table import StateTable
+from stream_app.faust_app.ticking import WallClock
+from stream_app.faust_app.web import add_pages
+from stream_app.merging import Merger
+from stream_app.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
+
+ACKNOWLEDGE_SECONDS = 2.0
+TICK_SECONDS = 1.0
+REQUEST_SECONDS = 60.0
+BUFFERED_RECORDS = 64
+"""Records read ahead in memory; each may have several megabytes."""
+BATCH_BYTES = 1 << 20
+
+
+class StreamApp(faust.App):
+    """Counts reports and merges what was counted."""
+
+    logger = logging.getLogger("faust.app")
+
+    def __init__(self, options: WorkerOptions) -> None:
+        super().__init__(options.topics.prefix, **_settings(options))
+        topics = options.topics
+        surveys = self._surveys = Surveys(options.kafka, topics.surveys)
+        writer = Writer(self, topics, options.clock_key)
+        counting, merging = Counting(options, surveys), Merging(options, surveys)
+        self._counting = Lanes[PartitionCounter](self, topics.reports, writer, counting.make, counting.apply)
+        self._merging = Lanes[Merger](self, topics.partials, writer, merging.make, merging.apply)
+        self._clock = WallClock(surveys, self._merging, topics, writer)
+        self._assigned_at = 0.0
+        self._attach(self._counting, COUNTING_TABLE, topics.partitions)
+        self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
+        self.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
+        self.timer(TICK_SECONDS)(self._tick)
+        self.on_partitions_revoked.connect(self._revoked)
+        self.on_partitions_assigned.connect(self._assigned)
+        self.on_before_shutdown.connect(self._leaving)
+        REGISTRY.register(StateCollector(self._counting, self._merging))
+
+    def _attach(self, lanes: Lanes[Any], name: str, partitions: int) -> None:
+        """A table that keeps the state of the lanes, and an agent that feeds them."""
+
+        async def recovered(partitions: set[int]) -> None:
+            await self._surveys.catch_up()
+            await lanes.open(partitions, table)
+            RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
+
+        table = StateTable(self, name, partitions, recovered)
+        self.tables.add(table)
+        source = self.topic(
+            lanes.topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", acks=False
+        )
+        self.agent(source, name=name, concurrency=1)(lanes.consume)
+
+    async def on_start(self) -> None:
+        """Before recovery, which needs the surveys; Faust's own tasks start after it."""
+        await super().on_start()
+        self.add_future(self._surveys.follow())
+
+    def on_webserver_init(self, web: Any) -> None:
+        add_pages(web.web_app, lambda: self._counting.is_open and self._merging.is_open, REGISTRY)
+
+    async def _acknowledge(self) -> None:
+        with fatal("moving the group's offsets"):
+            await self._counting.acknowledge()
+            await self._merging.acknowledge()
+
+    async def _tick(self) -> None:
+        with fatal("ticking"):
+            await self._clock.tick(datetime.now(UTC))
+
+    async def _assigned(self, *args: Any, **kwargs: Any) -> None:
+        self._assigned_at = time.monotonic()
+
+    async def _revoked(self, *args: Any, **kwargs: Any) -> None:
+        self._counting.close()
+        self._merging.close()
+
+    async def _leaving(self, *args: Any, **kwargs: Any) -> None:
+        await self._counting.finish()
+        await self._merging.finish()
+
+    def _new_producer(self) -> PatientProducer:
+        return PatientProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
+
+    def _create_directories(self) -> None:
+        """Nothing is kept on this machine."""
+
+
+def _settings(options: WorkerOptions) -> dict[str, Any]:
+    return {
+        "broker": [f"kafka://{broker}" for broker in options.kafka.brokers],
+        "broker_credentials": _credentials(options.kafka),
+        "broker_session_timeout": options.session_seconds,
+        "broker_heartbeat_interval": options.session_seconds / 4,
+        "broker_request_timeout": max(REQUEST_SECONDS, options.session_seconds),
+        "consumer_auto_offset_reset": "earliest",
+        "consumer_max_fetch_size": RECORD_BYTES,
+        "producer_acks": -1,
+        "producer_max_request_size": RECORD_BYTES,
+        "producer_max_batch_size": BATCH_BYTES,
+        "producer_request_timeout": REQUEST_SECONDS,
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "stream_wait_empty": False,
+        "stream_buffer_maxsize": BUFFERED_RECORDS,
+        "table_standby_replicas": 0,
+        "TableManager": PromptTables,
+        "web_host": options.web_host,
+        "web_bind": options.web_host,
+        "web_port": options.web_port,
+        "web_tables_enabled": False,
+        "web_router_enabled": False,
+        "autodiscover": False,
+    }
+
+
+def _credentials(kafka: KafkaSettings) -> Any:
+    context = kafka.ssl_context()
+    if kafka.sasl_password is not None:
+        return faust.SASLCredentials(
+            username=kafka.sasl_username,
+            password=kafka.sasl_password.get_secret_value(),
+            ssl_context=context,
+            mechanism=kafka.sasl_mechanism,
+        )
+    return None if context is None else faust.SSLCredentials(context)

@@ -1,0 +1,58 @@
+"""What the counting agent does with a record of the reports topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import cast
+
+from faust.types import TP, Message
+
+from protocols.wire import HEADER
+from stream_app.counting import PartitionCounter
+from stream_app.faust_app.lanes import Lane
+from stream_app.faust_app.metrics import note_changes
+from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.surveys import NotYetKnown, Surveys
+from stream_app.judging import Record
+
+
+class Counting:
+    """Feeds reports and clock records to the counters of their partitions."""
+
+    def __init__(self, options: WorkerOptions, surveys: Surveys) -> None:
+        self._options = options
+        self._surveys = surveys
+
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> PartitionCounter:
+        """The counter of a partition, as the changelog has it."""
+        options = self._options
+        with self._surveys.certainly():
+            return PartitionCounter(
+                partition,
+                options.topics.partitions,
+                self._surveys.lookup,
+                options.clock_key,
+                records.items(),
+                log_start,
+                options.check_tokens,
+            )
+
+    async def apply(self, lane: Lane[PartitionCounter], message: Message, end: Callable[[TP], int]) -> bool:
+        """Count one record; whether it closed something, which the merge waits for."""
+        record = Record(message.offset, content_type(message), message.value)
+        try:
+            changes = lane.machine.apply(record)
+        except NotYetKnown:
+            await self._surveys.settle(lane.tp, message.offset, end(lane.tp))
+            with self._surveys.certainly():
+                changes = lane.machine.apply(record)
+        note_changes(changes)
+        return changes.closed_through is not None
+
+
+def content_type(message: Message) -> str | None:
+    """The header that says what a record is. It may be missing, or hold anything."""
+    for name, value in cast("Iterable[tuple[str, bytes | None]]", message.headers or ()):
+        if name == HEADER and value is not None:
+            return value.decode("utf-8", "replace")
+    return None

@@ -1,0 +1,46 @@
+"""What the merging agent does with a partial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from faust.types import TP, Message
+
+from stream_app.faust_app.lanes import Lane
+from stream_app.faust_app.metrics import note_finals
+from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.surveys import Surveys
+from stream_app.merging import Merger
+from stream_app.presence import presence_keyring
+
+
+class Merging:
+    """Feeds partials to the merge of their surveys."""
+
+    def __init__(self, options: WorkerOptions, surveys: Surveys) -> None:
+        self._options = options
+        self._surveys = surveys
+
+    def make(self, owner: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
+        """The merge of a partition of the partials topic, as the changelog has it."""
+        options = self._options
+        keyring = presence_keyring(options.clock_key)
+        with self._surveys.certainly():
+            return Merger(
+                owner,
+                options.topics.partitions,
+                self._surveys.lookup,
+                keyring,
+                records.items(),
+                log_start,
+                options.mobility,
+            )
+
+    async def apply(self, lane: Lane[Merger], message: Message, end: Callable[[TP], int]) -> bool:
+        """Merge one partial; whether it made a period final."""
+        if (message.key or b"").decode() not in self._surveys:  # another worker knew it already
+            await self._surveys.settle(lane.tp, message.offset, end(lane.tp))
+        with self._surveys.certainly():
+            finals = lane.machine.apply(message.offset, message.value or b"")
+        note_finals(finals)
+        return bool(finals)

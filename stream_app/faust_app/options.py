@@ -1,0 +1,23 @@
+"""How a worker is to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocols.settings import KafkaSettings
+from stream_app.merging import Reporter, no_mobility
+from stream_app.topics import Topics
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Everything a worker is told. `check_tokens=False` is for senders that are known never to repeat."""
+
+    kafka: KafkaSettings
+    topics: Topics
+    clock_key: bytes
+    web_host: str = "127.0.0.1"
+    web_port: int = 6066
+    session_seconds: float = 10.0
+    check_tokens: bool = True
+    mobility: Reporter = no_mobility

@@ -1,0 +1,44 @@
+"""Running the app as a process: logs, signals, and an end that comes within seconds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+
+import faust
+import structlog
+import uvloop
+
+from stream_app.faust_app.app import StreamApp
+from stream_app.faust_app.logs import configure
+from stream_app.faust_app.options import WorkerOptions
+
+LEAVE_SECONDS = 10.0
+"""How long leaving may take, with the broker away for instance, before the process ends anyway."""
+
+log = structlog.get_logger(__name__)
+
+
+class Worker(faust.Worker):
+    """Faust's worker, which ends when it is told to."""
+
+    logger = logging.getLogger("faust.worker")
+
+    def _schedule_shutdown(self, signal: signal.Signals) -> None:
+        log.info("leaving", signal=signal.name)
+        deadline = threading.Timer(LEAVE_SECONDS, os._exit, [0])
+        deadline.daemon = True
+        deadline.start()
+        super()._schedule_shutdown(signal)
+
+
+def run_worker(options: WorkerOptions, log_level: str = "INFO") -> None:
+    """Count until told to stop. Returns after SIGTERM or SIGINT; anything unexpected ends the process."""
+    configure(log_level)
+    uvloop.install()
+    app = StreamApp(options)
+    worker = Worker(app, redirect_stdouts=False, override_logging=False, quiet=True)
+    log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
+    worker.execute_from_commandline()
