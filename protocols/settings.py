@@ -11,13 +11,23 @@ A secret may stand in a file of its own (`..._FILE`), and is never printed.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import ssl
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from protocols.errors import SettingsError
@@ -167,6 +177,8 @@ class Settings(BaseSettings):
     redis: RedisSettings = RedisSettings()
     clock_key: SecretStr | None = Field(None, description="The operator's key for clock records, in hex.")
     clock_key_file: Path | None = None
+    presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")
+    presence_key_file: Path | None = None
     data_dir: Path = Field(Path("hearsay-data"), description="Where an embedded run keeps its state and results.")
 
     @model_validator(mode="before")
@@ -174,18 +186,17 @@ class Settings(BaseSettings):
     def _read_secret_files(cls, values: Any) -> Any:
         return _with_secrets_read(values)
 
-    @field_validator("clock_key")
+    @field_validator("clock_key", "presence_key")
     @classmethod
-    def _clock_key_is_hex(cls, key: SecretStr | None) -> SecretStr | None:
+    def _key_is_hex(cls, key: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if key is not None:
             try:
                 long_enough = len(bytes.fromhex(key.get_secret_value())) >= CLOCK_KEY_BYTES
             except ValueError:
                 long_enough = False
             if not long_enough:
-                raise ValueError(
-                    f"the clock key must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)"
-                )
+                name = str(info.field_name).replace("_", " ")
+                raise ValueError(f"the {name} must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)")
         return key
 
     def clock_key_bytes(self) -> bytes:
@@ -196,6 +207,16 @@ class Settings(BaseSettings):
                 "set HEARSAY_CLOCK_KEY or HEARSAY_CLOCK_KEY_FILE (`hearsay stack up` makes one)",
             )
         return bytes.fromhex(self.clock_key.get_secret_value())
+
+    def presence_key_bytes(self) -> bytes:
+        """The key from which noise on presence derives (PROTOCOLS 7).
+
+        Whoever has it can take the noise away. Set one where sources of reports hold the clock key; otherwise the
+        clock key serves for both.
+        """
+        if self.presence_key is None:
+            return hashlib.sha256(b"hearsay presence\0" + self.clock_key_bytes()).digest()
+        return bytes.fromhex(self.presence_key.get_secret_value())
 
 
 def load(file: Path | None = None) -> Settings:

@@ -34,6 +34,7 @@ def worker(
         kafka=settings.kafka,
         topics=existing(settings.kafka, app),
         clock_key=settings.clock_key_bytes(),
+        presence_key=settings.presence_key_bytes(),
         web_host=web_host,
         web_port=web_port,
         session_seconds=session,

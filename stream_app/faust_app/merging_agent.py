@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from faust.types import TP, Message
 
+from protocols.keystream import Keyring
 from stream_app.faust_app.lanes import Lane
 from stream_app.faust_app.metrics import note_finals
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.surveys import Surveys
 from stream_app.merging import Merger
-from stream_app.presence import presence_keyring
 
 
 class Merging:
@@ -24,13 +24,12 @@ class Merging:
     def make(self, owner: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
         """The merge of a partition of the partials topic, as the changelog has it."""
         options = self._options
-        keyring = presence_keyring(options.clock_key)
         with self._surveys.certainly():
             return Merger(
                 owner,
                 options.topics.partitions,
                 self._surveys.lookup,
-                keyring,
+                Keyring(options.presence_key),
                 records.items(),
                 log_start,
                 options.mobility,

@@ -7,6 +7,7 @@ waits for it comes too late when the last records arrive quickly, and is told on
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
@@ -25,6 +26,8 @@ class Announcement(asyncio.Event):
 class PromptRecovery(Recovery):
     """Announces its end until the next recovery starts."""
 
+    logger = logging.getLogger("faust.tables")
+
     def _set_recovery_started(self) -> None:
         super()._set_recovery_started()
         self._announcement.take_back()
@@ -39,6 +42,8 @@ class PromptRecovery(Recovery):
 
 class PromptTables(TableManager):
     """Recovers its tables promptly."""
+
+    logger = logging.getLogger("faust.tables")
 
     @property
     def recovery(self) -> Recovery:

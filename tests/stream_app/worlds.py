@@ -60,7 +60,11 @@ class Tick:
 
 @dataclass(frozen=True)
 class Garbage:
+    """A record that is refused as a whole."""
+
     value: bytes
+    reason: str = "undecodable"
+    rows: int = 1
 
 
 Event = Reports | Tick | Garbage
@@ -125,7 +129,7 @@ class Recount:
             if isinstance(event, Tick):
                 through = max(through, event.through)
             elif isinstance(event, Garbage):
-                refused["undecodable"] = 1
+                refused[event.reason] = event.rows
             elif event.period <= through:
                 refused["late"] = len(event.rows)
             elif event.period > through + AHEAD:

@@ -1,0 +1,82 @@
+"""An offline recount of a reports topic: what the finals, the rejects and the dead letters must be.
+
+The reader knows one survey, that of `tests.stream_app.worlds`, and shares nothing with the app but Arrow: it turns what
+is on the topic into the words of that world, whose recount counts with dictionaries and sets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+
+from protocols.keystream import Keyring
+from protocols.settings import KafkaSettings
+from stream_app.counters import Statistics
+from stream_app.reading import read_topic
+from stream_app.results import build_histogram
+from stream_app.topics import Topics
+from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
+
+TERMS = {"survey": "s", "fingerprint": SCHEME.survey.fingerprint}
+
+
+def recount(kafka: KafkaSettings, topics: Topics) -> Recount:
+    """Count everything on the reports topic again, from its first record to its last."""
+    partitions: list[list[Event]] = [[] for _ in range(topics.partitions)]
+    for record in read_topic(kafka, topics.reports):
+        kind = dict(record.headers).get("content-type", b"").decode().removeprefix("application/vnd.hearsay.")
+        partitions[record.partition].append(event_of(kind, record.value or b""))
+    return Recount.of(partitions)
+
+
+def event_of(kind: str, value: bytes) -> Event:
+    try:
+        if kind == "frame+arrow":
+            table = pa.ipc.open_stream(value).read_all()
+            terms = {key.decode(): text.decode() for key, text in table.schema.metadata.items()}
+            columns = (table[name].to_pylist() for name in ("token", "gap", "colour", "page"))
+            rows = [Row(t, g, c, int.from_bytes(p, "little")) for t, g, c, p in zip(*columns, strict=True)]
+        elif kind == "report+json":
+            terms = json.loads(value)
+            pages = int.from_bytes(bytes.fromhex(terms["answers"]["page"]), "little")
+            rows = [Row(int(terms["token"], 16), int(terms["gap"], 16), int(terms["answers"]["colour"], 16), pages)]
+        elif kind == "clock+json":
+            return clock_of(json.loads(value), value)
+        else:
+            return Garbage(value)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return Garbage(value)
+    for term, reason in (("survey", "unknown-survey"), ("fingerprint", "wrong-fingerprint")):
+        if terms[term] != TERMS[term]:
+            return Garbage(value, reason, len(rows))
+    return Reports(int(terms["period"], 16), tuple(rows))
+
+
+def clock_of(clock: dict[str, object], value: bytes) -> Event:
+    survey, through = str(clock["survey"]), int(str(clock["through"]))
+    signed = b"hearsay clock\0" + survey.encode() + b"\0" + through.to_bytes(8, "big", signed=True)
+    if clock["mac"] != hmac.new(KEY, signed, hashlib.sha256).hexdigest():
+        return Garbage(value, "bad-mac")
+    return Tick(through) if survey == "s" else Garbage(value, "unknown-survey")
+
+
+def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
+    """The bytes that must be published for what was recounted."""
+    gaps = sorted(gap for kind, gap, *_ in counted if kind == "n")
+    n = np.array([counted["n", gap] for gap in gaps], dtype=np.int64)
+    counts = {
+        question.name: Statistics(
+            np.array(gaps, dtype=np.uint16),
+            n,
+            np.array(
+                [[counted[question.name, gap, value] for value in range(question.k)] for gap in gaps], dtype=np.int64
+            ).reshape(len(gaps), question.k),
+        )
+        for question in SCHEME.questions
+    }
+    return build_histogram("final", SCHEME, period, counts, Keyring(KEY)).model_dump_json().encode()
