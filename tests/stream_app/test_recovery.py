@@ -1,0 +1,122 @@
+"""Finding the state again, rule by rule; that the rules add up is in test_exactness."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from protocols.errors import LogError
+from stream_app.counting import PartitionCounter
+from stream_app.state import counter_key, tokens_key
+from tests.stream_app.crashes import keep
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, log_of
+
+EVENTS: list[Event] = [
+    Reports(0, (Row(1), Row(2))),
+    Reports(1, (Row(1),)),
+    Reports(0, (Row(3), Row(2))),
+    Reports(1, (Row(1), Row(4))),
+]
+LOG = log_of(EVENTS)
+COUNTER, TOKENS = counter_key(0, ("s", 0)), tokens_key(0, ("s", 0), 0)
+Store = dict[bytes, bytes]
+
+
+def start(store: Store, log_start: int = 0) -> PartitionCounter:
+    return PartitionCounter(0, 1, SURVEYS.get, KEY, store.items(), log_start)
+
+
+def state_after(*flushes_at: int) -> Store:
+    """The store after reading the log, with a flush after each of these many records."""
+    store: Store = {}
+    worker = start(store)
+    for end in flushes_at:
+        for record in LOG[worker.next_offset : end]:
+            worker.apply(record)
+        keep(store, worker.flush())
+    return store
+
+
+def finish(store: Store) -> PartitionCounter:
+    worker = start(store)
+    for record in LOG[worker.next_offset :]:
+        worker.apply(record)
+    return worker
+
+
+def in_full(worker: PartitionCounter) -> tuple[dict[int, int], Counter[str]]:
+    """Reports counted by period, and rows refused."""
+    counts = {key[1]: period.counts.snapshot()["colour"].total for key, period in worker.open_periods.items()}
+    return counts, worker.rejects["s"]
+
+
+EXPECTED = ({0: 3, 1: 2}, Counter({"repeat": 2}))
+
+
+def test_a_state_that_fits_together_is_read_on_from_its_position() -> None:
+    store = state_after(1, 3)
+    assert start(store).next_offset == 3
+    assert in_full(finish(store)) == EXPECTED
+
+
+def test_a_counter_older_than_the_position_says_is_counted_again_from_where_it_stands() -> None:
+    store = state_after(1, 3) | {COUNTER: state_after(1)[COUNTER]}
+    assert start(store).next_offset == 1
+    assert in_full(finish(store)) == EXPECTED
+
+
+def test_a_counter_newer_than_the_position_says_skips_what_it_contains() -> None:
+    store = {**state_after(1, 3), **{key: value for key, value in state_after(1).items() if b"position" in key}}
+    assert start(store).next_offset == 1
+    assert in_full(finish(store)) == EXPECTED
+
+
+def test_a_counter_that_is_gone_is_counted_again_from_the_beginning() -> None:
+    store = state_after(1, 3)
+    del store[COUNTER]
+    assert start(store).next_offset == 0
+    assert in_full(finish(store)) == EXPECTED
+
+
+def test_tokens_that_are_gone_are_noticed_and_the_period_is_counted_again() -> None:
+    store = state_after(1, 3)
+    del store[TOKENS]
+    assert start(store).next_offset == 0
+    assert in_full(finish(store)) == EXPECTED
+
+
+def test_tokens_newer_than_their_counter_are_not_taken_for_counted() -> None:
+    newer = {key: value for key, value in state_after(1, 3).items() if b"tokens" in key}
+    assert in_full(finish(state_after(1) | newer)) == EXPECTED
+
+
+def test_records_of_closed_periods_that_come_back_are_deleted() -> None:
+    old = state_after(3)
+    store = dict(old)
+    worker = start(store)
+    for record in log_of([*EVENTS[:3], Tick(0)])[worker.next_offset :]:
+        worker.apply(record)
+    keep(store, worker.flush())
+    assert COUNTER not in store
+    store |= {key: value for key, value in old.items() if b"/s/0" in key}  # the late writes of a paused worker
+    worker = start(store)
+    assert [key[1] for key in worker.open_periods] == [1]
+    keep(store, worker.flush())
+    assert not [key for key in store if b"/s/0" in key]
+
+
+def test_what_the_log_no_longer_has_is_said_once() -> None:
+    store = state_after(1)
+    worker = start(store, log_start=3)
+    assert worker.next_offset == 3
+    assert "offsets 1 to 2 are no longer in the log" in worker.missing
+    worker.apply(LOG[3])
+    keep(store, worker.flush())
+    again = start(store, log_start=3)
+    assert (again.next_offset, again.missing) == (4, "")
+
+
+def test_a_record_that_cannot_be_read_is_an_error() -> None:
+    with pytest.raises(LogError, match="cannot be read"):
+        start(state_after(1) | {COUNTER: b"h1\xff"})
