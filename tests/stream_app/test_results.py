@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from protocols import Keyring, Scheme
 from stream_app.counters import Counts, Statistics
 from stream_app.results import Histogram, build_histogram
+from stream_app.schemas import PUBLISHED, schema
 from tests.helpers.crowd import counts_of, scheme_of
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -90,3 +94,9 @@ def test_with_noise_on_presence_nothing_exact_is_published() -> None:
     for value, truth, error in zip(noised.estimate, exact.estimate, noised.error, strict=True):
         assert abs(value - truth) < error / 5
         assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_documents_have_the_schema_of_what_is_published(name: str) -> None:
+    documented = Path(__file__).parents[2] / "docs" / "schemas" / f"{name}.json"
+    assert documented.read_text() == schema(name), "run: python -m stream_app.schemas docs/schemas"
