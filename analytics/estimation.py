@@ -89,16 +89,21 @@ def estimate(
     frequencies = unbiased(counts / reports, channel)
     inside, outside = mean_squares(channel, groups, norm_sub(frequencies))
     value = frequencies if groups is None else frequencies @ groups.T
-    drawn = _drawn_share(reports, population)
+    drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
     return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
 
 
-def _drawn_share(reports: Floats, population: ArrayLike | None) -> Floats:
-    """The finite population correction: 0 for a sample of something endless, 1 where everybody reported."""
+def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:
+    """The finite population correction: 0 for a sample of something endless, 1 where everybody reported.
+
+    >>> [float(drawn_share(11, people)) for people in (None, 101, 11)]
+    [0.0, 0.1, 1.0]
+    """
+    n = np.asarray(reports, dtype=np.float64)
     if population is None:
-        return np.zeros_like(reports)
-    everybody = np.asarray(population, dtype=np.float64)[..., None]
-    return np.where(everybody <= reports, 1.0, (reports - 1) / np.maximum(everybody - 1, 1))
+        return np.zeros_like(n)
+    everybody = np.asarray(population, dtype=np.float64)
+    return np.where(everybody <= n, 1.0, (n - 1) / np.maximum(everybody - 1, 1))
 
 
 def _score(
@@ -130,7 +135,7 @@ def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: Ar
     """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
     reports = np.asarray(n, dtype=np.float64)[..., None]
     inside, outside = mean_squares(channel, None, frequencies)
-    drawn = _drawn_share(np.maximum(reports, 1), population)
+    drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
     votes = outside + (inside - outside - drawn) * frequencies - (1 - drawn) * frequencies**2
     return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
 

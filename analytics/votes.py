@@ -66,8 +66,10 @@ def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: ND
     return float((both - 2 * floor * once + floor**2) / channel.gain**2)
 
 
-def covariance(channel: Channel, frequencies: Floats) -> Floats:
+def covariance(channel: Channel, frequencies: Floats, drawn: float = 0.0) -> Floats:
     """How one report's votes vary together if these are the frequencies; divide by n for estimates.
+
+    `drawn` is the share of a finite population that reported: 1 leaves only the noise.
 
     >>> from protocols.rounds import grr
     >>> even = np.full(2, 0.5)
@@ -77,9 +79,11 @@ def covariance(channel: Channel, frequencies: Floats) -> Floats:
     supports = channel.support(frequencies)
     between = channel.joint(frequencies) - np.outer(supports, supports)
     if isinstance(channel, SupportChannel):
-        return np.asarray(between / channel.gain**2)
-    half = np.linalg.solve(channel.matrix.T, between)
-    return np.asarray(np.linalg.solve(channel.matrix.T, half.T))
+        votes = between / channel.gain**2
+    else:
+        half = np.linalg.solve(channel.matrix.T, between)
+        votes = np.linalg.solve(channel.matrix.T, half.T)
+    return np.asarray(votes - drawn * (np.diag(frequencies) - np.outer(frequencies, frequencies)))
 
 
 def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:

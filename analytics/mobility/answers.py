@@ -1,0 +1,71 @@
+"""What the visitors of one window answered about one attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.calendar import Window
+from analytics.consistent import norm_sub
+from analytics.estimation import Estimates, drawn_share, estimate
+from analytics.mobility.history import History
+from analytics.ratios import product
+from analytics.rounding import rounded
+from analytics.votes import Floats, covariance
+from protocols.channels import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of one attribute in one window, ready to be told. Where presence is noised, everything is rounded."""
+
+    channel: Channel
+    n: int  # as published
+    supported: Floats  # share of the answers that support each value
+    visitors: Estimates
+    confidence: float
+    noised: bool
+
+    @classmethod
+    def of(cls, history: History, name: str, window: Window) -> Answers:
+        n, reports, supports = history.answers(name, window)
+        return cls(
+            history.scheme.question(name).channel,
+            max(n, 0) if reports else 0,
+            supports / max(reports, 1),
+            history.visitors(window),
+            history.confidence,
+            history.scheme.survey.presence_epsilon is not None,
+        )
+
+    @cached_property
+    def shares(self) -> Estimates:
+        return self.of_groups(None)
+
+    def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
+        """The shares of groups of values; None: of every value."""
+        return self.told(
+            estimate(
+                self.supported * self.n,
+                self.n,
+                self.channel,
+                population=self.visitors.value,
+                groups=groups,
+                confidence=self.confidence,
+            )
+        )
+
+    def people(self, shares: Estimates) -> Estimates:
+        """Shares as numbers of visitors."""
+        return product(shares, self.visitors)
+
+    def covariance(self) -> Floats:
+        """How the estimated shares vary together."""
+        drawn = float(drawn_share(self.n, self.visitors.value))
+        return covariance(self.channel, norm_sub(self.shares.value), drawn) / self.n
+
+    def told(self, estimates: Estimates) -> Estimates:
+        return rounded(estimates) if self.noised else estimates

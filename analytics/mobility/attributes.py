@@ -1,0 +1,102 @@
+"""The visitors of a window by one attribute, and what mobility asks of it: rankings, dwell times, flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analytics.calendar import Window
+from analytics.consistent import norm_sub
+from analytics.estimation import Estimates
+from analytics.mobility.answers import Answers
+from analytics.mobility.dwells import dwell
+from analytics.mobility.model import AttributeReport, Flow, Place, Ranking, ValueReport
+from analytics.mobility.publication import Publication
+from analytics.mobility.quantities import quantities
+from analytics.mobility.rankings import rank
+from protocols.scheme import Question
+
+PLACES = 5
+ARROW = ">"  # between origin and destination in the values of a transition attribute
+
+
+def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
+    """What is said of one attribute in one window."""
+    silent, answers = publication.silent_answers[question.name], publication.answers(question.name, window)
+    told = window not in silent
+    known = told and answers.n > 0
+    role = question.attribute.role
+    return AttributeReport(
+        name=question.name,
+        role=role,
+        mechanism=question.label,
+        counted="value in the period" if window.length == 1 else "first value in the window",
+        answers=answers.n if told else None,
+        suppressed=silent.get(window),
+        values=_values(publication, question, window, answers) if known else (),
+        groups=_groups(question, answers) if known else (),
+        ranking=_ranking(question, answers) if known and role == "area" else None,
+        dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
+        flows=_flows(question, answers) if known and role == "transition" else (),
+    )
+
+
+def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> tuple[ValueReport, ...]:
+    changes = publication.changes(question.name)
+    truth, smoothed = publication.truth.get(window), publication.smoothed(question.name, window)
+    return _rows(
+        question.attribute.values,
+        answers,
+        answers.shares,
+        consistent=norm_sub(answers.shares.value).tolist(),
+        smoothed=None if smoothed is None else quantities(answers.told(smoothed)),
+        change=changes.since_then(window, lambda w: publication.people(question.name, w)),
+        baseline=changes.since_normal(window, lambda w: publication.people(question.name, w)),
+        truth=None if truth is None else truth.people[question.name].tolist(),
+    )
+
+
+def _groups(question: Question, answers: Answers) -> tuple[ValueReport, ...]:
+    attribute = question.attribute
+    if not attribute.groups:
+        return ()
+    members = np.array([[value in group for value in attribute.values] for group in attribute.groups.values()])
+    return _rows(tuple(attribute.groups), answers, answers.of_groups(members))
+
+
+def _rows(
+    names: Sequence[str], answers: Answers, shares: Estimates, **columns: Sequence[Any] | None
+) -> tuple[ValueReport, ...]:
+    table: dict[str, Sequence[Any]] = {
+        "value": names,
+        "share": quantities(shares),
+        "people": quantities(answers.people(shares)),
+        **{name: column for name, column in columns.items() if column is not None},
+    }
+    return tuple(ValueReport(**dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True))
+
+
+def _ranking(question: Question, answers: Answers) -> Ranking:
+    order, probabilities, whole = rank(answers.shares.value, answers.covariance(), PLACES)
+    people = quantities(answers.people(answers.shares))
+    names = question.attribute.values
+    return Ranking(
+        places=tuple(
+            Place(value=names[value], people=people[value], probability=float(probability))
+            for value, probability in zip(order, probabilities, strict=True)
+        ),
+        probability=whole,
+    )
+
+
+def _flows(question: Question, answers: Answers) -> tuple[Flow, ...]:
+    """The origin-destination table, row by row; values that name no origin and destination are left out."""
+    people = quantities(answers.people(answers.shares))
+    pairs = [value.split(ARROW) for value in question.attribute.values]
+    return tuple(
+        Flow(origin=pair[0].strip(), destination=pair[1].strip(), people=count)
+        for pair, count in zip(pairs, people, strict=True)
+        if len(pair) == 2
+    )

@@ -1,0 +1,66 @@
+"""How long visitors stay: mean and quartiles of an ordered attribute, with their intervals."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import numpy as np
+
+from analytics.consistent import norm_sub
+from analytics.estimation import Estimates, quantile
+from analytics.mobility.answers import Answers
+from analytics.mobility.model import Dwell
+from analytics.mobility.quantities import quantity
+from analytics.votes import Floats
+from protocols.durations import parse_duration
+from protocols.survey import Attribute
+
+QUARTERS = (0.25, 0.5, 0.75)
+
+
+def dwell(attribute: Attribute, answers: Answers) -> Dwell:
+    """The summary of a window's dwell times."""
+    frequencies = answers.shares.value
+    middles, unit = middle_values(attribute)
+    mean = None
+    if middles is not None:
+        spread = answers.covariance()
+        value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
+        reach = quantile(answers.confidence) * error
+        mean = quantity(answers.told(Estimates(*map(np.asarray, (value, error, value - reach, value + reach)))))
+    cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
+    names = attribute.values
+    return Dwell(
+        unit=unit,
+        mean=mean,
+        quartiles=_crossings(np.cumsum(norm_sub(frequencies)), names),
+        low=_crossings(cumulative.high, names),
+        high=_crossings(cumulative.low, names),
+    )
+
+
+def _crossings(cumulative: Floats, names: tuple[str, ...]) -> tuple[str, str, str]:
+    """The first values up to which a quarter, half and three quarters have come."""
+    rising = np.maximum.accumulate(cumulative)
+    first, half, third = (names[min(int(np.searchsorted(rising, q - 1e-12)), len(names) - 1)] for q in QUARTERS)
+    return first, half, third
+
+
+def middle_values(attribute: Attribute) -> tuple[Floats | None, str]:
+    """The middle of each value, if values are numbers (ranges) or durations such as `2h` and `10h-18h`.
+
+    >>> middles, unit = middle_values(Attribute(name="d", values=("1h", "2h", "3h-5h")))
+    >>> middles.tolist(), unit
+    ([1.0, 2.0, 4.0], 'hours')
+    """
+    ends = [re.fullmatch(r"(\d+[smhdw]?)(?:-(\d+[smhdw]?))?", name) for name in attribute.values]
+    if not all(ends):
+        return None, ""
+    pairs = [(end[1], end[2] or end[1]) for end in ends if end]
+    if all(text[-1].isdigit() for pair in pairs for text in pair):
+        return np.array([(int(low) + int(high)) / 2 for low, high in pairs]), ""
+    if any(text[-1].isdigit() for pair in pairs for text in pair):
+        return None, ""
+    hours = [[parse_duration(text) / timedelta(hours=1) for text in pair] for pair in pairs]
+    return np.array(hours).mean(axis=1), "hours"

@@ -1,0 +1,163 @@
+"""The mobility report: one model, from which JSON, Arrow, CSV, Parquet and the page are made.
+
+Everything is said of *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
+known, or not published, is null.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Kind = Literal["period", "hour", "day", "week", "cumulative", "window"]
+Suppression = Literal["minimum", "difference"]
+Role = Literal["plain", "area", "dwell", "transition"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Quantity(_Model):
+    """A number with its error bar. An exact one has error 0 and an interval of one point."""
+
+    value: float | None
+    error: float | None = Field(description="standard error; null where nothing is known")
+    low: float | None = Field(description="lower end of the interval; null where it has none")
+    high: float | None = Field(description="upper end of the interval; null where it has none")
+
+
+class Change(_Model):
+    """A change in percent: (now / then - 1) * 100, with the interval of the ratio."""
+
+    percent: Quantity
+    against: str = Field(description="what it is compared with, in words")
+    first: int = Field(description="first period of what it is compared with")
+    last: int = Field(description="last period of what it is compared with")
+
+
+class ValueReport(_Model):
+    """How many visitors have one value, or one of a group of values."""
+
+    value: str
+    share: Quantity = Field(description="unbiased; may be negative, need not sum to 1")
+    consistent: float | None = Field(
+        None, description="the share in the nearest histogram that sums to 1; null for groups"
+    )
+    people: Quantity = Field(description="the share times the visitors")
+    smoothed: Quantity | None = Field(None, description="the share, smoothed over periods; only where asked for")
+    change: Change | None = None
+    baseline: Change | None = None
+    truth: float | None = Field(None, description="how many people it really were, where a simulation knows")
+
+
+class Place(_Model):
+    """One place of a ranking."""
+
+    value: str
+    people: Quantity
+    probability: float = Field(description="that this place is right")
+
+
+class Ranking(_Model):
+    """The busiest areas, the busiest first."""
+
+    places: tuple[Place, ...]
+    probability: float = Field(description="that all these places are right")
+
+
+class Dwell(_Model):
+    """How long visitors stay. Quartiles are values of the attribute; their intervals are too."""
+
+    unit: str = Field(description="of the mean; empty where values are not numbers or durations")
+    mean: Quantity | None
+    quartiles: tuple[str, str, str] | None
+    low: tuple[str, str, str] | None
+    high: tuple[str, str, str] | None
+
+
+class Flow(_Model):
+    """How many went from one place to another."""
+
+    origin: str
+    destination: str
+    people: Quantity
+
+
+class AttributeReport(_Model):
+    """The visitors of a window by one attribute."""
+
+    name: str
+    role: Role
+    mechanism: str
+    counted: Literal["value in the period", "first value in the window"]
+    answers: int | None = Field(description="how many answered; null where suppressed")
+    suppressed: Suppression | None
+    values: tuple[ValueReport, ...] = ()
+    groups: tuple[ValueReport, ...] = ()
+    ranking: Ranking | None = None
+    dwell: Dwell | None = None
+    flows: tuple[Flow, ...] = ()
+
+
+class Gaps(_Model):
+    """Returning visitors by how long they had been away. Rare gaps are told together."""
+
+    shortest: int = Field(description="periods since the last visit, at least")
+    longest: int = Field(description="periods since the last visit, at most")
+    visitors: Quantity
+
+
+class WindowReport(_Model):
+    """What is said of one window."""
+
+    first: int = Field(description="first period")
+    last: int = Field(description="last period")
+    begin: datetime
+    end: datetime
+    kind: Kind
+    suppressed: Suppression | None = Field(description="why nothing is said; null where it is")
+    visitors: Quantity | None = Field(None, description="different devices that reported in the window")
+    new: Quantity | None = Field(None, description="visitors not seen for a whole horizon before")
+    returning: Quantity | None = None
+    gaps: tuple[Gaps, ...] = ()
+    change: Change | None = Field(None, description="of visitors, against the previous comparable window")
+    baseline: Change | None = Field(None, description="of visitors, against the baseline")
+    shortfall: int | None = Field(None, description="reports that came too late: what the window may lack")
+    presence_lost: bool = Field(False, description="presence records were lost: devices may be counted twice")
+    truth: int | None = Field(None, description="how many visitors it really were, where a simulation knows")
+    attributes: tuple[AttributeReport, ...] = ()
+
+    def attribute(self, name: str) -> AttributeReport:
+        return next(attribute for attribute in self.attributes if attribute.name == name)
+
+
+class UniqueVisitors(_Model):
+    """One cell of the triangle of all windows."""
+
+    first: int
+    last: int
+    visitors: Quantity | None = Field(description="null where suppressed")
+
+
+class MobilityReport(_Model):
+    """Who came, how often, from where to where, for how long: as far as it can be known and may be said."""
+
+    survey: str
+    title: str
+    fingerprint: str
+    start: datetime
+    period_seconds: int
+    horizon: int = Field(description="the longest window, in periods; who was not seen for as long counts as new")
+    minimum: int
+    confidence: float
+    presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
+    presence_scale: float | None = Field(description="scale of the noise on each cell of counts; null if exact")
+    notes: tuple[str, ...] = Field(description="what a reader must know")
+    windows: tuple[WindowReport, ...]
+    triangle: tuple[UniqueVisitors, ...]
+
+    def window(self, first: int, last: int) -> WindowReport:
+        return next(window for window in self.windows if (window.first, window.last) == (first, last))

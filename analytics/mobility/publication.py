@@ -1,0 +1,135 @@
+"""What a report is about and what it may say: its windows, which of them are silent, and what they compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.calendar import UNITS, Window, calendar_windows, cumulative_windows
+from analytics.estimation import Estimates
+from analytics.mobility.answers import Answers
+from analytics.mobility.changes import Changes
+from analytics.mobility.history import History
+from analytics.mobility.model import Kind, Suppression
+from analytics.mobility.suppression import suppressions
+from analytics.smoothing import smooth
+from protocols.survey import Survey
+
+LONGEST_TRIANGLE = 31
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What a simulation knows of a window: its visitors, and how many of them have each value."""
+
+    visitors: int
+    people: Mapping[str, NDArray[np.integer]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """The windows of a report. Windows that are compared with each other are estimated once."""
+
+    history: History
+    kinds: Mapping[Window, Kind]
+    baseline: range | None = None
+    smoothing: bool = False
+    truth: Mapping[Window, Truth] = field(default_factory=dict)
+    _answers: dict[tuple[str, Window], Answers] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def survey(self) -> Survey:
+        return self.history.scheme.survey
+
+    @cached_property
+    def triangle(self) -> list[Window]:
+        return triangle_windows(self.survey, self.history.periods)
+
+    @cached_property
+    def silent(self) -> Mapping[Window, Suppression]:
+        """The windows of which nothing is said."""
+        told = dict.fromkeys([*self.kinds, *self.triangle])
+        return suppressions({w: int(self.history.visitors(w).value) for w in told}, self.survey.minimum)
+
+    @cached_property
+    def silent_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
+        """The same by attribute: where each device answers one attribute, each has answers of its own."""
+        names = [question.name for question in self.history.scheme.questions]
+        if not self.history.scheme.discloses:
+            return dict.fromkeys(names, self.silent)
+        told = [window for window in self.kinds if window not in self.silent]
+        return {
+            name: {
+                **self.silent,
+                **suppressions({w: self.answers(name, w).n for w in told}, self.survey.minimum),
+            }
+            for name in names
+        }
+
+    def answers(self, name: str, window: Window) -> Answers:
+        if (name, window) not in self._answers:
+            self._answers[name, window] = Answers.of(self.history, name, window)
+        return self._answers[name, window]
+
+    def people(self, name: str, window: Window) -> Estimates:
+        """The window's visitors by value."""
+        answers = self.answers(name, window)
+        return answers.people(answers.shares)
+
+    def changes(self, name: str | None = None) -> Changes:
+        """Comparisons of visitors, or of an attribute's values."""
+        silent = self.silent if name is None else self.silent_answers[name]
+        published = {window for window in self.kinds if window not in silent}
+        return Changes(self.survey, self.history.periods, self.baseline, published)
+
+    def smoothed(self, name: str, window: Window) -> Estimates | None:
+        """The period's shares, smoothed over all periods of the history; only where that was asked for."""
+        if not self.smoothing or window.length > 1:
+            return None
+        return self._smoothed[name][window.first - self.history.first]
+
+    @cached_property
+    def _smoothed(self) -> Mapping[str, Estimates]:
+        history, longitudinal = self.history, self.survey.longitudinal
+        result = {}
+        for question in history.scheme.questions:
+            cells, reports = history.cells[question.name], history.reports[question.name].sum(axis=1)
+            n = np.where(reports > 0, np.maximum(cells.sum(axis=1), 0), 0)
+            supported = history.supports[question.name].sum(axis=1) / np.maximum(reports, 1)[:, None]
+            # A horizon of one period tells nothing of who comes back; that all do is the honest assumption.
+            kept = np.clip(cells[:, 0] / np.maximum(n, 1), 0, 1) if self.survey.horizon > 1 else 1.0
+            memo = question.memo_channel if longitudinal else None
+            result[question.name] = smooth(
+                supported * n[:, None], n, question.channel, memo, kept, confidence=history.confidence
+            )
+        return result
+
+
+def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:
+    """Every period, whole hours, days and weeks, and the days since the beginning: each with its kind."""
+    kinds: dict[Window, Kind] = {Window(t, t): "period" for t in periods}
+    for unit in UNITS:
+        for window in calendar_windows(survey, periods, unit):
+            kinds.setdefault(window, unit)
+    for window in cumulative_windows(calendar_windows(survey, periods, "day"), survey.horizon):
+        kinds.setdefault(window, "cumulative")
+    return kinds
+
+
+def triangle_windows(survey: Survey, periods: range) -> list[Window]:
+    """Every run of the last days (of periods, where days are not whole) up to the horizon."""
+    days = calendar_windows(survey, periods, "day") if survey.period < timedelta(days=1) else []
+    steps = (days or [Window(t, t) for t in periods])[-LONGEST_TRIANGLE:]
+    runs = [Window(begin.first, end.last) for place, begin in enumerate(steps) for end in steps[place:]]
+    return [run for run in runs if run.length <= survey.horizon]
+
+
+def chosen_windows(survey: Survey, periods: range, windows: Iterable[Window] | None) -> dict[Window, Kind]:
+    """The windows asked for, each with its kind; the standard ones by default."""
+    standard = standard_windows(survey, periods)
+    return standard if windows is None else {window: standard.get(window, "window") for window in windows}

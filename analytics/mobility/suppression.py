@@ -1,0 +1,58 @@
+"""What may be said: nothing of few people, and nothing from which few people could be worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from analytics.calendar import Window
+from analytics.mobility.model import Suppression
+
+
+def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, Suppression]:
+    """Which windows to keep silent about, and why.
+
+    A window is silent if fewer than `minimum` visited it, or if its visitors and those of a published window inside it
+    differ by a few: the difference would tell of those few. Short windows come first, so they are the ones published.
+
+    >>> few, day = Window(0, 0), Window(1, 1)
+    >>> suppressions({few: 3, day: 100, Window(0, 1): 103}, minimum=10)
+    {Window(first=0, last=0): 'minimum', Window(first=0, last=1): 'difference'}
+    """
+    silent: dict[Window, Suppression] = {}
+    published: dict[int, list[Window]] = {}  # by first period
+    for window in sorted(visitors, key=lambda w: (w.length, w.first)):
+        inner = (
+            w for first in range(window.first, window.last + 1) for w in published.get(first, ()) if w.inside(window)
+        )
+        if visitors[window] < minimum:
+            silent[window] = "minimum"
+        elif any(0 < visitors[window] - visitors[w] < minimum for w in inner):
+            silent[window] = "difference"
+        else:
+            published.setdefault(window.first, []).append(window)
+    return silent
+
+
+def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:
+    """Ranges of gaps (shortest, longest), each of none or of at least `minimum` visitors, that cover gaps 1, 2, ...
+
+    `counts[gap - 1]` are visitors. Rare gaps are told together with longer ones, the rest with the last range.
+
+    >>> merged_gaps([40, 3, 9, 0, 25, 2], minimum=10)
+    [(1, 1), (2, 3), (4, 4), (5, 6)]
+    >>> merged_gaps([3, 4], minimum=10)
+    []
+    """
+    ranges: list[tuple[int, int]] = []
+    begin, gathered = 1, 0
+    for gap, count in enumerate(counts, start=1):
+        gathered += count
+        if gathered == 0 or gathered >= minimum:
+            ranges.append((begin, gap))
+            begin, gathered = gap + 1, 0
+    if gathered:
+        while ranges and sum(counts[ranges[-1][0] - 1 : ranges[-1][1]]) == 0:
+            ranges.pop()
+        if ranges:
+            ranges[-1] = (ranges[-1][0], len(counts))
+    return ranges

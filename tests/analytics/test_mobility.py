@@ -1,0 +1,187 @@
+"""Mobility reports say what happened, as far as it may be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analytics.calendar import Window
+from analytics.mobility import History, MobilityReport, mobility_report
+from analytics.mobility.publication import standard_windows
+from analytics.presence_noise import noise_error
+from producers.scenarios import scenario, unique_devices
+from protocols import Scheme, parse_survey
+from tests.helpers.town import live, truths
+
+AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))
+NORTH_SOUTH = "{north: [r0c0, r0c1], south: [r1c0, r1c1]}"
+FLOWS = ", ".join(f"'{a}>{b}'" for a in ("NW", "NE", "SW", "SE") for b in ("NW", "NE", "SW", "SE"))
+TOWN = scenario("commuters", devices=3000, periods=72, rows=2, columns=2)
+
+
+def _town(terms: str = "eps_inf: 5, eps_1: 4, solution: spl") -> Scheme:
+    return Scheme(
+        parse_survey(
+            f"""{{id: town, start: 2026-01-05T00:00:00+01:00, period: 1h, horizon: 48, {terms}, attributes: [
+                {{name: area, role: area, values: [{AREAS}], groups: {NORTH_SOUTH}}},
+                {{name: transition, role: transition, values: [{FLOWS}]}},
+                {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def scheme() -> Scheme:
+    return _town()
+
+
+@pytest.fixture(scope="module")
+def history(scheme: Scheme) -> History:
+    return live(scheme, TOWN)
+
+
+@pytest.fixture(scope="module")
+def report(scheme: Scheme, history: History) -> MobilityReport:
+    windows = standard_windows(scheme.survey, history.periods)
+    return mobility_report(
+        history, baseline=range(24, 48), smoothing=True, truth=truths(scheme, TOWN, list(windows)[::7])
+    )
+
+
+def test_hours_days_and_the_days_since_the_beginning_are_reported(report: MobilityReport) -> None:
+    spans = {kind: [(w.first, w.last) for w in report.windows if w.kind == kind] for kind in ("day", "cumulative")}
+    assert spans["day"] == [(0, 23), (24, 47), (48, 71)]
+    assert spans["cumulative"] == [(0, 47)]
+    assert sum(w.kind == "period" for w in report.windows) == 72
+
+
+def test_unique_visitors_are_exact(report: MobilityReport) -> None:
+    for window in (report.window(10, 10), report.window(24, 47), report.window(0, 47)):
+        real = len(unique_devices(TOWN, window.first, window.last))
+        assert window.visitors is not None
+        assert window.visitors.value == window.visitors.low == window.visitors.high == real
+
+
+def test_new_and_returning_visitors_and_their_gaps_add_up_to_all(report: MobilityReport) -> None:
+    for window in report.windows:
+        assert window.visitors and window.new and window.returning
+        assert (window.new.value or 0) + (window.returning.value or 0) == window.visitors.value
+        assert sum(gaps.visitors.value or 0 for gaps in window.gaps) == window.returning.value
+    hour = report.window(30, 30)
+    now, before = (set(unique_devices(TOWN, first, 29).tolist()) for first in (0, 29))
+    here = set(unique_devices(TOWN, 30, 30).tolist())
+    assert hour.new and hour.new.value == len(here - now)
+    assert hour.gaps[0].visitors.value == len(here & before)
+
+
+def test_intervals_of_people_hold_what_the_simulation_knows(report: MobilityReport) -> None:
+    rows = [row for w in report.windows for a in w.attributes for row in a.values if row.truth is not None]
+    held = [row.people.low <= row.truth <= row.people.high for row in rows]
+    assert len(held) > 300
+    assert np.mean(held) > 0.9, "the same memos speak in all windows, so misses come together"
+
+
+def test_what_was_counted_says_whose_value_it_is(report: MobilityReport) -> None:
+    assert report.window(5, 5).attribute("area").counted == "value in the period"
+    assert report.window(0, 23).attribute("area").counted == "first value in the window"
+
+
+def test_changes_compare_with_the_day_before_and_with_the_baseline(report: MobilityReport) -> None:
+    hour = report.window(60, 60)
+    now, then = (len(unique_devices(TOWN, t, t)) for t in (60, 36))
+    for change in (hour.change, hour.baseline):  # the baseline is that very day
+        assert change and change.percent.value == pytest.approx((now / then - 1) * 100)
+    assert hour.change and (hour.change.first, hour.change.against) == (36, "the day before")
+    area = hour.attribute("area").values[0]
+    assert area.change and area.change.percent.low is not None and area.change.percent.high is not None
+    assert area.change.percent.low < area.change.percent.value < area.change.percent.high
+    assert report.window(3, 3).change and report.window(3, 3).change.against == "just before"
+    assert report.window(0, 0).change is None
+
+
+def test_groups_are_the_sums_of_their_values_with_smaller_intervals_than_their_sum(report: MobilityReport) -> None:
+    area = report.window(40, 40).attribute("area")
+    north = area.groups[0]
+    members = [row.share for row in area.values if row.value in ("r0c0", "r0c1")]
+    assert north.value == "north"
+    assert north.share.value == pytest.approx(sum(m.value for m in members))
+    assert north.share.error < sum(m.error for m in members)
+
+
+def test_the_busiest_areas_are_ranked_and_a_clear_ranking_is_probable(report: MobilityReport) -> None:
+    area = report.window(12, 12).attribute("area")
+    assert area.ranking is not None
+    people = [place.people.value for place in area.ranking.places]
+    assert people == sorted(people, reverse=True)
+    assert 0 <= area.ranking.probability <= min(place.probability for place in area.ranking.places) <= 1
+
+
+def test_dwell_is_summarised_by_mean_and_quartiles(report: MobilityReport) -> None:
+    window = report.window(14, 14)
+    dwell = window.attribute("dwell").dwell
+    assert dwell and dwell.mean and dwell.quartiles and dwell.low and dwell.high
+    hours = TOWN.presences(14).values["dwell"] + 1
+    assert dwell.mean.low <= hours.mean() <= dwell.mean.high
+    for low, middle, high in zip(dwell.low, dwell.quartiles, dwell.high, strict=True):
+        assert int(low) <= int(middle) <= int(high)
+
+
+def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport) -> None:
+    flows = report.window(8, 8).attribute("transition").flows
+    assert len({(flow.origin, flow.destination) for flow in flows}) == 16
+
+
+def test_smoothed_shares_stand_beside_the_raw_ones(report: MobilityReport) -> None:
+    row = report.window(20, 20).attribute("area").values[0]
+    assert row.smoothed is not None and row.smoothed.error < row.share.error
+    assert report.window(0, 23).attribute("area").values[0].smoothed is None
+
+
+def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:
+    cells = {(cell.first, cell.last): cell.visitors.value for cell in report.triangle if cell.visitors}
+    assert set(cells) == {(0, 23), (24, 47), (48, 71), (0, 47), (24, 71)}
+    assert cells[24, 71] == len(unique_devices(TOWN, 24, 71))
+
+
+def test_late_reports_are_a_windows_possible_shortfall_and_lost_presence_marks_it(history: History) -> None:
+    late = np.arange(72)
+    report = mobility_report(
+        replace(history, late=late, presence_lost_before=30), [Window(24, 47), Window(30, 30), Window(29, 30)]
+    )
+    assert [w.shortfall for w in report.windows] == [sum(range(24, 48)), 30, 59]
+    assert [w.presence_lost for w in report.windows] == [True, False, True]
+
+
+def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: History) -> None:
+    scheme = _town("eps_inf: 5, eps_1: 4, solution: spl, presence_epsilon: 1")
+    random = np.random.default_rng(1)
+    shape = history.cells["area"].shape
+    noise = random.geometric(1 - np.exp(-1 / 3), shape) - random.geometric(1 - np.exp(-1 / 3), shape)
+    cells = {name: counters + noise for name, counters in history.reports.items()}
+    noised = replace(history, scheme=scheme, cells=cells)
+    report = mobility_report(noised, [*(Window(t, t) for t in range(72)), Window(0, 23)])
+    assert report.presence == "noised" and report.presence_scale == 3
+    held = []
+    for window in report.windows:
+        real = len(unique_devices(TOWN, window.first, window.last))
+        assert window.visitors is not None
+        held.append(window.visitors.low <= real <= window.visitors.high)
+        share = window.attribute("area").values[0].share
+        assert share.value * 1e4 / 5 == pytest.approx(round(share.value * 1e4 / 5)), "a step of 0.0005 or coarser"
+    assert np.mean(held) > 0.9
+    day = report.window(0, 23).visitors
+    assert day and day.error == pytest.approx(noise_error(sum(48 - j for j in range(24)), 1.0))
+
+
+def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
+    scheme = _town("eps_inf: 5, eps_1: 4, solution: smp")
+    report = mobility_report(live(scheme, TOWN), [Window(12, 12)])
+    window = report.windows[0]
+    assert window.visitors and window.visitors.value == len(unique_devices(TOWN, 12, 12))
+    assert sum(attribute.answers or 0 for attribute in window.attributes) == window.visitors.value
+
+
+def test_the_report_survives_json(report: MobilityReport) -> None:
+    assert MobilityReport.model_validate_json(report.model_dump_json()) == report

@@ -1,0 +1,83 @@
+"""Few people are never told of, nor what would let few people be worked out."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.calendar import Window
+from analytics.mobility import History, mobility_report
+from analytics.mobility.suppression import merged_gaps, suppressions
+from tests.helpers.crowd import scheme_of
+
+MINIMUM = 10
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.randoms())
+def test_no_published_window_is_small_or_differs_from_a_published_one_inside_it_by_few(
+    first_visits: list[int], random: object
+) -> None:
+    """Visitors who come once each, so that a window's visitors are the sum of its periods'."""
+    windows = [Window(s, e) for s in range(len(first_visits)) for e in range(s, len(first_visits))]
+    visitors = {w: sum(first_visits[w.first : w.last + 1]) for w in windows}
+    silent = suppressions(visitors, MINIMUM)
+    told = [w for w in windows if w not in silent]
+    assert all(visitors[w] >= MINIMUM for w in told)
+    for outer in told:
+        for inner in told:
+            if inner.inside(outer):
+                difference = visitors[outer] - visitors[inner]
+                assert difference == 0 or difference >= MINIMUM
+
+
+@given(st.lists(st.integers(0, 30), max_size=12), st.integers(0, 15))
+def test_merged_gaps_lose_nobody_and_single_out_nobody(counts: list[int], minimum: int) -> None:
+    ranges = merged_gaps(counts, minimum)
+    told = [sum(counts[low - 1 : high]) for low, high in ranges]
+    assert all(count == 0 or count >= minimum for count in told)
+    if sum(counts) >= minimum:
+        assert [gap for low, high in ranges for gap in range(low, high + 1)] == list(range(1, len(counts) + 1))
+        assert sum(told) == sum(counts)
+    else:
+        assert sum(told) == 0
+
+
+def _history(new: list[int], returning: list[int]) -> History:
+    """Two-valued answers; in each period some who are new and some who were there the period before."""
+    scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", f"eps: 1, horizon: 3, minimum: {MINIMUM}")
+    n = np.array([[back, 0, fresh] for fresh, back in zip(new, returning, strict=True)])
+    return History(scheme, 0, {"a": n}, {"a": np.stack([n // 2, n - n // 2], axis=2)}, {"a": n})
+
+
+def test_a_period_below_the_minimum_says_nothing() -> None:
+    window = mobility_report(_history([100, 5], [0, 3])).window(1, 1)
+    assert window.suppressed == "minimum"
+    assert (window.visitors, window.new, window.change, window.attributes) == (None, None, None, ())
+
+
+def test_a_window_that_would_give_few_away_says_nothing_and_is_not_in_the_triangle() -> None:
+    report = mobility_report(_history([100, 5], [0, 90]))
+    window = report.window(0, 1)
+    assert window.suppressed == "difference"
+    assert {(cell.first, cell.last): cell.visitors is None for cell in report.triangle}[0, 1]
+    assert report.window(1, 1).visitors is not None
+
+
+def test_few_new_visitors_are_not_told_of() -> None:
+    window = mobility_report(_history([100, 5], [0, 90])).window(1, 1)
+    assert window.visitors is not None and window.new is None and window.returning is None and window.gaps == ()
+
+
+def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:
+    assert mobility_report(_history([5, 100], [0, 0])).window(1, 1).change is None
+
+
+def test_without_reports_and_without_a_minimum_a_window_is_empty_and_says_so() -> None:
+    scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", "eps: 1, horizon: 2")
+    empty = History(
+        scheme, 0, {"a": np.zeros((1, 2), int)}, {"a": np.zeros((1, 2, 2), int)}, {"a": np.zeros((1, 2), int)}
+    )
+    window = mobility_report(empty).window(0, 0)
+    assert window.visitors and window.visitors.value == 0
+    assert window.attribute("a").answers == 0 and window.attribute("a").values == ()

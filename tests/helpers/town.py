@@ -1,0 +1,52 @@
+"""A scenario lived through by simulated devices: the counts a collector would hold, and the truth beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from analytics.calendar import Window
+from analytics.mobility import History, Truth
+from producers.scenarios import Scenario, unique_devices, unique_histogram
+from protocols import Respondent, Scheme
+from protocols.simulation import seeded_keyring
+
+
+def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:
+    """Counts of all periods of the scenario, through the devices' own code."""
+    respondent, horizon = Respondent(scheme, seeded_keyring(seed)), scheme.survey.horizon
+    names = {question.name: question.k for question in scheme.questions}
+    reports = {name: np.zeros((scenario.periods, horizon), dtype=np.int64) for name in names}
+    supports = {name: np.zeros((scenario.periods, horizon, k), dtype=np.int64) for name, k in names.items()}
+    last = np.full(scenario.devices, -horizon)
+    for period in range(scenario.periods):
+        there = scenario.presences(period)
+        gaps = np.minimum(period - last[there.devices], horizon)
+        last[there.devices] = period
+        for place, question in enumerate(scheme.questions):
+            asked = np.ones(len(gaps), dtype=bool)
+            if scheme.discloses:
+                asked = respondent.sampled(there.devices) == place
+            devices, values = there.devices[asked], there.values[question.name][asked]
+            if scheme.survey.longitudinal:
+                memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
+                answers = respondent.report(question, devices, period, memo)
+            else:
+                answers = respondent.answer_once(question, devices, period, values)
+            rows = gaps[asked] - 1
+            reports[question.name][period] = np.bincount(rows, minlength=horizon)
+            supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)
+    return History(scheme, 0, reports, supports, reports)
+
+
+def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, Truth]:
+    """What really happened in these windows."""
+    names = [question.name for question in scheme.questions]
+    return {
+        window: Truth(
+            len(unique_devices(scenario, window.first, window.last)),
+            {name: unique_histogram(scenario, name, window.first, window.last) for name in names},
+        )
+        for window in windows
+    }
