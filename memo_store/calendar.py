@@ -38,8 +38,7 @@ class Calendar:
         )
         if ended:
             keys = [journal_key(table, shard, p) for table in tables for shard in range(SHARDS) for p in ended]
-            self._link.run([("UNLINK", key) for key in keys])
-            self._link.ask("SREM", self._open, *ended)
+            self._link.run([*(("UNLINK", key) for key in keys), ("SREM", self._open, *ended)], atomic=True)
         return int(over)
 
     def lose(self, period: int) -> None:

@@ -44,17 +44,28 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Bytes]:
-        """Which rows have an entry with their tag, and its sealed memo (anything for the others)."""
+    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Words, Bytes]:
+        """Which rows have a memo, its tag and the sealed memo (anything for the others).
+
+        A row's memo is the one with its tag, or, once its record is full, the last one in it.
+        """
         records = [record or b"" for record in chain.from_iterable(answers)]
+        counts = self.counts(records)
         entries = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(-1, self.width)
-        owners = np.repeat(np.arange(len(records)), self.counts(records))
-        matching = _tags(entries) == tags[owners]
-        rows = owners[matching]
-        found, sealed = np.zeros(len(records), dtype=bool), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
-        found[rows] = True
-        sealed[rows] = entries[matching, TAG:]
-        return found, sealed
+        entry_tags = _tags(entries)
+        owners = np.repeat(np.arange(len(records)), counts)
+        matching = np.flatnonzero(entry_tags == tags[owners])
+        chosen = np.full(len(records), -1)
+        if self.cap is not None:
+            full = counts >= self.cap
+            chosen[full] = np.cumsum(counts)[full] - 1
+        chosen[owners[matching]] = matching
+        found = chosen >= 0
+        sealed = np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
+        sealed[found] = entries[chosen[found], TAG:]
+        tags = tags.copy()
+        tags[found] = entry_tags[chosen[found]]
+        return found, tags, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
         """Scripts that create these memos where there are none."""

@@ -126,7 +126,7 @@ class SurveyMemos:
     def _memos(self, question: Question, placed: Placed, devices: Devices, cells: Values) -> Column:
         table, layout = self._tables[question.name], question.mechanism.encoding.memo
         tags = self._veil.tags(question.name, devices, cells)
-        found, sealed = table.pick(self._link.run(table.read(placed)), tags)
+        found, tags, sealed = table.pick(self._link.run(table.read(placed)), tags)
         missing = np.flatnonzero(~found)
         if len(missing):
             tags[missing], sealed[missing] = self._create(
@@ -177,6 +177,8 @@ class SurveyMemos:
 
     def _guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do it; should the store have lost its past, see whether this survey may go on, and do it again."""
+        if self._refused:
+            self._meet_again(period)
         for _ in range(LOSSES):
             try:
                 return work(*args, **kwargs)
@@ -198,9 +200,14 @@ class SurveyMemos:
             while not self._write(journal, journal.restate(), when):
                 pass  # somebody else has written to it too
 
+    @property
+    def _refused(self) -> bool:
+        """Whether this survey needs a history that nobody vouches for."""
+        return self._survey.memo_cap is not None and not self._history.whole
+
     def _register(self) -> SurveyTerms:
         terms = register(self._link, self.respondent.scheme, self._veil)
-        if self._survey.memo_cap is not None and not self._history.whole:
+        if self._refused:
             raise HistoryLost(
                 f"survey {self._survey.id!r} lets a device memoise {self._survey.memo_cap} values per attribute, and "
                 "this store cannot say what devices were permitted: it is new, or it has lost its history",

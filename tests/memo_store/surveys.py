@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from protocols.columns import Column
+from protocols.encodings import Values
 from protocols.keystream import Devices
 from protocols.respondent import Respondent
-from protocols.scheme import Scheme
+from protocols.scheme import Question, Scheme
 from protocols.simulation import seeded_keyring
 from protocols.survey_text import parse_survey
 
@@ -33,3 +35,15 @@ def respondent(
 
 def devices(count: int) -> Devices:
     return np.arange(count, dtype=np.uint64)
+
+
+class Unsteady(Respondent):
+    """Draws another memo each time it is asked, as no respondent should: what stays the same is the store's doing."""
+
+    def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
+        raw = np.random.default_rng().integers(0, question.k, len(devices))
+        return raw.astype(question.mechanism.encoding.memo.dtype)
+
+
+def unsteady(steady: Respondent) -> Unsteady:
+    return Unsteady(steady.scheme, steady.keyring)

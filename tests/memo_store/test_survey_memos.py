@@ -103,16 +103,6 @@ def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis
     store.survey(people)
 
 
-def test_at_the_cap_a_device_goes_on_with_the_last_memo_it_created(redis_url: str) -> None:
-    store, people, everyone = MemoStore(redis_url), respondent(terms="memo_cap: 2,"), devices(200)
-    store.accept_loss()
-    memos, question = store.survey(people), people.scheme.questions[0]
-    seen = [memos.lookup(question, everyone, np.full(200, value), p) for p, value in enumerate((4, 5, 6, 4, 7))]
-    own = {value: people.memoise(question, everyone, np.full(200, value)) for value in (4, 5)}
-    for memo, value in zip(seen, (4, 5, 5, 4, 5), strict=True):
-        assert (memo == own[value]).all()
-
-
 def test_a_one_shot_survey_settles_values_and_memoises_nothing(redis_url: str) -> None:
     people, everyone = respondent(budgets="eps: 1"), devices(50)
     memos, question = MemoStore(redis_url).survey(people), people.scheme.questions[0]

@@ -1,0 +1,41 @@
+"""The attack that memos exist for: whoever links a thousand reports of a device still sees its memo at best."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memo_store import MemoStore
+from tests.memo_store.surveys import devices, respondent
+
+PERIODS, DEVICES, K = 1000, 1000, 10
+
+
+def most_frequent(answers: list[NDArray[np.uint8]]) -> NDArray[np.intp]:
+    counts = np.zeros((DEVICES, K), dtype=np.int64)
+    for answer in answers:
+        counts[np.arange(DEVICES), answer] += 1
+    return counts.argmax(axis=1)
+
+
+def test_averaging_a_thousand_reports_finds_the_memo_and_not_the_value(hasty_redis_url: str) -> None:
+    people, everyone = respondent(k=K), devices(DEVICES)
+    question = people.scheme.questions[0]
+    truth = np.arange(DEVICES) % K
+
+    linked, fresh = [], []
+    with MemoStore(hasty_redis_url) as store:
+        memos = store.survey(people)
+        for period in range(PERIODS):
+            memo = memos.lookup(question, everyone, truth, period)
+            linked.append(people.report(question, everyone, period, memo))
+            redrawn = question.mechanism.memoise(truth, people.keyring.draws(("no memo",), everyone, period))
+            fresh.append(people.report(question, everyone, period, redrawn))
+
+    p1 = question.mechanism.first.p  # type: ignore[union-attr]
+    recovered = np.mean(most_frequent(linked) == truth)
+    assert recovered <= p1 + 3 * sqrt(p1 * (1 - p1) / DEVICES)
+    assert np.mean(most_frequent(fresh) == truth) > 0.99, "without a memo the same attack must succeed"
+    assert np.mean(most_frequent(linked) == people.memoise(question, everyone, truth)) > 0.99, "nor is it too weak"

@@ -1,0 +1,53 @@
+"""A device never exceeds its cap of memoised values, whatever happens to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from memo_store import MemoStore
+from tests.memo_store.surveys import devices, respondent
+
+
+@pytest.fixture
+def store(hasty_redis_url: str) -> Iterator[MemoStore]:
+    """A new store that somebody vouches for."""
+    with MemoStore(hasty_redis_url) as store:
+        store.accept_loss()
+        yield store
+
+
+def test_at_the_cap_a_device_goes_on_with_the_last_memo_it_created(store: MemoStore) -> None:
+    people, everyone = respondent(terms="memo_cap: 2,"), devices(200)
+    memos, question = store.survey(people), people.scheme.questions[0]
+    seen = [memos.lookup(question, everyone, np.full(200, value), p) for p, value in enumerate((4, 5, 6, 4, 7))]
+    own = {value: people.memoise(question, everyone, np.full(200, value)) for value in (4, 5)}
+    for memo, value in zip(seen, (4, 5, 5, 4, 5), strict=True):
+        assert (memo == own[value]).all()
+
+
+def test_no_device_exceeds_its_cap_in_a_year_of_changing_values(store: MemoStore) -> None:
+    """A failure would be a device with four entries, or with four different memos among its answers."""
+    people, everyone = respondent(k=10, terms="memo_cap: 3,"), devices(10_000)
+    memos, question = store.survey(people), people.scheme.questions[0]
+    draw = np.random.default_rng(7)
+    answers = np.zeros((len(everyone), question.k), dtype=bool)
+    for period in range(365):
+        memo = memos.lookup(question, everyone, draw.integers(0, question.k, len(everyone)), period)
+        answers[np.arange(len(everyone)), memo] = True
+    assert answers.sum(axis=1).max() <= 3
+    assert set(memos.ledger(everyone).values["area"].tolist()) == {3}
+
+
+def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
+    people, everyone = respondent(terms="memo_cap: 2, solution: rs+fd,", second=True), devices(500)
+    memos = store.survey(people)
+    for question in people.scheme.questions:
+        for period in range(5):
+            memos.lookup(question, everyone, (np.arange(500) + period) % question.k, period)
+    sampled = people.sampled(everyone)
+    counts = memos.ledger(everyone).values
+    assert 0 < np.mean(sampled == 0) < 1
+    assert {name: set(count.tolist()) for name, count in counts.items()} == {"area": {2}, "plan": {2}}
