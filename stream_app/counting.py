@@ -143,9 +143,9 @@ class PartitionCounter:
         clock = self._position.clock(frame.survey)
         contained = record.offset <= self._contained
         reject = timely(frame, clock.through_before(record.offset), scheme.survey.ahead)
-        if reject is not None and contained:
-            return Changes()
         if reject is not None:
+            if contained:
+                return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
                 self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
             return self._refuse(record, reject)

@@ -12,6 +12,7 @@ from protocols.wire import (
     CLOCK,
     FRAME,
     HEADER,
+    MAX_RECORD_BYTES,
     REPORT,
     ROW_REASONS,
     Clock,
@@ -103,14 +104,20 @@ def refused_record(record: Record, reject: Reject, partition: int) -> Output:
 
 
 def refused_rows(judged: Judged, scheme: Scheme, offset: int, partition: int) -> Iterator[Output]:
-    """The dead letters of bad rows: one frame for each reason."""
+    """The dead letters of bad rows: for each reason one frame, or more where one might not fit in a record."""
     for reason, frame in judged.bad.items():
-        value = encode_frame(frame, scheme)
-        reject = Reject(reason, f"{len(frame)} rows of a frame", frame.survey, len(frame))
-        yield _dead_letter(offset, partition, reject, FRAME, value, len(value))
+        width = frame.tokens.itemsize + frame.gaps.itemsize + sum(c[:1].nbytes for c in frame.answers.values())
+        step = max(1, MAX_RECORD_BYTES // 2 // width)  # an encoding of ours may be larger than the sender's
+        for start in range(0, len(frame), step):
+            rows = frame.take(slice(start, start + step))
+            value = encode_frame(rows, scheme)
+            reject = Reject(reason, f"{len(rows)} rows of a frame", frame.survey, len(rows))
+            yield _dead_letter(offset, partition, reject, FRAME, value, len(value), start // step)
 
 
-def _dead_letter(offset: int, partition: int, reject: Reject, content_type: str, value: bytes, size: int) -> Output:
+def _dead_letter(
+    offset: int, partition: int, reject: Reject, content_type: str, value: bytes, size: int, number: int = 0
+) -> Output:
     headers = {
         HEADER: content_type,
         "reason": reject.reason.value,
@@ -122,4 +129,5 @@ def _dead_letter(offset: int, partition: int, reject: Reject, content_type: str,
         "bytes": str(size),
     }
     encoded = tuple((name, text.encode("utf-8", "replace")) for name, text in headers.items())
-    return Output("deadletters", f"{partition}/{offset}/{reject.reason.value}".encode(), value, encoded)
+    key = f"{partition}/{offset}/{reject.reason.value}" + (f"/{number}" if number else "")
+    return Output("deadletters", key.encode(), value, encoded)

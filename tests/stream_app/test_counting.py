@@ -126,6 +126,19 @@ def test_bad_rows_become_a_frame_of_their_own_for_each_reason() -> None:
     assert told == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
 
 
+def test_more_bad_rows_than_surely_fit_in_a_record_become_several_frames() -> None:
+    scheme = scheme_of("{name: a, range: {last: 3999}, mechanism: l-osue}")
+    tokens = np.arange(1, 8_001, dtype=np.uint64)
+    gaps, bits = np.full(len(tokens), 9, dtype=np.uint16), np.zeros((len(tokens), 500), dtype=np.uint8)
+    value = encode_frame(Frame("s", scheme.survey.fingerprint, 0, tokens, gaps, {"a": bits}), scheme)
+    worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
+    assert worker.apply(Record(0, FRAME, value)).refused == {Reason.BAD_GAP: 8_000}
+    letters = outputs(worker.flush(), "deadletters")
+    frames = [decode_frame(letter.value, {"s": scheme}.get) for letter in letters]
+    assert len({letter.key for letter in letters}) == len(letters) > 1
+    assert [token for frame in frames if isinstance(frame, Frame) for token in frame.tokens] == tokens.tolist()
+
+
 def test_a_single_report_counts_like_a_frame_of_one() -> None:
     frame = decode_frame(wire(Reports(0, (Row(5, 2, 1, 6),)))[1], SURVEYS.get)
     assert isinstance(frame, Frame)
