@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,11 @@ class MatrixChannel:
     def k(self) -> int:
         return len(self.matrix)
 
+    @cached_property
+    def votes(self) -> Matrix:
+        """What a report (row) says for each value: the mean over all reports is the unbiased estimate."""
+        return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
+
     def support(self, frequencies: Vector) -> Vector:
         return np.asarray(frequencies @ self.matrix)
 
@@ -122,8 +128,7 @@ def variance(channel: Channel, frequencies: Vector) -> Vector:
     supports = channel.support(frequencies)
     if isinstance(channel, SupportChannel):
         return np.asarray(supports * (1 - supports) / channel.gain**2)
-    votes = np.linalg.inv(channel.matrix)  # [report, value]: their mean is the estimate
-    return np.asarray(supports @ votes**2 - frequencies**2)
+    return np.asarray(supports @ channel.votes**2 - frequencies**2)
 
 
 def variance_at_zero(channel: Channel) -> float:

@@ -95,7 +95,7 @@ def forged_weight(channel: Channel) -> float:
     58.6
     """
     if isinstance(channel, MatrixChannel):
-        return float(np.linalg.inv(channel.matrix).max())
+        return float(channel.votes.max())
     return float((1 - channel.floor.min()) / channel.gain)
 
 

@@ -13,12 +13,14 @@ case: a full channel matrix over an ordered domain, which chains by multiplicati
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp, log
+from functools import cached_property
+from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+IMPOSSIBLE = -100.0  # ln of a chance that 64 random bits never draw; as 0 it spares linear algebra denormal numbers
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,17 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Blur:
-    """A channel matrix: row = input, column = output, rows sum to 1."""
+    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms: far ends are improbable."""
 
-    matrix: Matrix = field(repr=False)
+    logs: Matrix = field(repr=False)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
 
     def then(self, other: Blur) -> Blur:
-        return Blur(self.matrix @ other.matrix)
+        with np.errstate(divide="ignore"):
+            return Blur(np.log(self.matrix @ other.matrix))
 
 
 Round = Flip | Blur
@@ -60,19 +67,19 @@ def grr(k: int, eps: float) -> Flip:
     >>> round(flip.p, 3), round(flip.q, 3)
     (0.5, 0.25)
     """
-    p = exp(eps) / (exp(eps) + k - 1)
-    return Flip(p, (1 - p) / (k - 1))
+    q = exp(-eps) / (1 + (k - 1) * exp(-eps))
+    return Flip(1 - (k - 1) * q, q)
 
 
 def sue(eps: float) -> Flip:
     """Symmetric unary encoding: a one-hot vector differs in two bits, so each bit gets eps / 2."""
-    p = exp(eps / 2) / (exp(eps / 2) + 1)
-    return Flip(p, 1 - p)
+    q = exp(-eps / 2) / (1 + exp(-eps / 2))
+    return Flip(1 - q, q)
 
 
 def oue(eps: float) -> Flip:
     """Optimised unary encoding: ones are coin tosses, zeros keep nearly all of the budget."""
-    return Flip(0.5, 1 / (exp(eps) + 1))
+    return Flip(0.5, exp(-eps) / (1 + exp(-eps)))
 
 
 def geometric(k: int, eps: float) -> Blur:
@@ -81,15 +88,28 @@ def geometric(k: int, eps: float) -> Blur:
     >>> geometric(3, log(2)).matrix.sum(axis=1).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    alpha = exp(-eps)
     places = np.arange(k)
-    distance = np.abs(places[:, None] - places[None, :])
-    inside = (1 - alpha) / (1 + alpha)
-    matrix = inside * alpha**distance
-    matrix[:, [0, -1]] = alpha ** distance[:, [0, -1]] / (1 + alpha)
-    return Blur(matrix)
+    logs = -eps * np.abs(places[:, None] - places[None, :]) - log1p(exp(-eps))
+    logs[:, 1:-1] += log(-expm1(-eps))  # what lies beyond an end is said to be at it
+    return Blur(logs)
 
 
 def symmetric_loss(flip: Flip) -> float:
     """What one unary report reveals: ln of p(1-q) / (q(1-p))."""
     return log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
+
+
+def end_evidence(first: Blur, second: Blur | None, t: float = 1) -> NDArray[np.float64]:
+    """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
+
+    Geometric rounds have rising likelihood ratios: whatever two values one compares, answers at an end of the domain
+    separate them most, and both ends alike. Without a second round, or for ever, the answer is the memo itself.
+
+    >>> np.diff(end_evidence(geometric(4, 0.7), None)).round(9).tolist()
+    [0.7, 0.7, 0.7]
+    """
+    if second is None or t == inf:
+        return np.asarray(first.logs[:, -1])
+    terms = first.logs + t * second.logs[:, -1]
+    top = terms.max(axis=1)
+    return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))

@@ -24,6 +24,7 @@ MechanismName = Literal[
     "l-geometric", "loloha", "dbitflip", "sue-z", "sue-r", "oue-z", "oue-r",
 ]  # fmt: skip
 MAX_PERIOD = (1 << 32) - 1
+MAX_EPS = 20.0  # e^20 is half a billion: beyond that a lie is no longer noise, and floats lose its digits
 ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 NOT_AGREED = {"title", "description", "groups", "role"}  # words about the survey, not its terms
 
@@ -116,9 +117,13 @@ class Survey(_Model):
     start: AwareDatetime = Field(description="when period 0 begins, with a time zone")
     period: Duration = Field(description="how long a period lasts: 15m, 1h, 1d, 1w")
     attributes: tuple[Attribute, ...] = Field(min_length=1)
-    eps_inf: float | None = Field(None, gt=0, description="what all reports of one value may ever reveal")
-    eps_1: float | None = Field(None, gt=0, description="what one report may reveal; left out: the memo is sent")
-    eps: float | None = Field(None, gt=0, description="instead: a fresh draw per report, no memo, costs add up")
+    eps_inf: float | None = Field(None, gt=0, le=MAX_EPS, description="what all reports of one value may ever reveal")
+    eps_1: float | None = Field(
+        None, gt=0, le=MAX_EPS, description="what one report may reveal; left out: the memo is sent"
+    )
+    eps: float | None = Field(
+        None, gt=0, le=MAX_EPS, description="instead: a fresh draw per report, no memo, costs add up"
+    )
     solution: Solution = "smp"
     calibration: Literal["exact", "published"] = "exact"
     guarantee: Literal["tuple", "attribute", "published"] = Field("tuple", description="rs+fd: whose neighbour?")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from protocols.columns import PackedBits
 from protocols.mechanisms import Mechanism
-from protocols.rounds import Blur, Flip
+from protocols.rounds import Blur, Flip, end_evidence
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
     if isinstance(mechanism.first, Blur):
-        logs = _log_likelihoods(mechanism, t)
-        return float((logs.max(axis=0) - logs.min(axis=0)).max())
+        return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return symbol_odds(mechanism, t).loss
     odds = bit_odds(mechanism, t)
@@ -87,7 +86,7 @@ def loss(mechanism: Mechanism, t: float = 1) -> float:
 
 def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two neighbouring values of an ordered domain: what one unit of distance costs."""
-    return float(np.abs(np.diff(_log_likelihoods(mechanism, t), axis=0)).max())
+    return float(np.diff(_ends(mechanism, t)).max())
 
 
 def loss_of_values(mechanism: Mechanism, count: int) -> float:
@@ -113,16 +112,7 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
     return first, second
 
 
-def _log_likelihoods(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
-    """ln of the likelihood of t times the answer y (column) under each value (row), up to a constant per column.
-
-    For the geometric rounds the likelihood ratio of two values rises with the memo, so t answers at an end of the
-    domain are the worst sequence for every pair of values.
-    """
+def _ends(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
     first, second = mechanism.first, mechanism.second
-    assert isinstance(first, Blur), "only matrices"
-    if second is None:
-        return np.asarray(np.log(first.matrix))
-    assert isinstance(second, Blur)
-    relative = second.matrix / second.matrix.max(axis=0)
-    return np.asarray(np.log(first.matrix @ relative**t))
+    assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
+    return end_evidence(first, second, t)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocols.mechanisms.base import Budget, Builder, Calibration, Mechanism
 from protocols.mechanisms.direct import build_grr, build_l_grr
 from protocols.mechanisms.evolving import build_dbitflip, build_loloha
-from protocols.mechanisms.ordered import build_geometric, build_l_geometric, neighbour_loss
+from protocols.mechanisms.ordered import build_geometric, build_l_geometric
 from protocols.mechanisms.unary import build_l_osue, build_l_oue, build_l_soue, build_l_sue, build_oue, build_sue
 
 ONE_ROUND: dict[str, Builder] = {
@@ -26,4 +26,4 @@ TWO_ROUNDS: dict[str, Builder] = {
     "loloha": build_loloha,
 }
 
-__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism", "neighbour_loss"]
+__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, expm1
 
 from protocols.encodings import Direct
 from protocols.mechanisms.base import Budget, Mechanism
@@ -28,5 +28,6 @@ def _exact(k: int, a: float, b: float, first: Flip) -> Flip:
 
 def _published(k: int, a: float, b: float, first: Flip) -> Flip:
     """As printed; it leaves out the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
-    p2 = (exp(a + b) - 1) / ((k - 1) * (exp(a) - exp(b)) + exp(a + b) - 1)
+    kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
+    p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
     return Flip(p2, (1 - p2) / (k - 1))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import brentq
 
 from protocols.encodings import Direct
 from protocols.mechanisms.base import Budget, Mechanism
-from protocols.roots import root
-from protocols.rounds import Blur, geometric
+from protocols.rounds import end_evidence, geometric
 
 
 def build_geometric(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
@@ -18,14 +18,9 @@ def build_l_geometric(k: int, budget: Budget, parameter: int | None = None) -> M
     """Two truncated geometrics; the second makes neighbouring values differ by exactly b in one report."""
     assert budget.one is not None
     first, target = geometric(k, budget.inf), budget.one
-    eps2 = root(lambda e: neighbour_loss(first.then(geometric(k, e))) - target, 1e-9, 60.0)
-    return Mechanism("l-geometric", Direct(k), first, geometric(k, eps2))
 
+    def excess(eps: float) -> float:
+        return float(np.diff(end_evidence(first, geometric(k, eps))).max()) - target
 
-def neighbour_loss(blur: Blur) -> float:
-    """The worst log-ratio between two neighbouring values.
-
-    >>> round(neighbour_loss(geometric(5, 0.7)), 9)
-    0.7
-    """
-    return float(np.abs(np.diff(np.log(blur.matrix), axis=0)).max())
+    eps2 = brentq(excess, 1e-9, 60.0, xtol=1e-14)
+    return Mechanism("l-geometric", Direct(k), first, geometric(k, float(eps2)))

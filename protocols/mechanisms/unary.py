@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, log
+from math import exp, expm1, log
 
 from protocols.encodings import Unary
 from protocols.errors import InfeasibleError
@@ -32,19 +32,20 @@ def build_l_osue(k: int, budget: Budget, parameter: int | None = None) -> Mechan
     """OUE memos under a symmetric flip; one report is OUE(b)."""
     assert budget.one is not None
     a, b = budget.inf, budget.one
-    p2 = (exp(a + b) - 1) / (exp(a + b) + exp(a) - exp(b) - 1)
+    kept = -expm1(-a - b)  # PROTOCOLS 3, numerator and denominator divided by e^(a+b)
+    p2 = kept / (kept + exp(-b) - exp(-a))
     return Mechanism("l-osue", Unary(k), oue(a), Flip(p2, 1 - p2))
 
 
 def build_l_oue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """OUE in both rounds; feasible below b = ln((2 e^a + 1) / 3)."""
-    return _half("l-oue", oue, k, budget, limit=log((2 * exp(budget.inf) + 1) / 3))
+    return _half("l-oue", oue, k, budget, limit=budget.inf + log((2 + exp(-budget.inf)) / 3))
 
 
 def build_l_soue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """SUE memos under an OUE second round; feasible below b = ln(e^h (2 e^h + 1) / (e^h + 2)), h = a / 2."""
-    half = exp(budget.inf / 2)
-    return _half("l-soue", sue, k, budget, limit=log(half * (2 * half + 1) / (half + 2)))
+    h = budget.inf / 2
+    return _half("l-soue", sue, k, budget, limit=h + log((2 + exp(-h)) / (1 + 2 * exp(-h))))
 
 
 def _half(name: str, first_round: Callable[[float], Flip], k: int, budget: Budget, limit: float) -> Mechanism:

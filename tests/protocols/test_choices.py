@@ -1,0 +1,88 @@
+"""What `auto` chooses, what cannot be chosen, and budgets at their limits."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any
+
+import pytest
+
+from protocols.errors import SurveyError
+from protocols.guarantees.linked import loss
+from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget
+from tests.helpers.surveys import of_size, scheme_with
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.0, 2.5])
+def test_auto_is_direct_up_to_three_e_to_the_eps_values_and_two_more(eps: float) -> None:
+    """With one round and, calibrated exactly, with two: one report is then GRR(eps) or OUE(eps)."""
+    limit = 3 * exp(eps) + 2
+    for k in (int(limit), int(limit) + 1):
+        direct = k < limit
+        once = scheme_with(of_size(k), eps=eps).questions[0].label
+        twice = scheme_with(of_size(k), eps_inf=2 * eps, eps_1=eps).questions[0].label
+        assert (once, twice) == (("grr", "l-grr") if direct else ("oue", "l-osue"))
+
+
+def test_auto_never_fakes_with_zero_vectors_and_adp_may() -> None:
+    attributes = [of_size(200), of_size(300, "b")]
+    terms: dict[str, Any] = {"solution": "rs+fd", "eps": 1.0}
+    assert [q.label for q in scheme_with(*attributes, **terms).questions] == ["oue-r", "oue-r"]
+    named = [{**attribute, "mechanism": "adp"} for attribute in attributes]
+    assert [q.label for q in scheme_with(*named, **terms).questions] == ["oue-z", "oue-z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("l-oue", log((2 * exp(2) + 1) / 3)), ("l-soue", log(exp(1) * (2 * exp(1) + 1) / (exp(1) + 2)))],
+)
+def test_what_cannot_be_reached_is_refused_with_the_range(name: str, limit: float) -> None:
+    attribute = of_size(9, mechanism=name)
+    with pytest.raises(SurveyError, match=f"choose eps_1 below {limit:.6g}"):
+        scheme_with(attribute, eps_inf=2.0, eps_1=limit + 1e-6)
+    promise = scheme_with(attribute, eps_inf=2.0, eps_1=limit - 1e-6).guarantees
+    assert promise.per_report.whole == pytest.approx(limit - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("terms", "mechanism", "words"),
+    [
+        ({"eps": 1.0}, "l-grr", "possible here: auto, grr, sue, oue, geometric"),
+        ({"eps": 1.0}, "loloha", "does not fit"),
+        ({"eps_inf": 2.0, "eps_1": 1.0}, "dbitflip", "possible here: auto, l-grr"),
+        ({"eps_inf": 2.0, "eps_1": 1.0}, "oue-z", "does not fit"),
+    ],
+)
+def test_a_mechanism_that_does_not_fit_is_refused_with_those_that_do(
+    terms: dict[str, float], mechanism: str, words: str
+) -> None:
+    with pytest.raises(SurveyError, match=words):
+        scheme_with(of_size(9, mechanism=mechanism), **terms)
+
+
+def test_zero_vectors_do_not_go_with_a_prior() -> None:
+    attributes = [of_size(2, name, mechanism="oue-z", prior=[0.5, 0.5]) for name in ("a", "b")]
+    with pytest.raises(SurveyError, match="possible here: auto, grr, sue-r, oue-r"):
+        scheme_with(*attributes, solution="rs+rfd", eps=1.0)
+
+
+def test_an_order_is_needed_to_keep_distances() -> None:
+    with pytest.raises(SurveyError, match="needs an order"):
+        scheme_with({"name": "a", "values": ["x", "y"], "mechanism": "geometric"}, eps=1.0)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 20.0])
+def test_the_smallest_and_the_largest_budgets_are_met(eps: float) -> None:
+    for name, build in ONE_ROUND.items():
+        found = loss(build(40, Budget(eps)))
+        assert found == pytest.approx(39 * eps if name == "geometric" else eps, rel=1e-6)
+    for name, build in TWO_ROUNDS.items():
+        if name != "l-geometric":
+            assert loss(build(40, Budget(eps, eps / 3))) == pytest.approx(eps / 3, rel=1e-6)
+
+
+def test_a_long_range_does_not_underflow() -> None:
+    """e^-4000 is no float; its logarithm is."""
+    promise = scheme_with(of_size(400, mechanism="l-geometric"), eps_inf=10.0, eps_1=2.0).guarantees
+    assert promise.between_neighbours(1)["a"] == pytest.approx(2.0)
+    assert promise.for_ever.whole == pytest.approx(3990.0)
