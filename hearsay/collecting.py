@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from analytics.mobility import MobilityReport
+from analytics.mobility.combining import combine, with_lates
 from hearsay.datadir import DataDirectory
 from memo_store import MemoStore, local
 from producers.fleet import Fleet
@@ -31,6 +33,12 @@ class Collection:
 
     def fleet(self, scenario: Scenario) -> Fleet:
         return Fleet(self.scheme, self.keyring, self.memos, self.app, scenario, self.app.clock_key)
+
+    def report(self) -> MobilityReport:
+        """All that has been published, with what came too late."""
+        survey = self.scheme.survey.id
+        live = self.app.store.live(survey)
+        return with_lates(combine(self.app.store.mobility(survey)), live.lates if live else {})
 
     def next_period(self) -> int:
         """The first period that is not closed: where an interrupted run goes on."""

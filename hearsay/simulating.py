@@ -5,9 +5,13 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
+from analytics.mobility import MobilityReport
+from analytics.mobility.combining import with_truth
 from hearsay import console
 from hearsay.collecting import Collection, embedded
 from hearsay.datadir import DataDirectory
+from hearsay.showing import answers_table, visitors_table
+from hearsay.truth import true_windows
 from producers.reporting import Reported
 from producers.scenarios import Scenario
 from producers.stopping import ctrl_c_asks
@@ -24,8 +28,9 @@ def simulate(survey: Survey, scenario: Scenario, directory: Path) -> None:
     """Live through the scenario from where an earlier run stopped, then report."""
     with embedded(DataDirectory(directory), survey, load()) as collection:
         _collect(collection, scenario)
-        for final in collection.app.store.histograms(survey.id):
-            console.out.print(final.period, final.n)
+        report = collection.report()
+    compared = with_truth(report, true_windows(scenario, report))
+    _show(compared)
 
 
 def _collect(collection: Collection, scenario: Scenario) -> None:
@@ -36,3 +41,9 @@ def _collect(collection: Collection, scenario: Scenario) -> None:
             step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
         collection.fleet(scenario).run(todo, show, stop)
+
+
+def _show(report: MobilityReport) -> None:
+    console.out.print(visitors_table(report))
+    last = [window for window in report.windows if window.kind == "period"][-1]
+    console.out.print(answers_table(last))

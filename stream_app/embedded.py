@@ -26,7 +26,7 @@ from stream_app.counting import PartitionCounter
 from stream_app.flushes import Output
 from stream_app.local_log import LocalLog
 from stream_app.local_store import LocalStore
-from stream_app.merging import Merger, Reporter, no_mobility
+from stream_app.merging import Merger
 from stream_app.state import Rejects
 
 FLUSH_BYTES = 32 << 20  # flush by ourselves when about this much waits to be written
@@ -45,7 +45,6 @@ class EmbeddedApp:
         partitions: int,
         clock_key: bytes,
         presence_key: bytes,
-        mobility: Reporter = no_mobility,
     ) -> None:
         (directory / "log").mkdir(parents=True, exist_ok=True)
         self.partitions = partitions
@@ -62,7 +61,7 @@ class EmbeddedApp:
                 for p in range(partitions)
             ]
             merged = self.store.records("merge/0/")
-            self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged, mobility=mobility)
+            self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged)
             self._catch_up(directory)
             self._held = held.pop_all()
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from analytics.mobility import MobilityReport
 from protocols.errors import LogError
 from protocols.survey import Survey
 from stream_app.flushes import Output, TopicName, Write
@@ -89,6 +90,13 @@ class LocalStore:
         prefix = f"{survey}/".encode()
         found = [m.value for m in self.messages("histograms") if m.key.startswith(prefix)]
         return sorted((Histogram.model_validate_json(value) for value in found), key=lambda result: result.period)
+
+    def mobility(self, survey: str) -> list[MobilityReport]:
+        """The mobility reports of a survey, by period."""
+        prefix = f"{survey}/".encode()
+        found = [m for m in self.messages("mobility") if m.key.startswith(prefix)]
+        in_order = sorted(found, key=lambda m: int(m.key.rpartition(b"/")[2]))
+        return [MobilityReport.model_validate_json(m.value) for m in in_order]
 
     def live(self, survey: str) -> Live | None:
         """How a survey stood at the last flush."""

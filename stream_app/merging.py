@@ -6,8 +6,7 @@ period is its last word. A final comes when every partition has closed the perio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from protocols.errors import LogError
 from protocols.keystream import Keyring
@@ -26,28 +25,12 @@ from stream_app.merge_state import (
     part_key,
     recover_merge,
 )
+from stream_app.mobility import ClosedPeriod, Reporter, publish_mobility
 from stream_app.partials import Part, Progress, decode_partial
-from stream_app.presence import Cells, published_cells
+from stream_app.presence import published_cells
 from stream_app.recovery import Records, known_scheme
 from stream_app.results import Histogram, Kind, Live, build_histogram
 from stream_app.state import NOTHING, Period
-
-
-@dataclass(frozen=True)
-class ClosedPeriod:
-    """What windows are made of: exact counts, and the n[gap - 1] of each attribute that may be published."""
-
-    counts: Counts
-    cells: Cells
-
-
-Reporter = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes | None]
-"""Makes the mobility report of a period from all closed periods its windows reach, itself included."""
-
-
-def no_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes | None:
-    """For surveys and runs without mobility reports."""
-    return None
 
 
 class Merger:
@@ -64,7 +47,7 @@ class Merger:
         keyring: Keyring,
         records: Records = (),
         log_start: int = 0,
-        mobility: Reporter = no_mobility,
+        mobility: Reporter = publish_mobility,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
         self.owner = owner
@@ -194,8 +177,7 @@ class Merger:
             name = f"{scheme.survey.id}/{period}".encode()
             outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
             report = self._mobility(scheme, period, self._reach(scheme, period, counts))
-            if report is not None:
-                outputs.append(Output("mobility", name, report))
+            outputs.append(Output("mobility", name, report))
             self._finals[key] = Final(tuple(outputs), counts)
         self._outputs += self._finals[key].outputs
         for place in [place for place in {*self._parts, *self._listed} if place[:2] == key]:

@@ -25,11 +25,13 @@ def mobility_report(
     baseline: range | None = None,
     smoothing: bool = False,
     truth: Mapping[Window, Truth] | None = None,
+    ending: int | None = None,
 ) -> MobilityReport:
     """The report on some windows; by default on every period, hour, day and week, and the days since the beginning.
 
     `baseline` are the periods that count as normal. `smoothing` puts smoothed shares beside the raw ones. `truth` is
-    what a simulation knows, for comparison.
+    what a simulation knows, for comparison. `ending` tells only of windows that end with this period; what may be said
+    of them is settled with all the others in mind.
     """
     survey = history.scheme.survey
     kinds = chosen_windows(survey, history.periods, windows)
@@ -47,7 +49,7 @@ def mobility_report(
         presence="exact" if epsilon is None else "noised",
         presence_scale=None if epsilon is None else scale(epsilon),
         notes=_notes(survey),
-        windows=tuple(_window(publication, window) for window in kinds),
+        windows=tuple(_window(publication, window) for window in kinds if ending in (None, window.last)),
         triangle=tuple(
             UniqueVisitors(
                 first=window.first,
@@ -55,6 +57,7 @@ def mobility_report(
                 visitors=None if window in publication.silent else quantity(history.visitors(window)),
             )
             for window in publication.triangle
+            if ending in (None, window.last)
         ),
     )
 

@@ -32,7 +32,6 @@ class Merging:
                 Keyring(options.presence_key),
                 records.items(),
                 log_start,
-                options.mobility,
             )
 
     async def apply(self, lane: Lane[Merger], message: Message, end: Callable[[TP], int]) -> bool:

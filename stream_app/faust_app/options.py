@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from protocols.settings import KafkaSettings
-from stream_app.merging import Reporter, no_mobility
 from stream_app.topics import Topics
 
 
@@ -21,4 +20,3 @@ class WorkerOptions:
     web_port: int = 6066
     session_seconds: float = 10.0
     check_tokens: bool = True
-    mobility: Reporter = no_mobility

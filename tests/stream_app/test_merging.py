@@ -11,7 +11,8 @@ from protocols.keystream import Keyring
 from stream_app.counters import Counts, Statistics
 from stream_app.flushes import Flush, Output
 from stream_app.merge_state import Final, final_key
-from stream_app.merging import ClosedPeriod, Merger
+from stream_app.merging import Merger
+from stream_app.mobility import ClosedPeriod
 from stream_app.partials import Part, Progress, encode_partial
 from stream_app.results import Histogram, Live
 from tests.stream_app.crashes import keep

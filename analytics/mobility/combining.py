@@ -1,0 +1,55 @@
+"""Putting reports together: those of many periods as one, and what only comes to light later beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from analytics.calendar import Window
+from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
+from analytics.mobility.publication import Truth
+
+
+def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
+    """Reports of one survey as one: all their windows, as each was published."""
+    windows = {(w.first, w.last): w for report in reports for w in report.windows}
+    triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
+    return reports[-1].model_copy(
+        update={
+            "windows": tuple(sorted(windows.values(), key=lambda w: (w.last - w.first, w.first))),
+            "triangle": tuple(triangle[place] for place in sorted(triangle)),
+        }
+    )
+
+
+def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
+    """The report with each window's possible shortfall: reports that came too late, by period."""
+
+    def told(window: WindowReport) -> WindowReport:
+        late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
+        return window if window.suppressed else window.model_copy(update={"shortfall": late})
+
+    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+
+
+def with_truth(report: MobilityReport, truth: Mapping[Window, Truth]) -> MobilityReport:
+    """The report with what a simulation knows beside what was estimated."""
+
+    def told(window: WindowReport) -> WindowReport:
+        known = truth.get(Window(window.first, window.last))
+        if known is None or window.suppressed:
+            return window
+        attributes = tuple(_attribute_with_truth(attribute, known) for attribute in window.attributes)
+        return window.model_copy(update={"truth": known.visitors, "attributes": attributes})
+
+    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+
+
+def _attribute_with_truth(attribute: AttributeReport, truth: Truth) -> AttributeReport:
+    if attribute.name not in truth.people:
+        return attribute
+    people = truth.people[attribute.name].tolist()
+    values = tuple(
+        value.model_copy(update={"truth": float(count)})
+        for value, count in zip(attribute.values, people, strict=bool(attribute.values))
+    )
+    return attribute.model_copy(update={"values": values})

@@ -1,0 +1,76 @@
+"""A mobility report on a terminal of 80 columns: visitors window by window, then answers with their error bars."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analytics.mobility.model import AttributeReport, MobilityReport, Quantity, WindowReport
+
+MOST_VALUES = 12
+BAR = 16
+
+
+def visitors_table(report: MobilityReport) -> Table:
+    """One row for each period: who came, who is new, and how many different people since the beginning."""
+    periods = [window for window in report.windows if window.kind == "period"]
+    since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
+    known = any(window.truth is not None for window in periods)
+    table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False)
+    for column in ("period", "visitors", *(["truly"] if known else []), "new", "returning", "so far, each once"):
+        table.add_column(column, justify="left" if column == "period" else "right")
+    for window in periods:
+        cells = [_when(window), _count(window.visitors)]
+        if known:
+            cells.append(_number(window.truth))
+        so_far = since.get(window.last)
+        cells += [_count(window.new), _count(window.returning), _count(so_far.visitors) if so_far else ""]
+        table.add_row(*cells)
+    return table
+
+
+def answers_table(window: WindowReport) -> RenderableType:
+    """The answers of one window: estimates with their 95 % intervals, and the truth where it is known."""
+    tables = [_answers(attribute) for attribute in window.attributes]
+    return Group(Text(f"\nAnswers, {_when(window)}", style="italic"), *tables)
+
+
+def _answers(attribute: AttributeReport) -> RenderableType:
+    if attribute.suppressed:
+        return Text(f"  {attribute.name}: too few answers to say anything", style="dim")
+    known = any(value.truth is not None for value in attribute.values)
+    head = f"{attribute.name} ({attribute.mechanism}, {attribute.answers or 0:,} answers)"
+    table = Table(head, "people", "± 95 %", *(["truly"] if known else []), "", box=None, pad_edge=False)
+    for column in table.columns[1 : 3 + known]:
+        column.justify = "right"
+    listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
+    most = max((value.people.value or 0 for value in listed), default=0)
+    for value in listed[:MOST_VALUES]:
+        row = [value.value, _count(value.people), _reach(value.people)]
+        if known:
+            row.append(_number(value.truth))
+        table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))
+    if len(listed) > MOST_VALUES:
+        table.add_row(f"and {len(listed) - MOST_VALUES} more", style="dim")
+    return Group("", table)
+
+
+def _when(window: WindowReport) -> str:
+    if (window.end - window.begin).total_seconds() >= 86400 and window.begin.hour == 0:
+        return f"{window.begin:%a %Y-%m-%d}"
+    return f"{window.begin:%Y-%m-%d %H:%M}"
+
+
+def _count(quantity: Quantity | None) -> str:
+    return "–" if quantity is None or quantity.value is None else f"{quantity.value:,.0f}"
+
+
+def _reach(quantity: Quantity) -> str:
+    if quantity.low is None or quantity.high is None:
+        return ""
+    return f"{(quantity.high - quantity.low) / 2:,.0f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"

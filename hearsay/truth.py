@@ -1,0 +1,18 @@
+"""What a simulation knows, in the shape of what was estimated."""
+
+from __future__ import annotations
+
+from analytics.calendar import Window
+from analytics.mobility import MobilityReport, Truth
+from producers.scenarios import Scenario, unique_devices, unique_histogram
+
+
+def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, Truth]:
+    """The truth of every window of a report."""
+    windows = [Window(window.first, window.last) for window in report.windows]
+    return {window: _truth(scenario, window) for window in windows if window.last < scenario.periods}
+
+
+def _truth(scenario: Scenario, window: Window) -> Truth:
+    people = {name: unique_histogram(scenario, name, window.first, window.last) for name in scenario.attributes}
+    return Truth(len(unique_devices(scenario, window.first, window.last)), people)
