@@ -73,6 +73,7 @@ class PartitionCounter:
         self._deletions = list(recovered.stale)
         self._saved_position = b""
         self._pending = 0
+        self._expected: dict[str, int] = {}  # tokens in a period, by survey: as many as in the last
         self._untold: set[str] = set()  # surveys whose rejects the merge has not heard of
 
     @property
@@ -157,6 +158,7 @@ class PartitionCounter:
         key = frame.survey, frame.period
         if key not in self._periods:
             self._periods[key] = OpenPeriod.empty(scheme)
+            self._periods[key].tokens.reserve(self._expected.get(frame.survey, 0))
         period = self._periods[key]
         if record.offset <= period.offset:
             return Changes()
@@ -191,6 +193,7 @@ class PartitionCounter:
         for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
             period = self._periods.pop(key)
             period.offset = offset
+            self._expected[survey] = len(period.tokens)
             self._send([self._part(key, period, closed=True)])
             self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
             self._listed.pop(key, None)
