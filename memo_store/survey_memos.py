@@ -86,7 +86,7 @@ class SurveyMemos:
         """
         if not self._survey.longitudinal:
             raise StoreError(f"survey {self._survey.id!r} is one-shot and memoises nothing", "use settle instead")
-        self._reach(period)
+        self._enter(period)
         placed = self._placed(devices)
         cells = self.respondent.cells(question, devices, values)[placed.order]
         states = question.mechanism.encoding.states
@@ -99,7 +99,7 @@ class SurveyMemos:
 
     def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         """For one-shot surveys: each device's value of this period, which is the one it was first asked with."""
-        self._reach(period)
+        self._enter(period)
         placed = self._placed(devices)
         devices, values = devices[placed.order], values[placed.order]
         return placed.restored(
@@ -162,7 +162,7 @@ class SurveyMemos:
         """Whether the journal took all of it; if not, it has told us what we had not read."""
         unread = [text for (text,) in self._history.run(calls)]
         if None in unread:
-            raise StoreError(f"period {period} of survey {self._survey.id!r} is over", "go on with a later one")
+            raise self._over(period)
         journal.learn(calls, unread)
         return not any(unread)
 
@@ -174,6 +174,13 @@ class SurveyMemos:
         over = self._calendar.reach(period, [table.name for table in self._tables.values()])
         self._journals = {key: journal for key, journal in self._journals.items() if key[1] > over}
         return over
+
+    def _enter(self, period: int) -> None:
+        if period <= self._reach(period):
+            raise self._over(period)
+
+    def _over(self, period: int) -> StoreError:
+        return StoreError(f"period {period} of survey {self._survey.id!r} is over", "go on with a later one")
 
     def _guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do it; should the store have lost its past, see whether this survey may go on, and do it again."""

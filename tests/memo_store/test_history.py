@@ -1,0 +1,123 @@
+"""A store that has lost its past is noticed: emptied, gone back in time, or in part."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+
+from memo_store import MemoStore, SurveyMemos
+from memo_store.local import RedisServer
+from protocols.errors import HistoryLost, StoreError
+from tests.memo_store.surveys import devices, respondent
+
+EVERYONE = devices(400)
+CAPPED = respondent(id="capped", terms="memo_cap: 3,")
+QUESTION = CAPPED.scheme.questions[0]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path / "redis").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def store(server: RedisServer) -> Iterator[MemoStore]:
+    """A store that survives restarts of its server, because it waits for them."""
+    with MemoStore(server.url, sleep=lambda _: None if server.running else server.start()) as store:
+        yield store
+
+
+def look_up(memos: SurveyMemos, period: int) -> None:
+    memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, np.full(len(EVERYONE), period % 10), period)
+
+
+def go_back(server: RedisServer, copy: Path) -> None:
+    """Restore an old copy, as an operator would after a broken disk, or a failover to a replica that lagged."""
+    server.kill()
+    shutil.rmtree(server.directory)
+    shutil.copytree(copy, server.directory)
+    server.start()
+
+
+def test_a_store_that_goes_back_in_time_stops_capped_surveys_for_good(
+    server: RedisServer, store: MemoStore, tmp_path: Path
+) -> None:
+    """Its epoch is the right one, and still devices have been permitted more than it knows of."""
+    store.accept_loss()
+    capped, uncapped = store.survey(CAPPED), store.survey(respondent())
+    look_up(capped, 0)
+    look_up(uncapped, 0)
+    shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+    look_up(capped, 1)
+    look_up(uncapped, 1)
+    go_back(server, tmp_path / "copy")
+    with pytest.raises(HistoryLost):
+        look_up(capped, 2)
+    look_up(uncapped, 2)
+    assert uncapped.presence_lost_before == 2
+    with MemoStore(server.url) as later, pytest.raises(HistoryLost):
+        later.survey(CAPPED)
+    store.accept_loss()
+    look_up(capped, 2)
+    assert capped.presence_lost_before == 2
+
+
+def test_a_lost_shard_is_enough(store: MemoStore, server: RedisServer) -> None:
+    store.accept_loss()
+    memos = store.survey(CAPPED)
+    look_up(memos, 0)
+    with redis.Redis.from_url(server.url) as client:
+        for key in client.scan_iter("hearsay:{5}:*"):
+            client.delete(key)
+    with pytest.raises(HistoryLost):
+        look_up(memos, 1)
+
+
+def test_a_restart_without_loss_is_not_mistaken_for_one(store: MemoStore, server: RedisServer) -> None:
+    store.accept_loss()
+    memos = store.survey(CAPPED)
+    for period in range(4):
+        look_up(memos, period)
+        memos.delivered(EVERYONE, period)
+        server.kill()
+    assert memos.standing(EVERYONE, 5).gaps.tolist() == [2] * len(EVERYONE)
+    assert memos.presence_lost_before is None
+
+
+def test_a_survey_first_seen_in_a_later_period_says_that_it_knows_nothing_before(store: MemoStore) -> None:
+    memos = store.survey(respondent())
+    memos.standing(EVERYONE, 12)
+    assert memos.presence_lost_before == 12
+    assert store.survey(respondent()).standing(EVERYONE, 13).fresh.all()
+    assert memos.presence_lost_before == 12
+
+
+def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, server: RedisServer) -> None:
+    memos = store.survey(respondent(terms="grace: 1d,"))
+    for period in range(6):
+        look_up(memos, period)
+    with redis.Redis.from_url(server.url) as client:
+        journals = {key.rpartition(b"@")[2] for key in client.scan_iter("*@*")}
+    assert journals == {b"4", b"5"}
+
+
+def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:
+    slow, quick = store.survey(respondent()), store.survey(respondent())
+    look_up(slow, 0)
+    look_up(quick, 1)
+    with pytest.raises(StoreError, match="period 0 of survey 'visits' is over"):
+        look_up(slow, 0)
+    look_up(slow, 1)
+    with redis.Redis.from_url(server.url) as client:
+        for journal in client.scan_iter("*@1"):
+            client.delete(journal)  # as somebody does who comes to period 2 while we are in the middle of a batch
+    with pytest.raises(StoreError, match="period 1 of survey 'visits' is over"):
+        slow.lookup(QUESTION, devices(800)[400:], np.zeros(400, dtype=np.int64), 1)
+    assert slow.presence_lost_before is None
