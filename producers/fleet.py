@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from producers.memo_cache import CachedMemos
-from producers.reporting import Memos, Progress, Reported, Reporter, no_progress
+from producers.reporting import ROWS_PER_FRAME, Memos, Progress, Reported, Reporter, no_progress
 from producers.scenarios import Scenario
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
@@ -36,6 +36,7 @@ class Fleet:
         scenario: Scenario,
         clock_key: bytes | None = None,
         cache_bytes: int = CACHE_BYTES,
+        rows_per_frame: int = ROWS_PER_FRAME,
     ) -> None:
         check_scenario(scheme.survey, scenario)
         self.scenario = scenario
@@ -43,7 +44,7 @@ class Fleet:
         respondent = Respondent(scheme, keyring)
         if cache_bytes and scheme.survey.memo_cap is None:
             memos = CachedMemos(memos, respondent, cache_bytes)
-        self._reporter = Reporter(respondent, memos, sink)
+        self._reporter = Reporter(respondent, memos, sink, rows_per_frame)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never

@@ -11,8 +11,8 @@ recorded is refused by the collector as a repeat. So a crash at any moment neith
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from protocols.columns import Column
 from protocols.encodings import Values
 from protocols.errors import DeliveryError, Stopped
 from protocols.keystream import Devices
-from protocols.respondent import Respondent
+from protocols.respondent import Respondent, Tokens
 from protocols.scheme import Question
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
@@ -46,7 +46,11 @@ class Memos(Protocol):
 
 @dataclass(frozen=True)
 class Reported:
-    """How far a period has come: of `present` devices, `sent` were reported now and `repeats` had been before."""
+    """How far a period has come.
+
+    Of the `present` devices, `sent` were reported now; of `repeats` the store says that they have reported in this
+    period or a later one, or that the period is over.
+    """
 
     period: int
     present: int
@@ -116,7 +120,7 @@ class Reporter:
         for place, question in enumerate(questions):
             yield [question], np.flatnonzero(sampled == place)
 
-    def _frames(self, tokens: NDArray[np.uint64], members: Rows) -> list[Rows]:
+    def _frames(self, tokens: Tokens, members: Rows) -> list[Rows]:
         """The rows of each frame: one partition, ascending tokens, nearly equal sizes."""
         ordered = members[np.argsort(tokens[members])]
         partitions = partition_of(tokens[ordered], self._sink.partitions)
@@ -131,40 +135,40 @@ class Reporter:
         self,
         truth: Presences,
         questions: Sequence[Question],
-        tokens: NDArray[np.uint64],
+        tokens: Tokens,
         batch: list[Rows],
         so_far: Reported,
         stop: Stop,
     ) -> Reported:
         """Send some frames, wait until they are safe, record presence; frames after a wish to stop are not begun."""
         rows = np.concatenate(batch)
+        frame_of = np.repeat(np.arange(len(batch)), [len(part) for part in batch])
         standing = self._memos.standing(truth.devices[rows], truth.period)
-        ends = np.cumsum([np.count_nonzero(part) for part in np.split(standing.fresh, _ends(batch)[:-1])])
-        rows, gaps = rows[standing.fresh], standing.gaps[standing.fresh]
+        fresh = np.flatnonzero(standing.fresh)
+        so_far = replace(so_far, repeats=so_far.repeats + len(rows) - len(fresh))
+        if not len(fresh):
+            return so_far
+        rows = rows[fresh]
         devices = truth.devices[rows]
-        values = {question.name: truth.values[question.name][rows] for question in questions}
-        answers = {q.name: self._answers(q, devices, truth.period, values[q.name]) for q in questions}
+        answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
         survey = self.scheme.survey
-        whole = Frame(survey.id, survey.fingerprint, truth.period, tokens[rows], gaps, answers)
-        sent = frames = size = 0
-        for end in ends.tolist():
+        reports = Frame(survey.id, survey.fingerprint, truth.period, tokens[rows], standing.gaps[fresh], answers)
+        sent = 0
+        ends = np.searchsorted(frame_of[fresh], np.arange(len(batch)), side="right")
+        for end in np.unique(ends[ends > 0]).tolist():
             if stop():
                 break
-            if end > sent:
-                frame = whole.take(slice(sent, end))
-                value = encode_frame(frame, self.scheme)
-                self._sink.send(int(frame.tokens[0] % np.uint64(self._sink.partitions)), FRAME, value)
-                sent, frames, size = end, frames + 1, size + len(value)
+            size = self._send(reports.take(slice(sent, end)))
+            so_far = replace(so_far, sent=so_far.sent + end - sent, frames=so_far.frames + 1, bytes=so_far.bytes + size)
+            sent = end
         self._sink.flush()
         self._memos.delivered(devices[:sent], truth.period)
-        return Reported(
-            so_far.period,
-            so_far.present,
-            so_far.sent + sent,
-            so_far.repeats + len(standing.fresh) - len(rows),
-            so_far.frames + frames,
-            so_far.bytes + size,
-        )
+        return so_far
+
+    def _send(self, frame: Frame) -> int:
+        value = encode_frame(frame, self.scheme)
+        self._sink.send(int(partition_of(frame.tokens[:1], self._sink.partitions)[0]), FRAME, value)
+        return len(value)
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         if not self.scheme.survey.longitudinal:
@@ -172,7 +176,3 @@ class Reporter:
             return self._respondent.answer_once(question, devices, period, settled)
         memos = self._memos.lookup(question, devices, values, period)
         return self._respondent.report(question, devices, period, memos)
-
-
-def _ends(batch: list[NDArray[Any]]) -> NDArray[np.int64]:
-    return np.cumsum([len(rows) for rows in batch])

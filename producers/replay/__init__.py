@@ -2,7 +2,8 @@
 
 from producers.replay.choosing import Rule
 from producers.replay.event_files import Columns, open_events
+from producers.replay.pace import Pace
 from producers.replay.quality import Fault
-from producers.replay.run import Options, Replay, Summary
+from producers.replay.run import Options, Progress, Replay, Summary
 
-__all__ = ["Columns", "Fault", "Options", "Replay", "Rule", "Summary", "open_events"]
+__all__ = ["Columns", "Fault", "Options", "Pace", "Progress", "Replay", "Rule", "Summary", "open_events"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from producers.scenarios import Presences
 from protocols.scheme import Scheme
 from protocols.simulation import seeded_keyring
 from protocols.survey_text import parse_survey
+from stream_app.embedded import EmbeddedApp
+from tests.helpers.sinks import KeepingSink
 
 KEYRING = seeded_keyring(8)
 CLOCK_KEY = b"the operator's own key"
@@ -46,3 +50,12 @@ class Alternating:
         """Periods since this device was last there, by looking."""
         before = [p for p in range(period) if device in self.presences(p).devices]
         return min(horizon, period - before[-1]) if before else horizon
+
+
+def counted(sink: KeepingSink, survey: Scheme, directory: Path) -> list[int]:
+    """How many reports the stream app counts in each closed period of what a sink was given."""
+    with EmbeddedApp(directory, [survey.survey], sink.partitions, CLOCK_KEY, bytes(32)) as app:
+        for record in sink.records:
+            app.send(*record)
+        app.flush()
+        return [final.n for final in app.store.histograms(survey.survey.id)]

@@ -10,8 +10,8 @@ import redis
 
 from memo_store import SurveyMemos
 from producers import Fleet
-from producers.sinks import DirectorySink, Sink, send_capture
-from producers.sinks.directory import captured_files
+from producers.sinks.base import Sink
+from producers.sinks.directory import DirectorySink, captured_files, send_capture
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink

@@ -157,21 +157,22 @@ def test_memos_from_the_cache_are_those_of_the_store(fleet: MakeFleet, redis_url
 
 def test_a_cap_is_kept_although_memos_could_be_cached(fleet: MakeFleet, redis_url: str) -> None:
     """At a cap of one, a device goes on reporting its first value's memo; a cache would show the second value's."""
-    survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 30, clock: source")  # the memo is the value, and it is sent
+    survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 20, clock: source")  # the memo is sent
     with MemoStore(redis_url) as store:
         store.accept_loss()
     sink, world = KeepingSink(), Alternating(100, 4)
     fleet(survey, sink, world).run()
     respondent = Respondent(survey, KEYRING)
     rows = rows_by_token(sink.frames(survey))
-    first: dict[int, int] = {}
+    first: dict[int, bytes] = {}
     for period in range(world.periods):
         day = world.presences(period)
-        for device, colour, token in zip(
-            day.devices.tolist(), day.values["colour"].tolist(), respondent.tokens(day.devices, period), strict=True
+        memos = respondent.memoise(survey.question("colour"), day.devices, day.values["colour"])
+        for device, memo, token in zip(
+            day.devices.tolist(), memos, respondent.tokens(day.devices, period).tolist(), strict=True
         ):
-            sent = dict(rows[period, int(token)][1])["colour"]
-            assert sent == bytes([first.setdefault(device, colour)])
+            sent = dict(rows[period, token][1])["colour"]
+            assert sent == first.setdefault(device, memo.tobytes())
     assert len(first) == 100
 
 

@@ -1,0 +1,30 @@
+"""`hearsay send`: captured reports go to Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearsay import console
+
+
+def send(
+    directory: Annotated[Path, typer.Argument(help="A directory that reports were captured into.")],
+    as_json: console.AsJson = False,
+) -> None:
+    """Send captured reports to the cluster in HEARSAY_KAFKA_*.
+
+    Files are sent in order and noted when the cluster has them. After Ctrl-C or a crash, run it again: it goes on with
+    the file that was not confirmed, and what was sent twice is counted once.
+
+    Example: hearsay send captured/
+    """
+    from hearsay.replaying import send_directory
+
+    sent = send_directory(directory)
+    if as_json:
+        console.print_json(vars(sent))
+    else:
+        console.out.print(f"{sent.records:,} records sent ({sent.bytes / 1e6:,.1f} MB); all {sent.of_files} files are")

@@ -1,0 +1,120 @@
+"""`hearsay replay` and `hearsay send` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from hearsay.commands.replay import replay
+from hearsay.commands.send import send
+from hearsay.stack import KafkaBroker
+from protocols.errors import SettingsError, SurveyError
+from protocols.settings import KafkaSettings
+from stream_app.local_store import LocalStore
+from stream_app.topics import Topics, create
+from tests.helpers.topics import read_topic
+
+CLOCK_KEY = "5e" * 32
+SURVEY = """
+id: cdr
+start: 2026-01-01T00:00:00Z
+period: 1d
+eps_inf: 2
+eps_1: 1
+clock: source
+attributes:
+  - {name: area, values: [north, south]}
+"""
+
+app = typer.Typer()
+app.command()(replay)
+app.command()(send)
+
+
+@pytest.fixture
+def day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A file of events, a survey, and the words to replay one under the other."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "survey.yaml").write_text(SURVEY)
+    people = [f"+336{i:08d}" for i in range(50)]
+    rows = [f"{p},2026-01-0{d} 12:00:00,{'north' if i % 2 else 'south'}" for d in (1, 2) for i, p in enumerate(people)]
+    (tmp_path / "events.csv").write_text("msisdn,at,cell\n" + "\n".join([*rows, "+33600000000,never,north"]) + "\n")
+    words = "replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most"
+    return [*words.split(), "--zone", "Europe/Paris", "--until", "2026-02-01T00:00:00Z", "--data", "data"]
+
+
+def type_in(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, words, env={"HEARSAY_CLOCK_KEY": CLOCK_KEY, **environment})
+
+
+def test_events_are_collected_in_this_process_and_the_file_is_judged(day: list[str]) -> None:
+    result = type_in(*day)
+    assert result.exit_code == 0, result.exception
+    assert "bad time" in result.output and "102" in result.output
+    assert "+336" not in result.output
+    with closing(LocalStore(Path("data/collector"))) as store:
+        assert [final.n for final in store.histograms("cdr")] == [50, 50]
+
+
+def test_the_summary_for_programs_counts_every_fault(day: list[str]) -> None:
+    summary = json.loads(type_in(*day, "--json").output)
+    assert {name: summary[name] for name in ("rows", "people", "periods", "reports")} == {
+        "rows": 101, "people": 50, "periods": 2, "reports": 100,
+    }  # fmt: skip
+    assert summary["faults"]["bad_time"] == {"count": 1, "first_lines": [102]}
+
+
+def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> None:
+    later = Path("events.csv").read_text().replace("2026-01-02", f"{datetime.now(UTC).year + 1}-01-02")
+    Path("events.csv").write_text(later)
+    until = day.index("--until")
+    summary = json.loads(type_in(*day[:until], *day[until + 2 :], "--json").output)
+    assert summary["faults"]["bad_time"]["count"] >= 51
+
+
+def test_captured_reports_are_sent_later(
+    day: list[str], kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearsay.replaying.Topics", lambda: Topics("captured"))
+    create(kafka_settings, Topics("captured"))
+    assert type_in(*day, "--capture", "captured").exit_code == 0
+    sent = type_in("send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap)
+    assert sent.exit_code == 0, sent.exception
+    assert "32 records sent" in sent.output  # 8 frames and 8 clock records a day
+    assert len(read_topic(kafka_settings, "captured.reports")) == 32
+    again = type_in("send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap)
+    assert json.loads(again.output)["records"] == 0
+
+
+def test_a_wall_clock_survey_is_refused(day: list[str]) -> None:
+    Path("survey.yaml").write_text(SURVEY.replace("clock: source", "clock: wall"))
+    error = type_in(*day).exception
+    assert isinstance(error, SurveyError)
+    assert "cdr-sim" in error.hint
+
+
+def test_capturing_needs_the_clock_key_of_those_who_will_count(day: list[str]) -> None:
+    assert isinstance(CliRunner().invoke(app, [*day, "--capture", "captured"]).exception, SettingsError)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("--map area", "left=right"),
+        ("--choose area=best", "none of first, last, most"),
+        ("--tolerance soon", "not a duration"),
+        ("--zone Paris", "no time zone"),
+        ("--until tomorrow", "not a time with a zone"),
+        ("--kafka --capture here", "one of --kafka and --capture"),
+    ],
+)
+def test_wrong_words_are_explained(day: list[str], words: str, complaint: str) -> None:
+    result = type_in(*day, *words.split())
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.output.replace("│", " ").split())
