@@ -27,6 +27,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
 ANSWER_SECONDS = 10.0
 """How long one batch may take; a server that needs longer counts as silent."""
 
+RIGHTS = "+@hash +@string +@set +eval +unlink +info +dbsize +multi +exec +ping +cluster ~hearsay:*"
+"""What a user of the store needs."""
+
 PASSING = (
     failures.ConnectionError,
     failures.TimeoutError,
@@ -97,7 +100,7 @@ class Link:
                 trouble: Exception = error
             except failures.ResponseError as error:
                 if not any(word in str(error) for word in PASSING_WORDS):
-                    raise StoreError(f"Redis at {self.where} refused: {error}", _advice(str(error))) from None
+                    raise StoreError(f"Redis at {self.where} refused: {error}", _advice(error)) from None
                 trouble = error
         raise StoreUnavailable(
             f"Redis at {self.where} did not answer after {self._tries} tries: {trouble}",
@@ -136,9 +139,9 @@ def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[]
     return cluster
 
 
-def _advice(refusal: str) -> str:
-    if "NOPERM" in refusal:
-        return "give the user the commands and keys that docs/operating.md lists"
-    if "OOM" in refusal:
+def _advice(refusal: failures.ResponseError) -> str:
+    if isinstance(refusal, failures.NoPermissionError):
+        return f"grant the user {RIGHTS}"
+    if isinstance(refusal, failures.OutOfMemoryError):
         return "give Redis more memory; never let it evict"
     return "see the Redis log"

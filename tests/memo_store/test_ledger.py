@@ -1,0 +1,123 @@
+"""What devices have spent, in one survey and in all, and what the store says of itself without any key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from memo_store import MemoStore, SurveyMemos
+from memo_store.registry import COSTED
+from tests.memo_store.surveys import devices, respondent
+
+EVERYONE = devices(1000)
+
+
+@pytest.fixture
+def store(hasty_redis_url: str) -> Iterator[MemoStore]:
+    with MemoStore(hasty_redis_url) as store:
+        store.accept_loss()
+        yield store
+
+
+def live(memos: SurveyMemos, periods: int) -> None:
+    """Devices whose values move on by one each period, each in what it is asked."""
+    scheme = memos.respondent.scheme
+    for period in range(periods):
+        for place, question in enumerate(scheme.questions):
+            asked = EVERYONE
+            if scheme.discloses:
+                asked = EVERYONE[memos.respondent.sampled(EVERYONE) == place]
+            values = (asked.astype(np.int64) + period) % question.k
+            if scheme.survey.longitudinal:
+                memos.lookup(question, asked, values, period)
+            else:
+                memos.settle(question, asked, values, period)
+        memos.delivered(EVERYONE, period)
+
+
+@pytest.mark.parametrize(
+    ("terms", "spent"),
+    [
+        ("solution: smp,", 3 * 2.0),  # one attribute, a = 2 for each of three values
+        ("solution: spl,", 3 * 1.0 + 2 * 1.0),  # a / 2 for each value: three areas and both plans
+        ("solution: rs+fd,", 3 * 2.0),  # e' for each value; whole tuples, so e' is a
+        ("solution: rs+fd, guarantee: published,", 3 * np.log(2 * (np.exp(2) - 1) + 1)),
+    ],
+)
+def test_each_value_costs_what_its_solution_says(store: MemoStore, terms: str, spent: float) -> None:
+    memos = store.survey(respondent(terms=terms, second=True))
+    live(memos, 3)
+    ledger = memos.ledger(EVERYONE)
+    in_area = ledger.values["area"] == 3
+    assert in_area.any()
+    assert ledger.spent[in_area] == pytest.approx(spent)
+    assert "change at the same times" in ledger.meaning
+
+
+def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
+    memos = store.survey(respondent(k=2))
+    live(memos, 10)
+    ledger = memos.ledger(EVERYONE)
+    assert set(ledger.values["area"].tolist()) == {2}
+    assert ledger.spent == pytest.approx(4.0)
+    assert set(ledger.reports.tolist()) == {10}
+
+
+def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: MemoStore) -> None:
+    memos = store.survey(respondent(budgets="eps: 0.5"))
+    live(memos, 4)
+    memos.delivered(EVERYONE[:10], 3)
+    ledger = memos.ledger(EVERYONE)
+    assert set(ledger.reports.tolist()) == {4}
+    assert ledger.spent == pytest.approx(2.0)
+    assert "all reports together" in ledger.meaning
+
+
+def test_budgets_of_different_surveys_add_up_for_the_devices_of_one_keyring(store: MemoStore) -> None:
+    here = respondent()
+    live(store.survey(here), 2)
+    live(store.survey(respondent(id="other", budgets="eps: 0.5")), 3)
+    live(store.survey(respondent(id="strangers", secret=2)), 1)
+    spending = store.spending(here.keyring, EVERYONE)
+    assert {ledger.survey: ledger.spent[0] for ledger in spending.ledgers} == pytest.approx(
+        {"visits": 4.0, "other": 1.5, "strangers": 0.0}
+    )
+    assert spending.total == pytest.approx(5.5)
+
+
+def test_values_beyond_those_whose_cost_is_listed_cost_no_less(store: MemoStore) -> None:
+    memos = store.survey(respondent(k=COSTED + 8, terms=""))
+    live(memos, COSTED + 5)
+    assert memos.ledger(EVERYONE).spent == pytest.approx(2.0 * (COSTED + 5))
+
+
+def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -> None:
+    memos = store.survey(respondent(terms="memo_cap: 2, solution: spl,", second=True))
+    question = memos.respondent.scheme.questions[0]
+    memos.lookup(question, EVERYONE, np.zeros(1000, dtype=np.int64), 0)
+    memos.lookup(question, EVERYONE[:300], np.ones(300, dtype=np.int64), 1)
+    memos.delivered(EVERYONE[:500], 1)
+    found = store.stats()
+    (survey,) = found.surveys
+    assert (survey.survey, survey.devices, survey.reports) == ("visits", 1000, 500)
+    assert survey.memos == {"area": 1300, "plan": 0}
+    assert survey.at_cap == {"area": 300, "plan": 0}
+    assert survey.spent == ((pytest.approx(1.0), 700), (pytest.approx(2.0), 300))
+    assert [survey.quantile(share) for share in (0.5, 0.7, 0.71, 1.0)] == pytest.approx([1, 1, 2, 2])
+    assert found.whole and found.memory > 0 and found.keys > 0
+    assert found.durability.append_only
+
+
+def test_fleets_with_other_keys_are_told_apart(store: MemoStore) -> None:
+    for secret in (1, 2):
+        live(store.survey(respondent(secret=secret)), 1)
+    assert [survey.devices for survey in store.stats().surveys] == [1000, 1000]
+
+
+def test_an_empty_store_has_nothing_to_say_and_stays_empty(hasty_redis_url: str) -> None:
+    with MemoStore(hasty_redis_url) as store:
+        found = store.stats()
+        assert (found.surveys, found.keys, found.whole) == ((), 0, False)
+        assert store.stats().keys == 0

@@ -1,0 +1,222 @@
+"""Reaching Redis: patience with an end, users with few rights, TLS, clusters, and a word about durability."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from structlog.testing import capture_logs
+
+from hearsay.stack.ports import free_port
+from memo_store import MemoStore
+from memo_store.link import RIGHTS
+from memo_store.local import RedisServer, executables, version
+from protocols.errors import ServerError, SettingsError, StoreError, StoreUnavailable
+from protocols.settings import RedisSettings
+from tests.helpers.eventually import eventually
+from tests.memo_store.surveys import devices, respondent
+
+EVERYONE = devices(3000)
+VALUES = np.arange(3000) % 10
+
+
+def works(store: MemoStore) -> bool:
+    """A round of everything a fleet does, twice."""
+    people = respondent()
+    memos, question = store.survey(people), people.scheme.questions[0]
+    for period in (0, 1):
+        assert memos.standing(EVERYONE, period).fresh.all()
+        memo = memos.lookup(question, EVERYONE, VALUES, period)
+        memos.delivered(EVERYONE, period)
+    assert store.stats().surveys[0].devices == len(EVERYONE)
+    return bool((memo == people.memoise(question, EVERYONE, VALUES)).all())
+
+
+def test_everything_works_on_every_redis_there_is(tmp_path: Path, redis_executable: Path) -> None:
+    server = RedisServer(tmp_path, executable=redis_executable).start()
+    try:
+        with MemoStore(server.url) as store:
+            assert works(store)
+    finally:
+        server.stop()
+
+
+def test_there_is_a_redis_6_and_a_redis_7_to_try() -> None:
+    found = {version(path)[0] for path in executables()}
+    if not found >= {6, 7}:
+        pytest.skip(f"of Redis 6 and 7, this machine has {found}: install redis-server 7 to try both")
+
+
+def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(tmp_path: Path) -> None:
+    server, pauses = RedisServer(tmp_path).start(), list[float]()
+    with MemoStore(server.url, sleep=pauses.append) as store:
+        memos = store.survey(respondent())
+        server.stop()
+        with pytest.raises(StoreUnavailable, match="did not answer after 8 tries") as caught:
+            memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.0, 3.0]
+    assert caught.value.retriable
+
+
+def test_a_store_that_is_silent_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path).start()
+    try:
+        with MemoStore(server.url, sleep=lambda _: None, socket_timeout=0.5) as store:
+            memos = store.survey(respondent())
+            pid = server.pid
+            assert pid is not None
+            os.kill(pid, signal.SIGSTOP)
+            with pytest.raises(StoreUnavailable, match="Timeout"):
+                memos.standing(EVERYONE, 0)
+            os.kill(pid, signal.SIGCONT)
+            assert memos.standing(EVERYONE, 0).fresh.all()
+    finally:
+        server.stop()
+
+
+def test_a_client_of_ones_own_must_not_decode(redis_url: str) -> None:
+    with (
+        redis.Redis.from_url(redis_url, decode_responses=True) as client,
+        pytest.raises(SettingsError, match="decode_responses=False"),
+    ):
+        MemoStore(client)
+
+
+def test_what_is_no_redis_url_is_said_to_be_none() -> None:
+    with pytest.raises(SettingsError, match="'http://localhost' is no Redis URL"):
+        MemoStore("http://localhost")
+
+
+def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path).start()
+    try:
+        with redis.Redis.from_url(server.url) as admin:
+            admin.execute_command("ACL", "SETUSER", "fleet", "on", ">hush", *RIGHTS.split())
+            admin.execute_command("ACL", "SETUSER", "guest", "on", ">hush", "+info", "+ping")
+        settings = RedisSettings(url=server.url, username="fleet", password="hush")
+        assert settings.url is not None
+        with MemoStore(settings.url, **settings.client_options()) as store:
+            assert works(store)
+            assert store.durability.fsync is None, "a user who may not ask does not know"
+        for name, word, reason in (
+            ("guest", "hush", r"no permissions.*grant the user \+@hash"),
+            ("fleet", "wrong", "refused the user"),
+        ):
+            with pytest.raises(StoreError, match=reason) as caught:
+                MemoStore(f"{server.url}", username=name, password=word).survey(respondent())
+            assert word not in str(caught.value)
+    finally:
+        server.stop()
+
+
+def make_certificate(directory: Path) -> dict[str, Path]:
+    """A certificate of our own for this machine."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    builder = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    )
+    files = {"certificate": directory / "redis.crt", "key": directory / "redis.key"}
+    files["certificate"].write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    files["key"].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return files
+
+
+def test_tls_by_settings(tmp_path: Path) -> None:
+    files, port = make_certificate(tmp_path), free_port()
+    options = {
+        "tls-port": str(port),
+        "tls-cert-file": str(files["certificate"]),
+        "tls-key-file": str(files["key"]),
+        "tls-ca-cert-file": str(files["certificate"]),
+        "tls-auth-clients": "no",
+    }
+    try:
+        server = RedisServer(tmp_path / "redis", options=options).start()
+    except ServerError as error:
+        pytest.skip(f"this redis-server was built without TLS: {error}")
+    try:
+        settings = RedisSettings(url=f"rediss://localhost:{port}/0", ssl_ca=files["certificate"])
+        assert settings.url is not None
+        with MemoStore(settings.url, **settings.client_options()) as store:
+            assert works(store)
+        with pytest.raises(StoreUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            MemoStore(settings.url, sleep=lambda _: None)
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[RedisServer]]:
+    """Two servers that share the slots."""
+    if version(executables()[0]) < (7, 0):
+        pytest.skip("two servers on ports of our choice make a cluster from Redis 7 on")
+    servers = [
+        RedisServer(
+            tmp_path / str(number),
+            port=free_port(),
+            options={"cluster-enabled": "yes", "cluster-port": str(free_port())},
+        ).start()
+        for number in range(2)
+    ]
+    clients = [redis.Redis.from_url(server.url) for server in servers]
+    try:
+        for client, slots in zip(clients, ((0, 8191), (8192, 16383)), strict=True):
+            client.execute_command("CLUSTER ADDSLOTSRANGE", *slots)
+        bus = servers[1].options["cluster-port"]
+        clients[0].execute_command("CLUSTER MEET", "127.0.0.1", servers[1].port, bus)
+        eventually(lambda: all(client.cluster("info")["cluster_state"] == "ok" for client in clients))
+        eventually(lambda: all(len(client.execute_command("CLUSTER SLOTS")) == 2 for client in clients))
+        yield servers
+    finally:
+        for client, server in zip(clients, servers, strict=True):
+            client.close()
+            server.stop()
+
+
+def test_a_cluster_is_recognised_and_every_node_has_its_share(cluster: list[RedisServer]) -> None:
+    with MemoStore(cluster[0].url) as store:
+        assert works(store)
+    for server in cluster:
+        with redis.Redis.from_url(server.url) as client:
+            held = sum(client.hlen(key) for key in client.scan_iter("hearsay:{*}:*", _type="hash"))
+            assert len(EVERYONE) / 4 < held
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [
+        ({}, []),
+        ({"appendonly": "no"}, ["append-only is off"]),
+        ({"appendfsync": "everysec"}, ["synced once a second"]),
+        ({"appendfsync": "no"}, ["never synced"]),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, ["allkeys-lru may evict ledgers"]),
+    ],
+)
+def test_a_store_that_could_forget_is_warned_about(
+    tmp_path: Path, options: dict[str, str], warnings: list[str]
+) -> None:
+    server = RedisServer(tmp_path, options=options).start()
+    try:
+        with capture_logs() as logs, MemoStore(server.url):
+            said = [entry["event"] for entry in logs if entry["log_level"] == "warning"]
+        assert len(said) == len(warnings)
+        assert all(expected in message for expected, message in zip(warnings, said, strict=True))
+    finally:
+        server.stop()
