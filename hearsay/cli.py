@@ -25,6 +25,7 @@ COMMANDS = {
     "worker": "hearsay.commands.worker:worker",
     "stack": "hearsay.commands.stack:app",
     "topics": "hearsay.commands.topics:app",
+    "memo": "hearsay.commands.memo:app",
     "doctor": "hearsay.commands.doctor:doctor",
     "version": "hearsay.commands.version:version",
 }

@@ -1,0 +1,72 @@
+"""`hearsay memo`, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from typer.testing import CliRunner
+
+from hearsay.commands.memo import app
+from memo_store import MemoStore, local
+from protocols.errors import HistoryLost, SettingsError
+from tests.memo_store.surveys import devices, respondent
+
+CAPPED = respondent(terms="memo_cap: 2,")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    """A data directory whose Redis holds 100 devices with one value and 20 with two, which is their cap."""
+    with local(tmp_path / "redis") as server, MemoStore(server.url) as store:
+        store.accept_loss()
+        memos, question = store.survey(CAPPED), CAPPED.scheme.questions[0]
+        memos.lookup(question, devices(120), np.zeros(120, dtype=np.int64), 0)
+        memos.lookup(question, devices(20), np.ones(20, dtype=np.int64), 1)
+    return str(tmp_path)
+
+
+def test_people_see_who_has_spent_what(data: str) -> None:
+    shown = CliRunner().invoke(app, ["stats", "--data", data], catch_exceptions=False).output
+    for part in (
+        "append-only file, synced: always",
+        "whole",
+        "120 devices",
+        "140",
+        "20",
+        "half 2",
+        "all 4",
+        "upper bound",
+    ):
+        assert part in shown
+
+
+def test_programs_get_json(data: str) -> None:
+    shown = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).output)
+    (survey,) = shown["surveys"]
+    assert (survey["survey"], survey["memos"], survey["at_cap"]) == ("visits", {"area": 140}, {"area": 20})
+    assert survey["spent"] == [[pytest.approx(2.0), 100], [pytest.approx(4.0), 20]]
+
+
+def test_an_operator_accepts_a_loss(data: str) -> None:
+    with local(Path(data) / "redis") as server, MemoStore(server.url) as store:
+        with redis.Redis.from_url(server.url) as client:
+            client.flushall()
+        with pytest.raises(HistoryLost):
+            store.survey(CAPPED)
+    refused = CliRunner().invoke(app, ["accept-loss", "--data", data], input="n\n")
+    assert refused.exit_code == 1
+    assert "nobody vouches" in CliRunner().invoke(app, ["stats", "--data", data]).output
+    assert CliRunner().invoke(app, ["accept-loss", "--data", data, "--yes"]).exit_code == 0
+    with local(Path(data) / "redis") as server, MemoStore(server.url) as store:
+        store.survey(CAPPED)
+
+
+def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    with pytest.raises(SettingsError, match="no data directory"):
+        CliRunner().invoke(app, ["stats", "--data", str(missing)], catch_exceptions=False)
+    assert not missing.exists()
