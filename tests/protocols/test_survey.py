@@ -1,0 +1,245 @@
+"""Every rule of a survey is checked at load, and the error names the key, the value and the fix."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols import Survey, parse_survey
+from protocols.durations import format_duration, parse_duration
+from protocols.errors import SurveyError
+
+GOOD: dict[str, Any] = {
+    "id": "buttons",
+    "start": "2026-01-01T00:00:00Z",
+    "period": "1d",
+    "eps_inf": 2,
+    "eps_1": 1,
+    "attributes": [
+        {"name": "colour", "values": ["red", "green", "blue"]},
+        {"name": "count", "range": {"last": 29, "step": 10}},
+    ],
+}
+PRIORS = [
+    {"name": "colour", "values": ["red", "green"], "prior": {"red": 0.5, "green": 0.5}},
+    {"name": "size", "values": ["S", "M"], "prior": {"S": 0.9, "M": 0.1}},
+]
+
+
+def load(change: dict[str, Any]) -> Survey:
+    data = {key: value for key, value in (GOOD | change).items() if value != "LEFT OUT"}
+    return parse_survey(json.dumps(data, indent=1), "survey.yaml")
+
+
+def colour(**change: Any) -> dict[str, Any]:
+    return {"attributes": [GOOD["attributes"][0] | change, GOOD["attributes"][1]]}
+
+
+def count(**span: Any) -> dict[str, Any]:
+    return {"attributes": [GOOD["attributes"][0], {"name": "count", "range": {"last": 29} | span}]}
+
+
+def prior(**shares: float) -> dict[str, Any]:
+    return {"solution": "rs+rfd", "attributes": [PRIORS[0] | {"prior": shares}, PRIORS[1]]}
+
+
+# What is wrong, and what the error must say: the key, the value, the fix.
+RULES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"id": "Buttons"}, ["id = Buttons", "lower-case"]),
+    ({"id": "x" * 129}, ["id", "lower-case"]),
+    ({"id": "LEFT OUT"}, ["id: missing", "lower-case"]),
+    ({"eps_infinity": 2}, ["eps_infinity", "did you mean eps_inf?"]),
+    ({"colour": 2}, ["line", "colour: unknown key", "there are id, title"]),
+    ({"start": "2026-01-01"}, ["start = 2026-01-01", "time zone", "2026-01-01T00:00:00Z"]),
+    ({"start": "2026-01-01T00:00:00"}, ["start", "time zone"]),
+    ({"start": "1767225600"}, ["start = 1767225600", "time zone"]),
+    ({"start": "2026-02-30T00:00:00Z"}, ["start", "day"]),
+    ({"start": "2200-01-01T00:00:00Z"}, ["start: 2200", "1970 to 2199"]),
+    ({"period": "0s"}, ["period: 0s", "1s to 366d"]),
+    ({"period": "53w"}, ["period: 53w", "366d"]),
+    ({"period": "1 day"}, ["period = 1 day", "15m or 1d"]),
+    ({"period": "999999999999w"}, ["period", "15m or 1d"]),
+    ({"period": "-1d"}, ["period = -1d"]),
+    ({"period": "١d"}, ["period = ١d"]),
+    ({"period": 3600}, ["period = 3600", "s, m, h, d or w"]),
+    ({"grace": "1001d"}, ["grace: 143w", "1000 periods", "choose less"]),
+    ({"eps_inf": 0}, ["eps_inf = 0", "0.001 to 20"]),
+    ({"eps_inf": 1e-9}, ["eps_inf", "0.001 to 20"]),
+    ({"eps_inf": 1e9}, ["eps_inf", "0.001 to 20"]),
+    ({"eps_inf": "nan"}, ["eps_inf = nan", "finite"]),
+    ({"eps_inf": "inf"}, ["eps_inf = inf", "finite"]),
+    ({"eps_inf": "two"}, ["eps_inf = two", "number"]),
+    ({"eps_1": 2}, ["eps_1: 2", "below eps_inf = 2", "leave it out"]),
+    ({"eps_1": 1.9999}, ["eps_1: 1.9999", "0.001 or more"]),
+    ({"eps": 1}, ["budgets", "one of both"]),
+    ({"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT"}, ["budgets", "eps_inf", "eps for one-shot"]),
+    ({"eps_inf": "LEFT OUT", "eps": 2}, ["eps_1: 1", "only eps"]),
+    ({"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2, "memo_cap": 3}, ["memo_cap: 3", "leave it out"]),
+    ({"memo_cap": 0}, ["memo_cap = 0", "greater than or equal to 1"]),
+    ({"horizon": 0}, ["horizon = 0", "greater than or equal to 1"]),
+    ({"horizon": 65_536}, ["horizon = 65536"]),
+    ({"horizon": 60_000, **count(last=99)}, ["horizon: 60000", "counters", "shorter horizon"]),
+    ({"horizon": 1.5}, ["horizon = 1.5", "integer"]),
+    ({"minimum": -1}, ["minimum = -1"]),
+    ({"presence_epsilon": -1}, ["presence_epsilon = -1", "not private"]),
+    ({"solution": "SMP"}, ["solution = SMP", "'smp', 'spl', 'rs+fd' or 'rs+rfd'"]),
+    ({"guarantee": "attribute"}, ["guarantee: attribute", "leave it out"]),
+    ({"clock": "sun"}, ["clock = sun", "'wall' or 'source'"]),
+    ({"calibration": "none"}, ["calibration = none"]),
+    ({"title": "a\x07b"}, ["title", "U+0007", "leave it out"]),
+    ({"attributes": []}, ["attributes", "at least 1"]),
+    ({"attributes": "colour"}, ["attributes = colour"]),
+    ({"attributes": [None]}, ["attributes.0"]),
+    ({"attributes": [GOOD["attributes"][0]] * 2}, ["attributes", "'colour' twice", "its own name"]),
+    ({"solution": "rs+fd", "attributes": GOOD["attributes"][:1]}, ["solution: rs+fd", "use smp"]),
+    ({"solution": "rs+rfd"}, ["'colour'", "prior", "give one"]),
+    ({"attributes": PRIORS}, ["'colour'", "only rs+rfd uses a prior", "leave it out"]),
+    (prior(red=0.5, green=0.4), ["'colour'", "sums to 0.9", "sum to 1"]),
+    (prior(red=1 - 1e-9, green=1e-9), ["prior.green", "1e-09"]),
+    (prior(red=1.0, green=0.0), ["prior.red", "prior.green = 0.0"]),
+    (prior(red=0.5, green=float("nan")), ["prior.green", "finite"]),
+    (prior(red=1.0 - 1e-6), ["'colour'", "'green'", "every value one share"]),
+    (prior(red=0.5, green=0.25, blue=0.25), ["'colour'", "'blue'", "every value one share"]),
+    (colour(name="Colour"), ["name = Colour", "lower-case"]),
+    (colour(name="token"), ["'token' and 'gap'", "choose another name"]),
+    (colour(values=["red"]), ["'colour' has 1 value", "at least 2"]),
+    (colour(values=["red", "red"]), ["'colour' lists 'red' twice", "once"]),
+    (colour(values=["\u00e9", "e\u0301"]), ["'é' twice"]),
+    (colour(values=["red", ""]), ["values.1", "0 characters", "1 to 200"]),
+    (colour(values=["red", " blue"]), ["values.1 =  blue", "space around"]),
+    (colour(values=["red", "a\nb"]), ["values.1", "U+000A"]),
+    (colour(values=["red", None]), ["values.1", "quotes"]),
+    (colour(values=["red", ["blue"]]), ["values.1", "string"]),
+    (colour(values={"red": 1}), ["values"]),
+    (colour(range={"last": 3}), ["'colour'", "both values and a range", "keep one"]),
+    (colour(groups={"warm": ["red", "pink"]}), ["group 'warm'", "'pink'", "not among the values"]),
+    (colour(groups={"warm": []}), ["group 'warm'", "empty"]),
+    (colour(groups={"warm": ["red", "red"]}), ["group 'warm'", "'red' twice"]),
+    (colour(mechanism="magic"), ["attributes.colour.mechanism = magic", "'l-grr'"]),
+    (colour(mechanism="grr"), ["'colour'", "'grr'", "l-grr"]),
+    (colour(mechanism="l-geometric"), ["'colour'", "l-geometric needs an order", "declare a range"]),
+    (colour(parameter=3), ["'colour'", "auto takes no parameter", "leave it out"]),
+    (colour(mechanism="loloha", parameter=4), ["g = 4", "possible here: 2, 3, 5"]),
+    ({"eps_1": 1.9, **colour(mechanism="l-oue")}, ["l-oue", "eps_1 = 1.9", "below 1.6"]),
+    (count(last=-1), ["count.range", "last: -1 is below first = 0", "swap"]),
+    (count(last=0), ["'count' has 1 value", "at least 2"]),
+    (count(last="many"), ["count.range.last = many", "integer"]),
+    (count(last=10**12), ["last: 1000000000000", "larger step"]),
+    (count(step=0), ["count.range.step = 0"]),
+    (count(upto=3), ["count.range.upto", "there are first, last, step"]),
+    ({"attributes": [{"name": "n", "range": {"last": 256}, "mechanism": "l-geometric"}]}, ["'n'", "256", "step"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), RULES, ids=[" ".join(words)[:60] for _, words in RULES])
+def test_what_is_wrong_is_refused_by_key_value_and_fix(change: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(SurveyError) as error:
+        load(change)
+    assert str(error.value).startswith("survey.yaml: ")
+    assert [word for word in words if word not in str(error.value)] == [], str(error.value)
+
+
+def test_all_problems_are_told_at_once_with_their_lines() -> None:
+    with pytest.raises(SurveyError) as error:
+        parse_survey("id: Buttons\nperiod: 1y\nclock: sun\n", "s.yaml")
+    lines = error.value.message.splitlines()
+    assert [line[:7] for line in lines] == ["s.yaml:", "start: ", "line 2:", "line 3:", "attribu"]
+
+
+def test_names_of_values_are_what_is_written() -> None:
+    survey = parse_survey(
+        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, "
+        "attributes: [{name: a, values: [yes, no, on, 1, 1.0, 010, 12:30, 2026-01-01, 'null', 0x1F, 1_000]}]}"
+    )
+    written = ("yes", "no", "on", "1", "1.0", "010", "12:30", "2026-01-01", "null", "0x1F", "1_000")
+    assert survey.attributes[0].values == written
+
+
+def test_a_boolean_from_a_program_is_no_name() -> None:
+    with pytest.raises(ValueError, match="True is not a name; put the name in quotes"):
+        Survey.model_validate(GOOD | {"attributes": [{"name": "a", "values": [True, False]}]})
+
+
+def test_groups_may_overlap() -> None:
+    groups = {"warm": ["red"], "screen": ["red", "green"]}
+    assert load(colour(groups=groups)).attributes[0].groups == {"warm": ("red",), "screen": ("red", "green")}
+
+
+def test_a_range_is_cut_into_steps() -> None:
+    assert load(count(last=24, step=10)).attributes[1].values == ("0-9", "10-19", "20-24")
+    assert load(count(first=-2, last=1)).attributes[1].values == ("-2", "-1", "0", "1")
+
+
+PINNED = "574c5da7ea469017ac0147b1113d8edf"
+
+
+def test_the_fingerprint_never_changes_by_itself() -> None:
+    """If this fails, reports in flight and devices' memos are refused: raise TERMS_VERSION, and only on purpose."""
+    assert load({}).fingerprint == PINNED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "Buttons", "description": "Which buttons are pressed?"},
+        colour(groups={"warm": ["red"]}, role="area"),
+        {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
+        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None},
+        count(first=0, last=29, step=10),
+    ],
+)
+def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[str, Any]) -> None:
+    assert load(change).fingerprint == load({}).fingerprint
+
+
+TERMS: list[dict[str, Any]] = [
+    {"id": "button"}, {"start": "2026-01-01T00:00:01Z"}, {"period": "1h"}, {"eps_inf": 2.5}, {"eps_1": 0.9},
+    {"eps_1": "LEFT OUT"}, {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}, {"solution": "spl"},
+    {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
+    {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
+    colour(values=["red", "green"]), colour(values=["red", "blue", "green"]), colour(values=["red", "green", "navy"]),
+    colour(name="color"), colour(mechanism="l-sue"), colour(mechanism="loloha"),
+    colour(mechanism="loloha", parameter=2), count(last=29), {"attributes": GOOD["attributes"][::-1]},
+    {"attributes": PRIORS, "solution": "rs+rfd"}, prior(red=0.25, green=0.75),
+    colour(values=["0-9", "10-19", "20-29"]), {"attributes": GOOD["attributes"][:1]},
+]  # fmt: skip
+
+
+def test_every_term_changes_the_fingerprint() -> None:
+    fingerprints = [load(change).fingerprint for change in ({}, *TERMS)]
+    assert len(set(fingerprints)) == len(fingerprints)
+
+
+def test_a_value_called_title_is_a_term() -> None:
+    shares = [{"title": 0.5, "groups": 0.5}, {"title": 0.25, "groups": 0.75}]
+    attributes = [[PRIORS[1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
+    one, other = (load({"solution": "rs+rfd", "attributes": each}).fingerprint for each in attributes)
+    assert one != other
+
+
+def test_periods_are_found_by_moment_and_back() -> None:
+    survey = load({"period": "15m", "grace": "1h"})
+    begin, end = survey.bounds(5)
+    assert (begin, end) == (datetime(2026, 1, 1, 1, 15, tzinfo=UTC), datetime(2026, 1, 1, 1, 30, tzinfo=UTC))
+    assert (survey.period_of(begin), survey.period_of(end), survey.period_of(survey.start - timedelta(1))) == (
+        5,
+        6,
+        -96,
+    )
+    assert survey.ahead == 6
+
+
+def test_an_attribute_nobody_asked_for_is_an_error_that_lists_those_asked() -> None:
+    with pytest.raises(SurveyError, match="it has colour, count"):
+        load({}).attribute("size")
+
+
+@given(st.integers(0, 10**8))
+def test_durations_are_read_as_they_are_written(seconds: int) -> None:
+    duration = timedelta(seconds=seconds)
+    assert parse_duration(format_duration(duration)) == duration

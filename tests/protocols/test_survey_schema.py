@@ -1,0 +1,89 @@
+"""What editors and people are told about surveys is what the model takes."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from producers.scenarios import SCENARIOS
+from protocols import Scheme, Survey, parse_survey
+from protocols.attribute import Attribute, MechanismName, Span
+from protocols.errors import SurveyError
+from protocols.survey_schema import MECHANISMS, json_schema, reference
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((files("protocols") / "examples").iterdir(), key=lambda path: path.name)
+ATTRIBUTES = [{"name": "a", "values": ["x", "y", "z"]}, {"name": "b", "values": ["x", "y"]}]
+PRIORS = [{**each, "prior": dict.fromkeys(each["values"], 1 / len(each["values"]))} for each in ATTRIBUTES]
+FITS: dict[str, dict[str, Any]] = {
+    "`eps`": {"eps": 1},
+    "memo only": {"eps_inf": 2},
+    "`eps_1`": {"eps_inf": 2, "eps_1": 0.5},
+    "rs+fd": {"eps": 1, "solution": "rs+fd"},
+    "rs+rfd": {"eps": 1, "solution": "rs+rfd", "attributes": PRIORS},
+}
+
+
+def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
+    """Write it again with: hearsay survey schema --markdown > docs/survey-reference.md"""
+    assert (ROOT / "docs" / "survey-reference.md").read_text("utf-8") == reference()
+
+
+def test_every_key_is_in_the_reference_and_has_a_meaning() -> None:
+    for model in (Survey, Attribute, Span):
+        for name, field in model.model_fields.items():
+            assert field.description
+            assert f"| `{name}` |" in reference()
+
+
+def test_every_mechanism_is_in_the_reference() -> None:
+    assert list(MECHANISMS) == list(get_args(MechanismName))
+
+
+@pytest.mark.parametrize("context", FITS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: str) -> None:
+    terms = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": ATTRIBUTES, **FITS[context]}
+    first: dict[str, Any] = {**terms["attributes"][0], "mechanism": mechanism}
+    if "geometric" in mechanism:
+        first = {"name": "a", "range": {"last": 2}, "mechanism": mechanism}
+        first |= {"prior": {"0": 0.25, "1": 0.25, "2": 0.5}} if context == "rs+rfd" else {}
+    terms["attributes"] = [first, terms["attributes"][1]]
+    said = MECHANISMS[mechanism][0].split(", ")
+    try:
+        Scheme(Survey.model_validate(terms))
+        compiles = True
+    except SurveyError:
+        compiles = False
+    assert compiles == (said == ["always"] or context in said)
+
+
+def test_the_json_schema_is_json_and_knows_every_key() -> None:
+    schema = json.loads(json.dumps(json_schema()))
+    assert list(schema["properties"]) == list(Survey.model_fields)
+    assert schema["additionalProperties"] is False
+    assert set(schema["$defs"]) == {"Attribute", "Span"}
+    assert schema["properties"]["grace"]["default"] == "0s"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_show_and_explain_every_key(path: Path) -> None:
+    """Each key is set, or shown as a comment with its default, and some comment stands above it."""
+    lines = path.read_text("utf-8").splitlines()
+    for key in Survey.model_fields:
+        number = next((n for n, line in enumerate(lines) if line.removeprefix("# ").startswith(f"{key}:")), None)
+        assert number is not None, f"{key} is not shown"
+        while not lines[number - 1].startswith("#"):
+            number -= 1
+            assert lines[number], f"{key} is not explained"
+
+
+@pytest.mark.parametrize(("example", "scenario"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry")])
+def test_examples_fit_the_scenarios_they_are_for(example: str, scenario: str) -> None:
+    survey = parse_survey((files("protocols") / "examples" / f"{example}.yaml").read_text("utf-8"))
+    truth = SCENARIOS[scenario](devices=500)
+    assert {attribute.name: attribute.values for attribute in survey.attributes} == truth.attributes
