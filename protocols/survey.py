@@ -39,7 +39,7 @@ def _moment(value: Any) -> Any:
     return value
 
 
-Epsilon = Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS)]
+Epsilon = Annotated[float, Field(ge=MIN_EPS)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 
 
@@ -56,7 +56,7 @@ class Survey(Strict):
         description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"
     )
     eps_inf: Epsilon | None = Field(
-        None, description=f"what all reports of one value may ever reveal, {MIN_EPS:g} to {MAX_EPS:g}"
+        None, description="what all reports of one value may ever reveal; 0.001 to 20, under spl for each attribute"
     )
     eps_1: Epsilon | None = Field(
         None, description="what one report may reveal, below eps_inf; left out: the memo itself is sent every time"
@@ -91,7 +91,9 @@ class Survey(Strict):
         None, ge=1, le=MAX_VALUES, description="how many values of an attribute a device memoises at most"
     )
     presence_epsilon: Epsilon | None = Field(
-        None, description="noise for published numbers of devices, which are otherwise exact and not private"
+        None,
+        le=MAX_EPS,
+        description="noise for published numbers of devices, which are otherwise exact and not private",
     )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
 
@@ -127,6 +129,10 @@ class Survey(Strict):
             raise ValueError(
                 "budgets: give eps_inf (with eps_1 unless the memo is sent), or eps for one-shot; one of both"
             )
+        most = MAX_EPS * (len(self.attributes) if self.solution == "spl" else 1)
+        for name, budget in (("eps", self.eps), ("eps_inf", self.eps_inf)):
+            if budget is not None and budget > most:
+                raise ValueError(f"{name}: {budget:g} protects nothing; choose {MIN_EPS} to {most:g}")
         if self.eps is not None and self.eps_1 is not None:
             raise ValueError(f"eps_1: {self.eps_1:g} belongs to eps_inf; a one-shot survey has only eps")
         if self.eps_inf is not None and self.eps_1 is not None and self.eps_1 > self.eps_inf - MIN_EPS:
