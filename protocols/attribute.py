@@ -14,7 +14,7 @@ MechanismName = Literal[
 ]  # fmt: skip
 
 MAX_VALUES = 1 << 16
-MAX_ORDERED = 256  # values of a mechanism that needs its whole matrix
+MAX_ORDERED = 1024  # values of a mechanism that needs its whole matrix
 MIN_SHARE = 1e-6  # of a prior
 
 Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]

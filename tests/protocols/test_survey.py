@@ -135,7 +135,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     (count(last=10**12), ["last: 1000000000000", "larger step"]),
     (count(step=0), ["count.range.step = 0"]),
     (count(upto=3), ["count.range.upto", "there are first, last, step"]),
-    ({"attributes": [{"name": "n", "range": {"last": 256}, "mechanism": "l-geometric"}]}, ["'n'", "256", "step"]),
+    ({"attributes": [{"name": "n", "range": {"last": 1024}, "mechanism": "l-geometric"}]}, ["'n'", "1024", "step"]),
 ]  # fmt: skip
 
 
