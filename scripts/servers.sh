@@ -28,3 +28,10 @@ elif ! have java || ! have mvn; then
   echo "The tests start a real Kafka broker: please install Java 17 or later and Maven (Debian:$packages)." >&2
   exit 1
 fi
+
+# A browser to look at reports with. Not every system has one to install: without it, that test says so and is skipped.
+if ! have chromium && ! have google-chrome && have apt-get && [ "$(id -u)" = 0 ]; then
+  echo "installing chromium"
+  packages=chromium
+  install_quietly 2>/dev/null || echo "no chromium here: nobody will look at the reports' pages" >&2
+fi

@@ -84,8 +84,8 @@ def _ranking(question: Question, answers: Answers) -> Ranking:
     names = question.attribute.values
     return Ranking(
         places=tuple(
-            Place(value=names[value], people=people[value], probability=float(probability))
-            for value, probability in zip(order, probabilities, strict=True)
+            Place(place=place, value=names[value], people=people[value], probability=float(probability))
+            for place, (value, probability) in enumerate(zip(order, probabilities, strict=True), start=1)
         ),
         probability=whole,
     )

@@ -56,6 +56,7 @@ class ValueReport(_Model):
 class Place(_Model):
     """One place of a ranking."""
 
+    place: int = Field(description="1 is the busiest")
     value: str
     people: Quantity
     probability: float = Field(description="that this place is right")

@@ -130,7 +130,9 @@ def _notes(survey: Survey) -> tuple[str, ...]:
         "Longer windows count every device once, by its first value in the window.",
     ]
     if survey.horizon > 1:
-        notes.append(f"New visitors are those not seen for {survey.horizon} periods.")
+        notes.append(
+            f"New visitors are those not seen for {survey.horizon} periods; at the beginning of the survey all are."
+        )
     if survey.minimum:
         notes.append(
             f"Nothing is said of fewer than {survey.minimum} visitors, "

@@ -1,0 +1,147 @@
+"""What the page shows, as compact as a browser likes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, ValueReport, WindowReport
+
+Json = dict[str, Any]
+
+
+def page_data(report: MobilityReport) -> Json:
+    """Numbers and labels for `page.js`."""
+    periods = [window for window in report.windows if window.first == window.last]
+    return {
+        "title": report.title,
+        "survey": report.survey,
+        "fingerprint": report.fingerprint,
+        "span": _span(report.windows),
+        "presence": report.presence,
+        "scale": report.presence_scale,
+        "horizon": report.horizon,
+        "minimum": report.minimum,
+        "confidence": report.confidence,
+        "periodSeconds": report.period_seconds,
+        "windows": [_window(window, report) for window in report.windows],
+        "periods": [report.windows.index(window) for window in periods],
+        "chosen": _most_telling(report.windows),
+        "triangle": _triangle(report),
+    }
+
+
+def _window(window: WindowReport, report: MobilityReport) -> Json:
+    return {
+        "label": label(window.begin, window.end, report.period_seconds),
+        "begin": window.begin.isoformat()[:19],
+        "kind": window.kind,
+        "suppressed": window.suppressed,
+        "lost": window.presence_lost,
+        "visitors": _numbers([window.visitors]),
+        "truth": window.truth,
+        "new": _numbers([window.new]),
+        "returning": _numbers([window.returning]),
+        "gaps": {
+            "label": [f"{g.shortest}" if g.shortest == g.longest else f"{g.shortest}–{g.longest}" for g in window.gaps],
+            **_numbers([g.visitors for g in window.gaps]),
+        },
+        "change": _change(window.change),
+        "baseline": _change(window.baseline),
+        "shortfall": window.shortfall,
+        "attributes": [_attribute(attribute) for attribute in window.attributes],
+    }
+
+
+def _attribute(attribute: AttributeReport) -> Json:
+    return {
+        "name": attribute.name,
+        "role": attribute.role,
+        "mechanism": attribute.mechanism,
+        "counted": attribute.counted,
+        "answers": attribute.answers,
+        "suppressed": attribute.suppressed,
+        "values": _rows(attribute.values),
+        "groups": _rows(attribute.groups),
+        "ranking": attribute.ranking
+        and {
+            "probability": attribute.ranking.probability,
+            "places": [[p.value, _short(p.people.value), p.probability] for p in attribute.ranking.places],
+        },
+        "dwell": attribute.dwell and attribute.dwell.model_dump(),
+        "flows": [[f.origin, f.destination, *_numbers([f.people]).values()] for f in attribute.flows],
+    }
+
+
+def _rows(rows: Sequence[ValueReport]) -> Json:
+    return {
+        "label": [row.value for row in rows],
+        **_numbers([row.people for row in rows]),
+        "share": [_short(row.share.value, 5) for row in rows],
+        "consistent": [_short(row.consistent, 5) for row in rows],
+        "truth": [_short(row.truth) for row in rows] if any(row.truth is not None for row in rows) else None,
+    }
+
+
+def _numbers(parts: Sequence[Quantity | None]) -> Json:
+    return {
+        "value": [_short(part.value) if part else None for part in parts],
+        "low": [_short(part.low) if part else None for part in parts],
+        "high": [_short(part.high) if part else None for part in parts],
+    }
+
+
+def _change(change: Change | None) -> Json | None:
+    if change is None or change.percent.value is None:
+        return None
+    return {"against": change.against, **_numbers([change.percent])}
+
+
+def _triangle(report: MobilityReport) -> Json:
+    """The triangle's cells by the place of their first and last step."""
+    period = timedelta(seconds=report.period_seconds)
+    firsts, lasts = sorted({cell.first for cell in report.triangle}), sorted({cell.last for cell in report.triangle})
+    bounds = [(report.start + a * period, report.start + (b + 1) * period) for a, b in zip(firsts, lasts, strict=True)]
+    return {
+        "steps": [label(begin, end, report.period_seconds) for begin, end in bounds],
+        "unit": "days" if all(end - begin == timedelta(days=1) for begin, end in bounds) else "periods",
+        "cells": [
+            [firsts.index(cell.first), lasts.index(cell.last), _short(cell.visitors.value) if cell.visitors else None]
+            for cell in report.triangle
+        ],
+    }
+
+
+def _span(windows: Sequence[WindowReport]) -> str:
+    if not windows:
+        return ""
+    begin, end = min(window.begin for window in windows), max(window.end for window in windows)
+    return f"{begin:%d %B %Y} – {end - timedelta(microseconds=1):%d %B %Y}"
+
+
+def _most_telling(windows: Sequence[WindowReport]) -> int:
+    """The longest window of which something is said, the latest of them."""
+    told = [place for place, window in enumerate(windows) if not window.suppressed]
+    return max(told, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
+
+
+def label(begin: datetime, end: datetime, period_seconds: int) -> str:
+    """A window in words: its days, and its hours where it is not made of whole days.
+
+    >>> label(datetime(2026, 1, 5), datetime(2026, 1, 8), 86400)
+    'Mon 5 Jan – Wed 7 Jan'
+    >>> label(datetime(2026, 1, 5), datetime(2026, 1, 6), 3600)
+    'Mon 5 Jan'
+    >>> label(datetime(2026, 1, 5, 7), datetime(2026, 1, 5, 8), 3600)
+    'Mon 5 Jan 07:00'
+    """
+    midnight = begin.replace(hour=0, minute=0, second=0)
+    whole_days = begin == midnight and (end - begin) % timedelta(days=1) == timedelta(0)
+    step = timedelta(days=1) if whole_days else timedelta(seconds=period_seconds)
+    first, last = (f"{at:%a} {at.day} {at:%b}" + ("" if whole_days else f" {at:%H:%M}") for at in (begin, end - step))
+    return first if first == last else f"{first} – {last}"
+
+
+def _short(number: float | None, digits: int = 1) -> float | None:
+    return None if number is None else round(number, digits)

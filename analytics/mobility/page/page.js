@@ -1,0 +1,278 @@
+"use strict";
+// Draws the page from the data embedded in it. No state but the chosen window; nothing is fetched.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const INK = "#16232f", SOFT = "#5b6b79", LINE = "#e4e7ea", ACCENT = "#0f766e", PALE = "#99d5cd", WARM = "#d97706";
+const SHADES = [[0, "#f6faf9"], [0.5, "#a9d9d1"], [0.72, "#3f978b"], [1, "#0b4f49"]];
+const percent = Math.round(data.confidence * 100);
+
+const $ = (id) => document.getElementById(id);
+const whole = (x) => x == null ? "–" : Math.round(x).toLocaleString("en");
+const signed = (x) => x == null ? "–" : (x > 0 ? "+" : x < 0 ? "−" : "") + Math.abs(x).toFixed(1) + " %";
+const known = (numbers) => numbers.value.length > 0 && numbers.value[0] != null;
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+function layout(extra = {}) {
+  const axis = { gridcolor: LINE, zeroline: false, linecolor: LINE, tickfont: { color: SOFT }, automargin: true };
+  const { xaxis = {}, yaxis = {}, ...rest } = extra;
+  return {
+    font: { family: "system-ui, -apple-system, Segoe UI, Roboto, Liberation Sans, Arial, sans-serif", size: 13, color: INK },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 8, r: 12, t: 12, b: 8 },
+    hoverlabel: { bgcolor: "#fff", bordercolor: LINE, font: { color: INK } },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" },
+    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+  };
+}
+
+function draw(id, traces, extra) {
+  Plotly.react(id, traces, layout(extra), { displayModeBar: false, responsive: true });
+}
+
+function bars(numbers) { // how far intervals reach to either side, for error bars
+  return {
+    type: "data", symmetric: false, color: INK, thickness: 1.2, width: 3,
+    array: numbers.value.map((v, i) => v == null ? 0 : numbers.high[i] - v),
+    arrayminus: numbers.value.map((v, i) => v == null ? 0 : v - numbers.low[i]),
+  };
+}
+
+function figure(title, numbers, format = whole, note = "") {
+  const exact = numbers.low[0] === numbers.high[0];
+  const range = note || (exact || numbers.low[0] == null ? "" : `${format(numbers.low[0])} to ${format(numbers.high[0])}`);
+  const shown = make("b", {}, format(numbers.value[0]));
+  return make("div", { class: "figure" }, make("span", {}, title), shown, make("span", { class: "range" }, range));
+}
+
+// ── the whole time ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+function headline() {
+  $("title").textContent = data.title;
+  const noised = data.presence === "noised" ? `counts of visitors carry noise of scale ${data.scale}` : "counts of visitors are exact";
+  $("lead").textContent = `${data.span} · ${noised} · intervals of ${percent} %`;
+  const told = data.windows.filter((w) => !w.suppressed);
+  const longest = data.windows[data.chosen];
+  const busiest = data.periods.map((i) => data.windows[i]).filter((w) => !w.suppressed)
+    .reduce((a, b) => (a && a.visitors.value[0] >= b.visitors.value[0] ? a : b), null);
+  const cards = [];
+  if (longest && !longest.suppressed) cards.push(figure("visitors, " + longest.label, longest.visitors));
+  if (busiest) cards.push(figure("in the busiest period", busiest.visitors, whole, busiest.label));
+  const areas = longest && longest.attributes.find((a) => a.ranking);
+  if (areas) {
+    const [name, , probability] = areas.ranking.places[0];
+    cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `${Math.round(probability * 100)} % sure`));
+  }
+  cards.push(figure("windows told of", { value: [told.length], low: [null], high: [null] }, whole,
+    told.length < data.windows.length ? `${data.windows.length - told.length} suppressed` : "none suppressed"));
+  $("headline").append(...cards);
+}
+
+function visitors() {
+  const shown = data.periods.map((i) => data.windows[i]);
+  const begin = shown.map((w) => w.begin), labels = shown.map((w) => w.label);
+  const column = (name) => shown.map((w) => w[name].value[0]);
+  const traces = [];
+  const hover = "%{customdata}<br>%{y:,.0f} %{fullData.name}<extra></extra>";
+  if (shown.some((w) => known(w.new))) {
+    traces.push({ type: "bar", name: "returning", x: begin, y: column("returning"), customdata: labels, marker: { color: PALE }, hovertemplate: hover });
+    traces.push({ type: "bar", name: "new", x: begin, y: column("new"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
+    const rest = shown.map((w) => known(w.new) ? null : w.visitors.value[0]);
+    if (rest.some((v) => v != null)) traces.push({ type: "bar", name: "not told apart", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
+  } else {
+    traces.push({ type: "bar", name: "visitors", x: begin, y: column("visitors"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
+  }
+  if (data.presence === "noised") {
+    const all = { value: column("visitors"), low: shown.map((w) => w.visitors.low[0]), high: shown.map((w) => w.visitors.high[0]) };
+    traces.push({ type: "scatter", mode: "markers", name: `${percent} % interval`, x: begin, y: all.value, marker: { size: 1, color: INK }, error_y: bars(all), hoverinfo: "skip" });
+  }
+  if (shown.some((w) => w.truth != null)) {
+    traces.push({ type: "scatter", mode: "markers", name: "truth", x: begin, y: shown.map((w) => w.truth), marker: { symbol: "diamond-open", size: 9, color: WARM, line: { width: 2 } }, hoverinfo: "skip" });
+  }
+  draw("visitors", traces, { barmode: "stack", bargap: shown.length > 60 ? 0.05 : 0.25, yaxis: { rangemode: "tozero" }, xaxis: { type: "date", ...(shown.length <= 31 ? { tickvals: begin, ticktext: labels } : {}) } });
+}
+
+function heat(id, x, y, z, text, extra, hover) {
+  const told = z.flat().filter((v) => v != null);
+  draw(id, [{
+    type: "heatmap", x, y, z, text, textfont: { size: 12 }, texttemplate: text ? "%{text}" : "", colorscale: SHADES, zmin: Math.min(0, ...told), zmax: Math.max(1, ...told), xgap: 2, ygap: 2,
+    hoverongaps: false, showscale: !text, colorbar: { thickness: 10, outlinewidth: 0, len: 0.9 }, hovertemplate: hover,
+  }], extra);
+}
+
+function grid(rows, columns) { return Array.from({ length: rows }, () => Array(columns).fill(null)); }
+
+function triangle() {
+  const { steps, cells, unit } = data.triangle, size = steps.length;
+  const longest = Math.max(0, ...cells.map(([first, last]) => last - first)) + 1;
+  const z = grid(longest, size);
+  for (const [first, last, value] of cells) z[last - first][first] = value;
+  const text = size <= 10 ? z.map((row) => row.map((v) => v == null ? "" : v >= 10000 ? (v / 1000).toFixed(1) + "k" : whole(v))) : undefined;
+  heat("triangle", steps, z.map((_, i) => i + 1), z, text,
+    { xaxis: { title: { text: `first of the ${unit}`, standoff: 8 }, type: "category", showgrid: false, tickangle: size > 4 ? -40 : 0 }, yaxis: { title: { text: unit }, dtick: Math.max(1, Math.round(longest / 10)), showgrid: false } },
+    "from %{x}, %{y} long: %{z:,.0f} visitors<extra></extra>");
+}
+
+function calendar() {
+  const shown = data.periods.map((i) => data.windows[i]);
+  const day = (w) => w.begin.slice(0, 10);
+  const byTime = data.periodSeconds % 86400 !== 0;
+  const weekday = (w) => (new Date(day(w) + "T00:00:00Z").getUTCDay() + 6) % 7;
+  const monday = (w) => new Date(Date.parse(day(w) + "T00:00:00Z") - weekday(w) * 864e5).toISOString().slice(0, 10);
+  const names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+  const columns = [...new Set(shown.map(byTime ? day : monday))];
+  const rows = byTime ? [...new Set(shown.map((w) => w.begin.slice(11, 16)))].sort() : names;
+  const z = grid(rows.length, columns.length);
+  for (const w of shown) z[byTime ? rows.indexOf(w.begin.slice(11, 16)) : weekday(w)][columns.indexOf(byTime ? day(w) : monday(w))] = w.visitors.value[0];
+  const pretty = columns.map((d) => new Date(d + "T00:00:00Z").toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC", ...(byTime ? { weekday: "short" } : {}) }));
+  const text = rows.length * columns.length <= 70 ? z.map((row) => row.map((v) => v == null ? "" : whole(v))) : undefined;
+  heat("calendar", pretty, rows, z, text,
+    { xaxis: { title: { text: byTime ? "" : "week from", standoff: 8 }, type: "category", showgrid: false, tickangle: columns.length > 6 ? -40 : 0 }, yaxis: { autorange: "reversed", type: "category", showgrid: false } },
+    "%{x} %{y}: %{z:,.0f} visitors<extra></extra>");
+}
+
+function truth() {
+  const known = data.periods.flatMap((i) => data.windows[i].attributes.map((a) => [data.windows[i], a])).filter(([, a]) => a.values.truth);
+  $("truth-section").hidden = known.length === 0;
+  if (!known.length) return;
+  const names = [...new Set(known.map(([, a]) => a.name))];
+  let top = 1;
+  const traces = names.map((name) => {
+    const x = [], y = [], text = [], low = [], high = [];
+    for (const [w, a] of known) if (a.name === name) a.values.label.forEach((label, i) => {
+      x.push(a.values.truth[i]); y.push(a.values.value[i]); text.push(`${label}, ${w.label}`); low.push(a.values.low[i]); high.push(a.values.high[i]);
+      top = Math.max(top, a.values.truth[i], a.values.value[i]);
+    });
+    const error = x.length <= 400 ? { ...bars({ value: y, low, high }), color: "rgba(91,107,121,.28)", width: 0 } : undefined;
+    return { type: "scatter", mode: "markers", name, x, y, text, error_y: error, marker: { size: 7, opacity: 0.75 }, hovertemplate: "%{text}<br>really %{x:,.0f}, estimated %{y:,.0f}<extra></extra>" };
+  });
+  traces.push({ type: "scatter", mode: "lines", x: [0, top], y: [0, top], line: { color: INK, width: 1, dash: "dot" }, hoverinfo: "skip", showlegend: false });
+  draw("truth", traces, { colorway: ["#0f766e", "#d97706", "#4f46e5", "#be185d", "#65a30d", "#0284c7", "#7c3aed", "#a16207"], xaxis: { title: { text: "people, really" } }, yaxis: { title: { text: "people, estimated" } } });
+}
+
+// ── one window ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function chooser() {
+  const kinds = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods", window: "Windows" };
+  for (const [kind, title] of Object.entries(kinds)) {
+    const group = make("optgroup", { label: title });
+    data.windows.forEach((w, i) => { if (w.kind === kind) group.append(make("option", { value: i }, w.label + (w.suppressed ? " (suppressed)" : ""))); });
+    if (group.children.length) $("window").append(group);
+  }
+  $("window").value = data.chosen;
+  $("window").addEventListener("change", (event) => show(Number(event.target.value)));
+}
+
+function show(index) {
+  const w = data.windows[index];
+  $("figures").replaceChildren();
+  $("silent").hidden = !w.suppressed && !w.lost;
+  $("detail").hidden = Boolean(w.suppressed);
+  if (w.suppressed === "minimum") $("silent").textContent = `Fewer than ${data.minimum} visitors: nothing is said of this window.`;
+  else if (w.suppressed) $("silent").textContent = "Compared with a shorter window, this one would tell of a few people only: nothing is said of it.";
+  else if (w.lost) $("silent").textContent = "Records of who had been seen were lost during this window: some visitors may be counted twice.";
+  if (w.suppressed) return;
+  const cards = [figure("visitors", w.visitors, whole, w.truth == null ? "" : `really ${whole(w.truth)}`)];
+  if (known(w.new)) cards.push(figure("new", w.new, whole, `not seen for ${data.horizon} periods`), figure("returning", w.returning));
+  if (w.change) cards.push(figure(`against ${w.change.against}`, w.change, signed));
+  if (w.baseline) cards.push(figure("against the baseline", w.baseline, signed));
+  if (w.shortfall != null) cards.push(figure("came too late", { value: [w.shortfall], low: [null], high: [null] }, whole, "possible shortfall"));
+  $("figures").append(...cards);
+  $("gaps-section").hidden = !w.gaps.value.some((v) => v > 0);
+  if (!$("gaps-section").hidden) {
+    draw("gaps", [{ type: "bar", x: w.gaps.label, y: w.gaps.value, marker: { color: ACCENT }, error_y: data.presence === "noised" ? bars(w.gaps) : undefined, hovertemplate: "%{x} periods: %{y:,.0f}<extra></extra>" }],
+      { xaxis: { type: "category", title: { text: "periods away" } }, yaxis: { title: { text: "visitors" } } });
+  }
+  w.attributes.forEach((a, i) => attribute(a, i, w.visitors.value[0]));
+}
+
+function attribute(a, place, visitors) {
+  const id = `attribute-${place}`;
+  if (!$(id)) {
+    $("attributes").append(make("section", { id },
+      make("h2", {}, a.name.replaceAll("_", " "), make("span", { class: "tag", id: `${id}-tag` })),
+      make("p", { class: "hint", id: `${id}-hint` }), make("div", { id: `${id}-body` })));
+  }
+  $(`${id}-tag`).textContent = a.mechanism;
+  const body = $(`${id}-body`);
+  if (a.suppressed || !a.values.label.length) {
+    body.replaceChildren();
+    $(`${id}-hint`).textContent = a.suppressed ? "Too few answers: nothing is said." : "No answers.";
+    return;
+  }
+  $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`;
+  const extras = [a.ranking && ranking(a.ranking), a.dwell && dwell(a.dwell), a.groups.label.length && groups(a.groups)].filter(Boolean);
+  const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(200, 74 + 25 * a.values.label.length)}px` });
+  const sides = make("div", { class: extras.length || a.flows.length ? "sides" : "" }, chart);
+  if (extras.length || a.flows.length) sides.append(make("div", {}, ...extras, ...(a.flows.length ? [make("div", { class: "chart square", id: `${id}-flows` })] : [])));
+  body.replaceChildren(sides);
+  horizontal(`${id}-bars`, a, visitors);
+  if (a.flows.length) flows(`${id}-flows`, a.flows);
+}
+
+function horizontal(id, a, visitors) {
+  const v = a.values;
+  const order = v.label.map((_, i) => i);
+  if (a.role === "area" || order.length > 15 && a.role === "plain") order.sort((i, j) => v.value[j] - v.value[i]);
+  const pick = (list) => order.map((i) => list[i]);
+  const numbers = { value: pick(v.value), low: pick(v.low), high: pick(v.high) }, y = pick(v.label);
+  const traces = [
+    { type: "bar", orientation: "h", name: "consistent histogram", y, x: pick(v.consistent).map((s) => s * visitors), marker: { color: PALE }, hovertemplate: "%{y}: %{x:,.0f}<extra>consistent</extra>" },
+    {
+      type: "scatter", mode: "markers", name: `unbiased estimate, ${percent} % interval`, y, x: numbers.value, marker: { color: INK, size: 5 }, error_x: bars(numbers),
+      customdata: pick(v.share.map((s, i) => [s * 100, v.low[i], v.high[i]])),
+      hovertemplate: "%{y}: %{x:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f}), %{customdata[0]:.1f} %<extra></extra>",
+    },
+  ];
+  if (v.truth) traces.push({ type: "scatter", mode: "markers", name: "truth", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
+  draw(id, traces, { bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, zeroline: true, zerolinecolor: SOFT } });
+}
+
+function table(head, rows) {
+  const cell = (tag, content, i) => make(tag, i > 0 ? { class: "number" } : {}, content);
+  return make("table", {}, make("thead", {}, make("tr", {}, ...head.map((h, i) => cell("th", h, i)))),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((c, i) => cell("td", c, i))))));
+}
+
+function ranking(r) {
+  const meter = (p) => make("span", {}, make("span", { class: "meter" }, make("i", { style: `width:${p * 100}%` })), `${Math.round(p * 100)} %`);
+  return make("div", {}, make("h3", {}, "Busiest"),
+    table(["area", "people", "this place is right"], r.places.map(([name, people, p], i) => [`${i + 1}. ${name}`, whole(people), meter(p)])),
+    make("p", { class: "hint" }, `All places right: ${Math.round(r.probability * 100)} %`));
+}
+
+function dwell(d) {
+  const rows = [];
+  if (d.quartiles) ["a quarter stays at most", "half stays at most", "three quarters stay at most"].forEach((name, i) => rows.push([name, d.quartiles[i], d.low[i] === d.high[i] ? d.low[i] : `${d.low[i]} to ${d.high[i]}`]));
+  if (d.mean) rows.unshift([`mean ${d.unit}`, d.mean.value.toFixed(2), `${d.mean.low.toFixed(2)} to ${d.mean.high.toFixed(2)}`]);
+  return make("div", {}, make("h3", {}, "How long"), table(["", "", "interval"], rows));
+}
+
+function groups(g) {
+  return make("div", {}, make("h3", {}, "Together"),
+    table(["group", "people", "interval"], g.label.map((name, i) => [name, whole(g.value[i]), `${whole(g.low[i])} to ${whole(g.high[i])}`])));
+}
+
+function flows(id, list) {
+  const origins = [...new Set(list.map((f) => f[0]))], destinations = [...new Set(list.map((f) => f[1]))];
+  const z = grid(origins.length, destinations.length);
+  for (const [origin, destination, [value]] of list) z[origins.indexOf(origin)][destinations.indexOf(destination)] = value;
+  const text = z.length * destinations.length <= 100 ? z.map((row) => row.map((v) => v == null ? "" : whole(v))) : undefined;
+  heat(id, destinations, origins, z, text,
+    { xaxis: { title: { text: "to" }, type: "category", showgrid: false }, yaxis: { title: { text: "from" }, type: "category", autorange: "reversed", showgrid: false } },
+    "%{y} to %{x}: %{z:,.0f}<extra></extra>");
+}
+
+headline();
+visitors();
+triangle();
+calendar();
+truth();
+chooser();
+$("fine").textContent = `Survey ${data.survey}, fingerprint ${data.fingerprint}.`;
+if (data.windows.length) show(data.chosen);
+document.body.dataset.drawn = "yes";

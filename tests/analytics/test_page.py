@@ -1,0 +1,78 @@
+"""The page opens in a browser without a network, and its charts are there to be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.calendar import Window
+from analytics.mobility import MobilityReport, mobility_report
+from analytics.mobility.page import render_page
+from analytics.mobility.publication import standard_windows
+from producers.scenarios import scenario
+from protocols import Scheme, parse_survey
+from tests.helpers.browser import View, look
+from tests.helpers.town import live, truths
+
+HEIGHT = 5000
+
+
+@pytest.fixture(scope="module")
+def report() -> MobilityReport:
+    town = scenario("commuters", devices=2000, periods=72, rows=3, columns=3, activity=0.2)
+    areas, flows = (", ".join(f"'{value}'" for value in town.attributes[name]) for name in ("area", "transition"))
+    scheme = Scheme(
+        parse_survey(
+            f"""{{id: town, title: "A town & its <people>", start: 2026-01-05T00:00:00Z, period: 1h, horizon: 48,
+                minimum: 30, eps_inf: 6, eps_1: 5, solution: spl, attributes: [
+                {{name: area, role: area, values: [{areas}], groups: {{north: [r0c0, r0c1, r0c2]}}}},
+                {{name: transition, role: transition, values: [{flows}]}},
+                {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
+        )
+    )
+    hours = [Window(t, t) for t in range(72)]
+    windows = [*standard_windows(scheme.survey, range(72)), Window(24, 71)]  # the last one is shown: people come back
+    return mobility_report(live(scheme, town), windows, truth=truths(scheme, town, hours), baseline=range(24))
+
+
+@pytest.fixture(scope="module")
+def view(report: MobilityReport, tmp_path_factory: pytest.TempPathFactory) -> View:
+    return look(render_page(report), tmp_path_factory.mktemp("page"), HEIGHT)
+
+
+def test_the_page_draws_to_the_end_without_a_network(view: View) -> None:
+    assert 'data-drawn="yes"' in view.document
+    assert "A town &amp; its &lt;people&gt;</h1>" in view.document
+
+
+def test_every_chart_is_there_and_not_empty(view: View) -> None:
+    expected = {"visitors", "triangle", "calendar", "gaps", "truth"}
+    expected |= {"attribute-0-bars", "attribute-1-bars", "attribute-1-flows", "attribute-2-bars"}
+    assert expected <= set(view.charts)
+    for name in expected:
+        chart = view.chart(name)
+        assert chart.shape[0] > 150 and chart.shape[1] > 300, f"{name} has no room"
+        painted = (chart != 255).any(axis=2).mean()
+        assert painted > 0.02, f"{name} is empty"
+        assert len(np.unique(chart.reshape(-1, 3), axis=0)) > 10, f"{name} has no more than a frame"
+
+
+def test_bars_estimates_and_the_truth_are_in_their_colours(view: View) -> None:
+    def share(name: str, colour: tuple[int, int, int]) -> float:
+        return float((view.chart(name) == colour).all(axis=2).mean())
+
+    assert share("attribute-0-bars", (0x99, 0xD5, 0xCD)) > 0.01, "bars"
+    assert share("visitors", (0x0F, 0x76, 0x6E)) > 0.005, "new visitors"
+    assert share("visitors", (0xD9, 0x77, 0x06)) > 0.001, "the truth"
+
+
+def test_the_page_asks_nobody_for_anything(report: MobilityReport) -> None:
+    page = render_page(report)
+    head = page[: page.index("<style>")]
+    assert "default-src 'none'" in head
+    assert 'src="' not in head and "<link" not in page[: page.index("plotly.js v")]
+
+
+def test_what_a_survey_says_of_itself_cannot_break_out_of_the_page(report: MobilityReport) -> None:
+    evil = report.model_copy(update={"title": "</script><script>alert(1)</script>"})
+    assert "<script>alert(1)" not in render_page(evil)

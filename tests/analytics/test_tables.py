@@ -1,0 +1,75 @@
+"""Files say what the report says."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.calendar import Window
+from analytics.mobility import MobilityReport, mobility_report
+from analytics.mobility.arrow import from_arrow, to_arrow
+from analytics.mobility.tables import tables, write_csv, write_parquet
+from producers.scenarios import scenario
+from protocols import Scheme, parse_survey
+from tests.helpers.town import live, truths
+
+
+@pytest.fixture(scope="module")
+def report() -> MobilityReport:
+    town = scenario("commuters", devices=800, periods=30, rows=2, columns=2)
+    flows = ", ".join(f"'{value}'" for value in town.attributes["transition"])
+    scheme = Scheme(
+        parse_survey(
+            f"""{{id: town, start: 2026-01-05T00:00:00Z, period: 1h, horizon: 24, minimum: 100, eps: 4, solution: spl,
+                attributes: [
+                {{name: area, role: area, values: [r0c0, r0c1, r1c0, r1c1], groups: {{north: [r0c0, r0c1]}}}},
+                {{name: transition, role: transition, values: [{flows}]}},
+                {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
+        )
+    )
+    truth = truths(scheme, town, [Window(25, 25)])
+    return mobility_report(live(scheme, town), truth=truth, baseline=range(24))
+
+
+def test_an_arrow_table_holds_the_whole_report_and_gives_it_back(report: MobilityReport) -> None:
+    assert any(window.suppressed for window in report.windows), "a report with gaps is the harder case"
+    table = to_arrow(report)
+    assert table.num_rows == len(report.windows)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert from_arrow(pa.ipc.open_file(sink.getvalue()).read_all()) == report
+
+
+def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) -> None:
+    flat = {name: table.to_pylist() for name, table in tables(report).items()}
+    attributes = [attribute for window in report.windows for attribute in window.attributes]
+    assert len(flat["visitors"]) == len(report.windows)
+    assert len(flat["values"]) == sum(len(attribute.values) for attribute in attributes)
+    assert len(flat["groups"]) == sum(len(attribute.groups) for attribute in attributes)
+    assert len(flat["flows"]) == sum(len(attribute.flows) for attribute in attributes)
+    window = report.window(25, 25)
+    area = window.attribute("area").values[0]
+    row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == area.value)
+    assert row["people"] == area.people.value and row["people_high"] == area.people.high
+    assert area.change and row["change"] == area.change.percent.value
+    assert row["change_against"] == area.change.against and row["truth"] == area.truth
+    dwell = next(row for row in flat["dwell"] if row["first"] == 25)
+    summary = window.attribute("dwell").dwell
+    assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]
+
+
+def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path: Path) -> None:
+    flat = tables(report)
+    for path in write_parquet(report, tmp_path):
+        assert pq.read_table(path).equals(flat[path.stem])
+    for path in write_csv(report, tmp_path):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == flat[path.stem].num_rows
+        assert list(rows[0]) == flat[path.stem].column_names
+    assert {path.name for path in tmp_path.iterdir()} >= {"visitors.csv", "values.csv", "visitors.parquet"}
