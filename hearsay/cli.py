@@ -22,6 +22,7 @@ REFUSED, TRY_AGAIN, STOPPED = 1, 75, 130
 COMMANDS = {
     "demo": "hearsay.commands.runs:demo",
     "run": "hearsay.commands.runs:run",
+    "survey": "hearsay.commands.survey:app",
     "worker": "hearsay.commands.worker:worker",
     "stack": "hearsay.commands.stack:app",
     "topics": "hearsay.commands.topics:app",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from analytics.mobility import MobilityReport
 from analytics.mobility.combining import combine, with_lates
@@ -14,8 +13,7 @@ from memo_store import MemoStore, local
 from producers.fleet import Fleet
 from producers.reporting import Memos
 from producers.scenarios import Scenario
-from protocols import Keyring, Respondent, Scheme, Survey, parse_survey
-from protocols.errors import SurveyError
+from protocols import Keyring, Respondent, Scheme, Survey
 from protocols.settings import Settings
 from stream_app.embedded import EmbeddedApp
 
@@ -70,13 +68,3 @@ def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
             store.accept_loss()
             unvouched.unlink()
         yield store
-
-
-def read_survey(path: Path) -> Survey:
-    """The survey in a file."""
-    try:
-        return parse_survey(path.read_text(), str(path))
-    except OSError as error:
-        raise SurveyError(
-            f"{path} cannot be read: {error.strerror}", "name a survey file, such as survey.yaml"
-        ) from None

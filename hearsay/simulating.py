@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from analytics.mobility import MobilityReport
@@ -15,13 +14,8 @@ from hearsay.truth import true_windows
 from producers.reporting import Reported
 from producers.scenarios import Scenario
 from producers.stopping import ctrl_c_asks
-from protocols import Survey, parse_survey
+from protocols import Survey
 from protocols.settings import load
-
-
-def example(name: str) -> Survey:
-    """One of the annotated example surveys."""
-    return parse_survey((files("protocols") / "examples" / f"{name}.yaml").read_text(), name)
 
 
 def simulate(survey: Survey, scenario: Scenario, directory: Path) -> None:

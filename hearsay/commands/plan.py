@@ -24,7 +24,7 @@ def plan(
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
-    from hearsay.collecting import read_survey
+    from hearsay.survey_files import read_survey
 
     drawn = draw(Scheme(read_survey(survey)), devices, error)
     if as_json:

@@ -58,8 +58,8 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
-    from hearsay.collecting import read_survey
     from hearsay.replaying import replay_events, show_summary, summary_json
+    from hearsay.survey_files import read_survey
     from producers.replay import Columns, Options
 
     if kafka and capture is not None:

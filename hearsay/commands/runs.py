@@ -21,7 +21,8 @@ def demo(
 
     Example: hearsay demo
     """
-    from hearsay.simulating import example, simulate
+    from hearsay.simulating import simulate
+    from hearsay.survey_files import example
     from producers.scenarios import scenario
 
     simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data)
@@ -41,8 +42,8 @@ def run(
 
     Example: hearsay run survey.yaml --scenario commuters --devices 20000 --periods 48
     """
-    from hearsay.collecting import read_survey
     from hearsay.simulating import simulate
+    from hearsay.survey_files import read_survey
     from producers.scenarios import scenario
 
     simulate(read_survey(survey_file), scenario(scenario_name, devices=devices, periods=periods, seed=seed), data)

@@ -1,0 +1,171 @@
+"""`hearsay survey`: check survey files, start a new one, and tell editors what may be in one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.markup import escape
+from rich.table import Table
+
+from hearsay import console
+from hearsay.survey_files import EXAMPLES, example_text, read_survey
+from protocols import Scheme, Survey, parse_survey
+from protocols.errors import SurveyError
+from protocols.survey_schema import json_schema, reference
+from protocols.survey_text import format_survey
+
+app = typer.Typer(help="Check survey files, start a new one, tell editors what may be in one.", no_args_is_help=True)
+
+Data = dict[str, Any]
+
+# Stands in for what has not been asked yet, so that each answer can be checked at once.
+UNASKED: Data = {
+    "id": "new",
+    "start": "2026-01-01T00:00:00Z",
+    "period": "1d",
+    "eps": "1",
+    "attributes": [{"name": "a", "values": ["yes", "no"]}],
+}
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
+    as_json: console.AsJson = False,
+) -> None:
+    """Check survey files against every rule; say what is wrong, where, and what would be right.
+
+    Example: hearsay survey check survey.yaml
+    """
+    schemes = [Scheme(read_survey(path)) for path in files]
+    if as_json:
+        console.print_json([_facts(scheme) for scheme in schemes])
+        return
+    for path, scheme in zip(files, schemes, strict=True):
+        survey = scheme.survey
+        console.out.print(f"[green]✓[/] {escape(str(path))}: [bold]{survey.id}[/], fingerprint {survey.fingerprint}")
+        table = Table("attribute", "values", "mechanism", "bytes in a report", box=None, padding=(0, 2))
+        for name, facts in _facts(scheme)["attributes"].items():
+            table.add_row(name, str(facts["values"]), facts["mechanism"], str(facts["bytes"]))
+        console.out.print(table)
+
+
+@app.command()
+def schema(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference for people instead.")] = False,
+) -> None:
+    """Print the JSON Schema of survey files, with which editors complete and check them.
+
+    Example: hearsay survey schema > survey.schema.json
+    """
+    if markdown:
+        typer.echo(reference(), nl=False)
+    else:
+        console.print_json(json_schema())
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    example: Annotated[str, typer.Option(help=f"Copy an annotated example instead: {', '.join(EXAMPLES)}.")] = "",
+) -> None:
+    """Ask a few questions and write a survey in which every key is explained.
+
+    Example: hearsay survey new survey.yaml
+    """
+    if file.exists():
+        raise SurveyError(f"{file} is there already", "choose another name, or remove it first")
+    text = example_text(example) if example else format_survey(_ask())
+    file.write_text(text, "utf-8")
+    console.out.print(f"wrote {escape(str(file))}; next: hearsay plan {escape(str(file))}", soft_wrap=True)
+
+
+def _facts(scheme: Scheme) -> Data:
+    survey = scheme.survey
+    return {
+        "id": survey.id,
+        "fingerprint": survey.fingerprint,
+        "attributes": {
+            q.name: {"values": q.k, "mechanism": q.label, "bytes": q.mechanism.encoding.answer.bytes}
+            for q in scheme.questions
+        },
+    }
+
+
+def _ask() -> Survey:
+    """A survey from answers, each checked as soon as it is given; what is not asked keeps its default."""
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    data: Data = {}
+    _prompt(data, "A short name for it (lower-case letters, digits, - . _)", _key("id"))
+    _prompt(data, "A title for people", _key("title"), default="")
+    _prompt(data, "When does it start?", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    _prompt(data, "How often may a device report? (15m, 1h, 1d, ...)", _key("period"), default="1d")
+    if typer.confirm("Will the same devices report in many periods?", default=True):
+        _prompt(data, "What may all reports of one value reveal, for ever? (eps_inf)", _key("eps_inf"), default="4")
+        _prompt(data, "What may a single report reveal? (eps_1, below eps_inf)", _key("eps_1"), default="2")
+        _prompt(data, "Longest window with unique devices, in periods", _key("horizon"), default="7")
+    else:
+        _prompt(data, "What may one report reveal? (eps)", _key("eps"), default="1")
+    _ask_attributes(data)
+    if len(data["attributes"]) > 1:
+        typer.echo("smp: a device answers one attribute. spl: all, with a part of the budget each.")
+        typer.echo("rs+fd: all, one of them true and the others fake.")
+        _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
+    return parse_survey(json.dumps(data), "your answers")
+
+
+def _ask_attributes(data: Data) -> None:
+    _ask_attribute(data, [])
+    while typer.confirm("Another attribute?", default=False):
+        _ask_attribute(data, data["attributes"])
+
+
+def _ask_attribute(data: Data, before: list[Data]) -> None:
+    def name(answer: str) -> Data:
+        return {"attributes": [*before, {"name": answer.strip(), "values": ["yes", "no"]}]}
+
+    def values(answer: str) -> Data:
+        return {"attributes": [*before, {"name": data["attributes"][-1]["name"], **_values(answer)}]}
+
+    _prompt(data, "What is asked? (a name such as favourite_colour)", name)
+    _prompt(data, "Possible answers (red, green, blue; or whole numbers: 0..23)", values)
+
+
+def _values(answer: str) -> Data:
+    """Names with commas between them, or a range.
+
+    >>> _values("red, green"), _values("0..23")
+    ({'values': ['red', 'green']}, {'range': {'first': '0', 'last': '23'}})
+    """
+    span = re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", answer)
+    if span:
+        return {"range": {"first": span[1], "last": span[2]}}
+    return {"values": [name.strip() for name in answer.split(",")]}
+
+
+def _key(name: str) -> Callable[[str], Data]:
+    return lambda answer: {name: answer.strip()}
+
+
+def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str | None = None) -> None:
+    """Ask until the answer makes a survey together with those before, and keep it."""
+
+    def checked(answer: str) -> Data:
+        found = read(answer)
+        draft = UNASKED | data | found
+        if "eps_inf" in draft:
+            del draft["eps"]
+        try:
+            Survey.model_validate(draft)
+        except ValidationError as error:
+            raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        return found
+
+    data.update(typer.prompt(question, default=default, value_proc=checked))

@@ -1,0 +1,34 @@
+"""Surveys in files: those people write, and the annotated examples that come along."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from protocols import Survey, parse_survey
+from protocols.errors import SurveyError
+
+EXAMPLES = ("mobility-week", "telemetry")
+
+
+def read_survey(path: Path) -> Survey:
+    """The survey in a file."""
+    try:
+        return parse_survey(path.read_text("utf-8"), str(path))
+    except OSError as error:
+        hint = "name a survey file, such as survey.yaml"
+        raise SurveyError(f"{path} cannot be read: {error.strerror}", hint) from None
+    except UnicodeDecodeError:
+        raise SurveyError(f"{path} is not UTF-8 text", "save it as UTF-8") from None
+
+
+def example_text(name: str) -> str:
+    """One of the annotated examples, as it is."""
+    if name not in EXAMPLES:
+        raise SurveyError(f"there is no example {name!r}", f"there are {', '.join(EXAMPLES)}")
+    return (files("protocols") / "examples" / f"{name}.yaml").read_text("utf-8")
+
+
+def example(name: str) -> Survey:
+    """One of the annotated examples."""
+    return parse_survey(example_text(name), name)

@@ -1,0 +1,102 @@
+"""`hearsay survey`, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hearsay.commands.survey import app
+from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
+from protocols.errors import SurveyError
+from protocols.survey_schema import json_schema, reference
+
+
+def run(*arguments: str, answers: str = "") -> str:
+    result = CliRunner().invoke(app, list(arguments), input=answers, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.yaml"
+    path.write_text(example_text("mobility-week"), "utf-8")
+    return path
+
+
+def test_a_good_survey_is_shown_with_its_mechanisms(survey: Path) -> None:
+    shown = run("check", str(survey))
+    for part in ("✓", "festival-week", example("mobility-week").fingerprint, "visit_duration", "l-grr"):
+        assert part in shown
+
+
+def test_programs_get_json(survey: Path) -> None:
+    (facts,) = json.loads(run("check", str(survey), "--json"))
+    assert facts["id"] == "festival-week"
+    assert facts["attributes"]["region"] == {"values": 37, "mechanism": "l-osue", "bytes": 5}
+
+
+def test_a_bad_survey_is_refused_with_the_line(survey: Path) -> None:
+    survey.write_text(survey.read_text("utf-8").replace("eps_1: 2", "eps_1: two"), "utf-8")
+    with pytest.raises(SurveyError, match=r"survey\.yaml: line \d+: eps_1 = two"):
+        run("check", str(survey))
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SurveyError, match="No such file"):
+        read_survey(tmp_path / "nothing.yaml")
+    (tmp_path / "latin.yaml").write_bytes("title: café".encode("latin-1"))
+    with pytest.raises(SurveyError, match="not UTF-8"):
+        read_survey(tmp_path / "latin.yaml")
+
+
+def test_the_schema_is_printed_for_editors_and_for_people() -> None:
+    assert json.loads(run("schema")) == json_schema()
+    assert run("schema", "--markdown") == reference()
+
+
+def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    answers = [
+        "Buttons", "buttons", "Which button?", "tomorrow", "2026-01-01T00:00:00Z", "", "y", "3", "5", "1", "7",
+        "token", "colour", "red", "red, green, no", "y", "colour", "hour", "0..23", "n", "spl",
+    ]  # fmt: skip
+    shown = run("new", str(path), answers="\n".join(answers) + "\n")
+    for refused in (
+        "should match pattern",
+        "time zone",
+        "must be below eps_inf",
+        "another name",
+        "at least 2",
+        "twice",
+    ):
+        assert refused in shown
+    survey = read_survey(path)
+    assert (survey.id, survey.title, survey.eps_inf, survey.eps_1, survey.solution) == (
+        "buttons", "Which button?", 3.0, 1.0, "spl",
+    )  # fmt: skip
+    assert [attribute.values[:3] for attribute in survey.attributes] == [("red", "green", "no"), ("0", "1", "2")]
+    assert "# results of fewer reports are not published\n# minimum: 0\n" in path.read_text("utf-8")
+
+
+def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    run("new", str(path), answers="buttons\n\n\n\nn\n0.5\ncolour\nred, green\nn\n")
+    assert (read_survey(path).eps, read_survey(path).longitudinal) == (0.5, False)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_can_be_the_beginning(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "new.yaml"
+    run("new", str(path), "--example", name)
+    assert path.read_text("utf-8") == example_text(name)
+
+
+def test_no_file_is_overwritten_and_no_example_is_guessed(survey: Path, tmp_path: Path) -> None:
+    with pytest.raises(SurveyError, match="is there already"):
+        run("new", str(survey))
+    with pytest.raises(SurveyError, match="there are mobility-week, telemetry"):
+        run("new", str(tmp_path / "other.yaml"), "--example", "nothing")
