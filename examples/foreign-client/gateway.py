@@ -1,0 +1,111 @@
+"""A gateway for devices that do not speak Kafka: they post single JSON reports, it puts them on the topic.
+
+    python gateway.py survey.yaml --port 8080
+
+The gateway sees only what devices send: noisy answers and tokens. It is told the survey, so that it can tell devices
+its terms, and answers 201 when all replicas have the report. The cluster is the one in HEARSAY_KAFKA_*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+from producers.sinks.base import Sink
+from producers.sinks.kafka import KafkaSink
+from protocols import Scheme, parse_survey
+from protocols.encodings import Direct
+from protocols.errors import DeliveryError, SurveyError
+from protocols.rounds import Flip
+from protocols.settings import load
+from protocols.wire import REPORT
+from stream_app.topics import Topics
+
+LONGEST_REPORT = 4096
+
+
+def terms(scheme: Scheme) -> dict[str, Any]:
+    """What a device must know to answer a survey."""
+    survey = scheme.survey
+    if len(scheme.questions) > 1 and not scheme.discloses:
+        raise SurveyError(f"survey {survey.id!r} has solution {survey.solution}", "the example client knows smp only")
+    attributes = []
+    for question in scheme.questions:
+        mechanism = question.mechanism
+        rounds = (mechanism.first, mechanism.second or mechanism.first)
+        if not (isinstance(mechanism.encoding, Direct) and all(isinstance(each, Flip) for each in rounds)):
+            raise SurveyError(
+                f"{question.name!r} is asked with {mechanism.name}", "the example client knows grr, l-grr"
+            )
+        attributes.append(
+            {
+                "name": question.name,
+                "values": question.attribute.values,
+                "bytes": mechanism.encoding.answer.bytes,
+                "memoised": survey.longitudinal,
+                "first": vars(mechanism.first),
+                "second": vars(mechanism.second) if mechanism.second else None,
+            }
+        )
+    return {
+        "survey": survey.id,
+        "fingerprint": survey.fingerprint,
+        "start": survey.start.isoformat(),
+        "period_seconds": survey.period.total_seconds(),
+        "horizon": survey.horizon,
+        "attributes": attributes,
+    }
+
+
+def serve(scheme: Scheme, sink: Sink, port: int) -> HTTPServer:
+    """A server on the loopback address; `serve_forever` runs it."""
+    known = json.dumps(terms(scheme)).encode()
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/terms" else 404)
+            self.end_headers()
+            self.wfile.write(known if self.path == "/terms" else b"")
+
+        def do_POST(self) -> None:
+            self.send_response(self._take() if self.path == "/reports" else 404)
+            self.end_headers()
+
+        def _take(self) -> int:
+            size = int(self.headers.get("Content-Length", 0))
+            if size > LONGEST_REPORT:
+                return 413
+            report = self.rfile.read(size)
+            try:
+                token = int(json.loads(report)["token"], 16)
+            except (ValueError, KeyError, TypeError):
+                return 400
+            try:
+                sink.send(token % sink.partitions, REPORT, report)
+                sink.flush()
+            except DeliveryError:
+                return 503
+            return 201
+
+        def log_message(self, *_: object) -> None:
+            """Who reports when is nobody's business."""
+
+    return HTTPServer(("127.0.0.1", port), Gateway)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Take single JSON reports over HTTP and put them on Kafka.")
+    parser.add_argument("survey", type=Path)
+    parser.add_argument("--port", type=int, default=8080)
+    chosen = parser.parse_args(arguments)
+    scheme = Scheme(parse_survey(chosen.survey.read_text(), str(chosen.survey)))
+    with serve(scheme, KafkaSink(load().kafka, Topics().reports), chosen.port) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
