@@ -26,13 +26,13 @@ def worker(
     Example: hearsay worker --web-port 6067
     """
     from protocols.settings import load
-    from stream_app.faust_app import WorkerOptions, run_worker
-    from stream_app.topics import existing
+    from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
 
     settings = load()
+    configure_logs(log_level)
     options = WorkerOptions(
         kafka=settings.kafka,
-        topics=existing(settings.kafka, app),
+        topics=wait_for_topics(settings.kafka, app),
         clock_key=settings.clock_key_bytes(),
         presence_key=settings.presence_key_bytes(),
         web_host=web_host,
@@ -40,4 +40,4 @@ def worker(
         session_seconds=session,
         check_tokens=check_tokens,
     )
-    run_worker(options, log_level)
+    run_worker(options)

@@ -18,7 +18,7 @@ from stream_app.faust_app.merging_agent import Merging
 from stream_app.faust_app.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.producing import PatientProducer, Writer
-from stream_app.faust_app.prompt_recovery import PromptTables
+from stream_app.faust_app.recovery import OrderlyTables
 from stream_app.faust_app.surveys import Surveys
 from stream_app.faust_app.table import StateTable
 from stream_app.faust_app.ticking import WallClock
@@ -28,6 +28,7 @@ from stream_app.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
+WATCH_SECONDS = 2.0
 REQUEST_SECONDS = 60.0
 BUFFERED_RECORDS = 64
 """Records read ahead in memory; each may have several megabytes."""
@@ -53,6 +54,7 @@ class StreamApp(faust.App):
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
         self.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         self.timer(TICK_SECONDS)(self._tick)
+        self.timer(WATCH_SECONDS)(self._watch)
         self.on_partitions_revoked.connect(self._revoked)
         self.on_partitions_assigned.connect(self._assigned)
         self.on_before_shutdown.connect(self._leaving)
@@ -85,6 +87,11 @@ class StreamApp(faust.App):
         with fatal("moving the group's offsets"):
             await self._counting.acknowledge()
             await self._merging.acknowledge()
+
+    async def _watch(self) -> None:
+        with fatal("watching for lost records"):
+            await self._counting.watch()
+            await self._merging.watch()
 
     async def _tick(self) -> None:
         with fatal("ticking"):
@@ -126,7 +133,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "stream_wait_empty": False,
         "stream_buffer_maxsize": BUFFERED_RECORDS,
         "table_standby_replicas": 0,
-        "TableManager": PromptTables,
+        "TableManager": OrderlyTables,
         "web_host": options.web_host,
         "web_bind": options.web_host,
         "web_port": options.web_port,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
+from aiokafka.errors import IllegalStateError
 from faust.types import TP, Message
 
 from stream_app.faust_app.crash import fatal
@@ -31,6 +32,8 @@ FLUSH_BYTES = RECORD_BYTES // 4
 """Write as soon as this much was read ..."""
 MOST_BYTES = RECORD_BYTES // 2
 """... and stop reading when this much waits for an earlier flush. Tokens are a part of what was read: they fit."""
+MOST_ATTEMPTS = 10
+"""How often to look for a record before it counts as missing from the log."""
 GIVE_UP_SECONDS = 5.0
 """How long a last flush may take; nothing is lost when it does not succeed."""
 
@@ -63,19 +66,27 @@ class Lane(Generic[M]):
         self.written_through = machine.next_offset - 1
         self._table = table
         self._writer = writer
+        self.watched = -1
+        self.attempts = 0
         self._unwritten_bytes = 0
         self._finishing = False
+        self._closed = False
         self._wanted = asyncio.Event()
         self._taken = asyncio.Event()
         self._shown_at = 0.0
         self._task = asyncio.create_task(self._keep_writing())
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the next record was looked for often enough."""
+        return self.attempts > MOST_ATTEMPTS
 
     async def read(self, size: int, write_now: bool) -> None:
         """Note that a record was fed to the machine; wait if writing has fallen too far behind."""
         self._unwritten_bytes += size
         if write_now or self._unwritten_bytes >= FLUSH_BYTES:
             self._wanted.set()
-        if self._unwritten_bytes >= MOST_BYTES:
+        if self._unwritten_bytes >= MOST_BYTES and not self._closed:
             self._taken.clear()
             await self._taken.wait()
 
@@ -87,6 +98,7 @@ class Lane(Generic[M]):
 
     def close(self) -> None:
         """Write no more: somebody else may own the partition by now."""
+        self._closed = True
         self._task.cancel()
         self._taken.set()
 
@@ -145,13 +157,14 @@ class Lanes(Generic[M]):
         begins = await self._app.consumer.earliest_offsets(*tps) if tps else {}
         machines = {tp: self._make(tp.partition, table.records(tp.partition), begins[tp]) for tp in tps}
         starts = {tp: machine.next_offset for tp, machine in machines.items()}
-        if starts:
-            # Faust seeks to the group's offsets next. Both must be ours: aiokafka does not seek to a committed 0, and
-            # what is fetched after Faust resumed and before it sought must be the right record too.
+        try:
             await self._commit(starts)
-            await self._app.consumer.seek_wait(starts)
-        if assignment != self._assignments:
+            if starts:
+                await self._app.consumer.seek_wait(starts)
+        except IllegalStateError:
             return  # revoked while we were at it: the next assignment calls again
+        if assignment != self._assignments:
+            return
         for tp, machine in machines.items():
             if machine.missing:
                 log.error("records are missing", what=machine.missing)
@@ -185,10 +198,26 @@ class Lanes(Generic[M]):
                 lane = self._lanes.get(message.partition)
                 if lane is None or message.generation_id != self._app.consumer_generation_id:
                     continue
-                if message.offset < lane.machine.next_offset:
-                    continue
-                write_now = await self._apply(lane, message, self._end)
-                await lane.read(len(message.value or b""), write_now)
+                if message.offset == lane.machine.next_offset or lane.given_up:
+                    write_now = await self._apply(lane, message, self._end)
+                    await lane.read(len(message.value or b""), write_now)
+
+    async def watch(self) -> None:
+        """Go back for records that were published and did not reach us.
+
+        Faust may lose some when partitions are assigned, and forget to fetch from a partition whose queue was full
+        when it was emptied. A record that is still not there after several attempts is really missing, and the machine
+        says so when it is given the next one.
+        """
+        for lane in self:
+            stuck = lane.machine.next_offset == lane.watched and self._end(lane.tp) > lane.machine.next_offset
+            lane.attempts = lane.attempts + 1 if stuck else 0
+            lane.watched = lane.machine.next_offset
+            if stuck:
+                log.info("reading again", topic=self.topic, partition=lane.tp.partition, offset=lane.watched)
+                with suppress(IllegalStateError):  # no longer ours
+                    self._app.consumer.resume_partitions({lane.tp})
+                    await self._app.consumer.seek_wait({lane.tp: lane.watched})
 
     async def acknowledge(self) -> None:
         """Let the group's offsets follow what is written, for those who watch the lag."""

@@ -40,7 +40,7 @@ def _note_held_back(_: Any, __: str, event: structlog.types.EventDict) -> struct
     return {**event, "held_back": held} if held else event
 
 
-def configure(level: str = "INFO") -> None:
+def configure_logs(level: str = "INFO") -> None:
     """Send the logs of this process, ours and the libraries', to standard error."""
     shared: list[structlog.types.Processor] = [
         structlog.stdlib.add_log_level,

@@ -6,17 +6,21 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import faust
 import structlog
 import uvloop
 
+from protocols.errors import ServerError
+from protocols.settings import KafkaSettings
 from stream_app.faust_app.app import StreamApp
-from stream_app.faust_app.logs import configure
 from stream_app.faust_app.options import WorkerOptions
+from stream_app.topics import Topics, existing
 
 LEAVE_SECONDS = 10.0
 """How long leaving may take, with the broker away for instance, before the process ends anyway."""
+RETRY_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -34,9 +38,18 @@ class Worker(faust.Worker):
         super()._schedule_shutdown(signal)
 
 
-def run_worker(options: WorkerOptions, log_level: str = "INFO") -> None:
+def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
+    """The topics on the cluster, as soon as it answers: a broker that is away may come back."""
+    while True:
+        try:
+            return existing(kafka, prefix)
+        except ServerError as error:
+            log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)
+            time.sleep(RETRY_SECONDS)
+
+
+def run_worker(options: WorkerOptions) -> None:
     """Count until told to stop. Returns after SIGTERM or SIGINT; anything unexpected ends the process."""
-    configure(log_level)
     uvloop.install()
     app = StreamApp(options)
     worker = Worker(app, redirect_stdouts=False, override_logging=False, quiet=True)

@@ -1,0 +1,76 @@
+"""Faust's table recovery, with its end put right.
+
+The task that reads the changelogs announces the end by an event, and clears the event before its next read. Whoever
+waits for it comes too late when the last records arrive quickly, and is told five seconds later: here it stays.
+
+Faust then lets records flow in, seeks, and empties its queues, which loses what came in between. Here, sources are
+resumed last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+
+
+class Announcement(asyncio.Event):
+    """Stays until it is taken back."""
+
+    def clear(self) -> None:
+        pass
+
+    def take_back(self) -> None:
+        super().clear()
+
+
+class OrderlyRecovery(Recovery):
+    """Announces its end until the next recovery starts, and lets nothing in before everything is in place."""
+
+    logger = logging.getLogger("faust.tables")
+
+    def __post_init__(self) -> None:
+        self._announcement = Announcement()
+
+    @property
+    def signal_recovery_end(self) -> Announcement:
+        return self._announcement
+
+    def _set_recovery_started(self) -> None:
+        super()._set_recovery_started()
+        self._announcement.take_back()
+
+    async def on_recovery_completed(self, generation_id: int = 0) -> None:
+        """The tables are up to date: tell them, which sets the offsets to read on from, and let the sources flow."""
+        app: Any = self.app
+        await app.on_rebalance_complete.send()
+        self._set_recovery_ended()
+        app.flow_control.resume()
+        app.consumer.resume_flow()
+        tables = list(self.tables.values())
+        await asyncio.gather(
+            *(t.on_recovery_completed(self.actives_for_table[t], self.standbys_for_table[t]) for t in tables)
+        )
+        if app.consumer_generation_id != generation_id:
+            return  # another rebalance has begun: another recovery follows
+        app.consumer.resume_partitions({tp for tp in app.consumer.assignment() if not self._is_changelog_tp(tp)})
+        self.completed.set()
+        await app._fetcher.maybe_start()
+        self.tables.on_actives_ready()
+        self.tables.on_standbys_ready()
+        app.on_rebalance_end()
+
+
+class OrderlyTables(TableManager):
+    """Recovers its tables in an orderly way."""
+
+    logger = logging.getLogger("faust.tables")
+
+    @property
+    def recovery(self) -> Recovery:
+        if self._recovery is None:
+            self._recovery = OrderlyRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return self._recovery
