@@ -11,7 +11,7 @@ from random import Random
 from threading import Thread
 
 from hearsay.stack import KafkaBroker
-from producers.sinks import KafkaSink
+from producers.sinks.kafka import KafkaSink
 from protocols.settings import KafkaSettings
 from stream_app.reading import read_topic
 from stream_app.registry import publish

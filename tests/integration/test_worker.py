@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.sinks import KafkaSink
+from producers.sinks.kafka import KafkaSink
 from protocols.settings import KafkaSettings
 from stream_app.registry import publish
 from stream_app.results_reader import read_finals
