@@ -22,6 +22,9 @@ REFUSED, TRY_AGAIN, STOPPED = 1, 75, 130
 COMMANDS = {
     "demo": "hearsay.commands.runs:demo",
     "run": "hearsay.commands.runs:run",
+    "replay": "hearsay.commands.replay:replay",
+    "send": "hearsay.commands.send:send",
+    "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "worker": "hearsay.commands.worker:worker",
     "stack": "hearsay.commands.stack:app",

@@ -1,58 +1,91 @@
-"""Putting the rooms together: a survey, a secret, a memo store and a collector, for as long as a block lasts."""
+"""Putting the rooms together: a survey, a secret, a memo store and a collector, for as long as a block lasts.
+
+The collector is either in this process, over files in the data directory, or a Kafka cluster with its workers. Nothing
+else about a run depends on which.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
-from analytics.mobility import MobilityReport
-from analytics.mobility.combining import combine, with_lates
 from hearsay.datadir import DataDirectory
+from hearsay.results import Results
 from memo_store import MemoStore, local
 from producers.fleet import Fleet
 from producers.reporting import Memos
 from producers.scenarios import Scenario
+from producers.sinks.base import Sink
+from producers.sinks.kafka import KafkaSink
 from protocols import Keyring, Respondent, Scheme, Survey
 from protocols.settings import Settings
 from stream_app.embedded import EmbeddedApp
+from stream_app.registry import publish
+from stream_app.results_reader import KafkaResults
+from stream_app.topics import existing
 
 PARTITIONS = 4
 
 
 @dataclass(frozen=True)
-class Collection:
-    """Everything a run needs; what is sent to `app` is counted at once."""
+class Origin:
+    """Where reports come from: devices of one keyring, their memos, and the sink they report to."""
 
     scheme: Scheme
     keyring: Keyring
     memos: Memos
-    app: EmbeddedApp
+    sink: Sink
+    clock_key: bytes
 
     def fleet(self, scenario: Scenario) -> Fleet:
-        return Fleet(self.scheme, self.keyring, self.memos, self.app, scenario, self.app.clock_key)
+        return Fleet(self.scheme, self.keyring, self.memos, self.sink, scenario, self.clock_key)
 
-    def report(self) -> MobilityReport:
-        """All that has been published, with what came too late."""
-        survey = self.scheme.survey.id
-        live = self.app.store.live(survey)
-        return with_lates(combine(self.app.store.mobility(survey)), live.lates if live else {})
 
-    def next_period(self) -> int:
-        """The first period that is not closed: where an interrupted run goes on."""
-        live = self.app.store.live(self.scheme.survey.id)
-        return 0 if live is None else live.closed_through + 1
+@dataclass(frozen=True)
+class Collection(Origin):
+    """An origin whose reports are counted, and what is published of them."""
+
+    results: Results
+
+
+def collect(
+    data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None
+) -> AbstractContextManager[Collection]:
+    """A collection in this process, or on the Kafka cluster at `kafka`."""
+    return embedded(data, survey, settings) if kafka is None else on_kafka(data, survey, settings.at(kafka))
 
 
 @contextmanager
 def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection in this process, with its state in a data directory."""
-    scheme, keyring = Scheme(survey), data.fleet_keyring()
     with (
-        memo_store(data, settings) as store,
         EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
+        reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
-        yield Collection(scheme, keyring, store.survey(Respondent(scheme, keyring)), app)
+        yield Collection(**vars(origin), results=app.store)
+
+
+@contextmanager
+def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+    """A collection by the workers of a Kafka cluster; the survey is published if it was not."""
+    topics = existing(settings.kafka, settings.kafka.prefix)
+    publish(settings.kafka, topics, survey)
+    with (
+        closing(KafkaSink(settings.kafka, topics.reports)) as sink,
+        reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
+    ):
+        yield Collection(**vars(origin), results=KafkaResults(settings.kafka, topics))
+
+
+@contextmanager
+def reporting(
+    data: DataDirectory, survey: Survey, settings: Settings, sink: Sink, clock_key: bytes
+) -> Iterator[Origin]:
+    """Devices of the data directory's keyring that report to a sink."""
+    scheme, keyring = Scheme(survey), data.fleet_keyring()
+    with memo_store(data, settings) as store:
+        yield Origin(scheme, keyring, store.survey(Respondent(scheme, keyring)), sink, clock_key)
 
 
 @contextmanager

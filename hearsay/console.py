@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+Kafka = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Let the workers of this Kafka cluster count.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program instead of tables for people.")]
 
 

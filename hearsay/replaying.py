@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from rich.table import Table
 
 from hearsay import console
-from hearsay.collecting import embedded, memo_store
+from hearsay.collecting import Origin, collect, reporting
 from hearsay.datadir import DataDirectory
 from producers.replay import Options, Pace, Progress, Replay, Summary
-from producers.reporting import Memos
-from producers.sinks.base import Sink
 from producers.sinks.directory import DirectorySink, Sent, send_capture
 from producers.sinks.kafka import KafkaSink
 from producers.stopping import ctrl_c_asks
-from protocols import Keyring, Respondent, Scheme, Survey
+from protocols import Survey
 from protocols.settings import Settings, load
 from stream_app.topics import Topics
-
-
-@dataclass(frozen=True)
-class Destination:
-    """Where reports go, and what they are made with."""
-
-    keyring: Keyring
-    memos: Memos
-    sink: Sink
-    clock_key: bytes
 
 
 def replay_events(
@@ -40,15 +27,20 @@ def replay_events(
     data: Path,
     *,
     speed: float | None = None,
-    kafka: bool = False,
+    kafka: str | None = None,
     capture: Path | None = None,
     partitions: int = 8,
 ) -> Summary:
     """Replay a file into this process's own collector, into Kafka, or into a directory to send later."""
-    directory, settings, scheme = DataDirectory(data), load(), Scheme(survey)
-    with _destination(directory, survey, settings, kafka, capture, partitions) as to:
+    directory, settings = DataDirectory(data), load()
+    origin: AbstractContextManager[Origin] = (
+        collect(directory, survey, settings, kafka)
+        if capture is None
+        else _capturing(directory, survey, settings, capture, partitions)
+    )
+    with origin as to:
         replay = Replay(
-            scheme,
+            to.scheme,
             to.keyring,
             to.memos,
             to.sink,
@@ -67,26 +59,22 @@ def replay_events(
 
 
 @contextmanager
-def _destination(
-    data: DataDirectory, survey: Survey, settings: Settings, kafka: bool, capture: Path | None, partitions: int
-) -> Iterator[Destination]:
-    if not kafka and capture is None:
-        with embedded(data, survey, settings) as collection:
-            yield Destination(collection.keyring, collection.memos, collection.app, collection.app.clock_key)
-        return
-    keyring = data.fleet_keyring()
-    with memo_store(data, settings) as store:
-        memos = store.survey(Respondent(Scheme(survey), keyring))
-        key = settings.clock_key_bytes()
-        sink: Sink = DirectorySink(capture, partitions) if capture else KafkaSink(settings.kafka, Topics().reports)
-        with closing(sink):
-            yield Destination(keyring, memos, sink, key)
-
-
-def send_directory(directory: Path) -> Sent:
-    """Send captured reports to Kafka, from where an earlier attempt ended."""
+def _capturing(
+    data: DataDirectory, survey: Survey, settings: Settings, directory: Path, partitions: int
+) -> Iterator[Origin]:
+    """Reports that are kept in a directory, for a cluster with so many partitions."""
     with (
-        closing(KafkaSink(load().kafka, Topics().reports)) as sink,
+        closing(DirectorySink(directory, partitions)) as sink,
+        reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
+    ):
+        yield origin
+
+
+def send_directory(directory: Path, kafka: str | None) -> Sent:
+    """Send captured reports to Kafka, from where an earlier attempt ended."""
+    settings = load() if kafka is None else load().at(kafka)
+    with (
+        closing(KafkaSink(settings.kafka, Topics(settings.kafka.prefix).reports)) as sink,
         console.progress("sending") as step,
         ctrl_c_asks() as stop,
     ):

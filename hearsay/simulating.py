@@ -7,8 +7,9 @@ from pathlib import Path
 from analytics.mobility import MobilityReport
 from analytics.mobility.combining import with_truth
 from hearsay import console
-from hearsay.collecting import Collection, embedded
+from hearsay.collecting import Collection, collect
 from hearsay.datadir import DataDirectory
+from hearsay.results import mobility_of, next_period, wait_for_final
 from hearsay.showing import answers_table, visitors_table
 from hearsay.truth import true_windows
 from producers.reporting import Reported
@@ -18,23 +19,24 @@ from protocols import Survey
 from protocols.settings import load
 
 
-def simulate(survey: Survey, scenario: Scenario, directory: Path) -> None:
+def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | None = None) -> None:
     """Live through the scenario from where an earlier run stopped, then report."""
-    with embedded(DataDirectory(directory), survey, load()) as collection:
-        _collect(collection, scenario)
-        report = collection.report()
-    compared = with_truth(report, true_windows(scenario, report))
-    _show(compared)
+    with collect(DataDirectory(directory), survey, load(), kafka) as collection:
+        _live_through(collection, scenario)
+        report = mobility_of(collection.results, survey.id)
+    _show(with_truth(report, true_windows(scenario, report)))
 
 
-def _collect(collection: Collection, scenario: Scenario) -> None:
-    todo = range(collection.next_period(), scenario.periods)
+def _live_through(collection: Collection, scenario: Scenario) -> None:
+    survey, results = collection.scheme.survey.id, collection.results
+    todo = range(next_period(results, survey), scenario.periods)
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
 
         def show(reported: Reported) -> None:
             step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
         collection.fleet(scenario).run(todo, show, stop)
+        wait_for_final(results, survey, scenario.periods - 1, step)
 
 
 def _show(report: MobilityReport) -> None:

@@ -69,6 +69,7 @@ class KafkaSettings(_Section):
     """How to reach a Kafka cluster."""
 
     bootstrap: str = Field("127.0.0.1:9092", description="Brokers to start from, separated by commas.")
+    prefix: str = Field("hearsay", description="What the names of the topics begin with; the workers' group, too.")
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     sasl_username: str | None = None
@@ -198,6 +199,14 @@ class Settings(BaseSettings):
                 name = str(info.field_name).replace("_", " ")
                 raise ValueError(f"the {name} must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)")
         return key
+
+    def at(self, bootstrap: str) -> Settings:
+        """The same, on another cluster.
+
+        >>> Settings().at("broker:9092").kafka.bootstrap
+        'broker:9092'
+        """
+        return self.model_copy(update={"kafka": self.kafka.model_copy(update={"bootstrap": bootstrap})})
 
     def clock_key_bytes(self) -> bytes:
         """The key under which clock records are signed (DESIGN 1.5)."""

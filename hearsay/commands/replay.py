@@ -40,7 +40,7 @@ def replay(
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first fault instead of counting it.")] = False,
     delimiter: Annotated[str, typer.Option(help="What separates the columns of a CSV file.")] = ",",
     quotes: Annotated[bool, typer.Option(help="Whether cells of a CSV file may be quoted.")] = True,
-    kafka: Annotated[bool, typer.Option("--kafka", help="Send reports to the cluster in HEARSAY_KAFKA_*.")] = False,
+    kafka: console.Kafka = None,
     capture: Annotated[
         Path | None, typer.Option(help="Keep reports in this directory; `hearsay send` sends them later.")
     ] = None,
@@ -62,7 +62,7 @@ def replay(
     from hearsay.survey_files import read_survey
     from producers.replay import Columns, Options
 
-    if kafka and capture is not None:
+    if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(

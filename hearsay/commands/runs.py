@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from hearsay import console
+
 DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
 
 
 def demo(
     data: DataDir = Path("hearsay-data/demo"),
     devices: Annotated[int | None, typer.Option(help="Fewer people than the festival's 88,935.", min=10)] = None,
+    kafka: console.Kafka = None,
 ) -> None:
     """Collect a festival week end to end: real memos, real frames, real counting, and a mobility report.
 
@@ -25,7 +28,7 @@ def demo(
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
-    simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data)
+    simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
 
 
 def run(
@@ -35,6 +38,7 @@ def run(
     periods: Annotated[int | None, typer.Option(help="How many periods they live through.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Another seed, another truth.")] = 0,
     data: DataDir = Path("hearsay-data/run"),
+    kafka: console.Kafka = None,
 ) -> None:
     """Collect a survey from a simulated population, end to end, and report on it.
 
@@ -46,4 +50,5 @@ def run(
     from hearsay.survey_files import read_survey
     from producers.scenarios import scenario
 
-    simulate(read_survey(survey_file), scenario(scenario_name, devices=devices, periods=periods, seed=seed), data)
+    people = scenario(scenario_name, devices=devices, periods=periods, seed=seed)
+    simulate(read_survey(survey_file), people, data, kafka)

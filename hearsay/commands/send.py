@@ -12,9 +12,10 @@ from hearsay import console
 
 def send(
     directory: Annotated[Path, typer.Argument(help="A directory that reports were captured into.")],
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Send captured reports to the cluster in HEARSAY_KAFKA_*.
+    """Send captured reports to a Kafka cluster: the one named, or the one in HEARSAY_KAFKA_*.
 
     Files are sent in order and noted when the cluster has them. After Ctrl-C or a crash, run it again: it goes on with
     the file that was not confirmed, and what was sent twice is counted once.
@@ -23,7 +24,7 @@ def send(
     """
     from hearsay.replaying import send_directory
 
-    sent = send_directory(directory)
+    sent = send_directory(directory, kafka)
     if as_json:
         console.print_json(vars(sent))
     else:

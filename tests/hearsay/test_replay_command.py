@@ -78,17 +78,18 @@ def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> 
     assert summary["faults"]["bad_time"]["count"] >= 51
 
 
-def test_captured_reports_are_sent_later(
-    day: list[str], kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hearsay.replaying.Topics", lambda: Topics("captured"))
+def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kafka_settings: KafkaSettings) -> None:
     create(kafka_settings, Topics("captured"))
     assert type_in(*day, "--capture", "captured").exit_code == 0
-    sent = type_in("send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap)
+    sent = type_in(
+        "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
+    )
     assert sent.exit_code == 0, sent.exception
     assert "32 records sent" in sent.output  # 8 frames and 8 clock records a day
     assert len(read_topic(kafka_settings, "captured.reports")) == 32
-    again = type_in("send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap)
+    again = type_in(
+        "send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
+    )
     assert json.loads(again.output)["records"] == 0
 
 
@@ -111,7 +112,7 @@ def test_capturing_needs_the_clock_key_of_those_who_will_count(day: list[str]) -
         ("--tolerance soon", "not a duration"),
         ("--zone Paris", "no time zone"),
         ("--until tomorrow", "not a time with a zone"),
-        ("--kafka --capture here", "one of --kafka and --capture"),
+        ("--kafka here:9092 --capture here", "one of --kafka and --capture"),
     ],
 )
 def test_wrong_words_are_explained(day: list[str], words: str, complaint: str) -> None:

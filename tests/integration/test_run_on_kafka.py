@@ -1,0 +1,53 @@
+"""The same run in one process and on a cluster: the same results, to the byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from protocols.settings import KafkaSettings
+from stream_app.local_store import LocalStore
+from stream_app.reading import read_topic
+from stream_app.topics import Topics
+from tests.helpers.workers import workers
+
+KEY = bytes(range(32))
+
+
+def demo(data: Path, *options: str, **environment: str) -> str:
+    command = [sys.executable, "-m", "hearsay", "demo", "--devices", "600", "--data", str(data), *options]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_cluster_publishes_what_one_process_does(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=2)
+    alone, clustered = tmp_path / "alone", tmp_path / "clustered"
+    shown = demo(alone)
+    clustered.mkdir()
+    shutil.copy2(alone / "fleet.key", clustered / "fleet.key")  # the same devices
+    settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    with workers(1, kafka_settings, topics, KEY, tmp_path):
+        also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
+    store = LocalStore.existing(alone / "collector")
+    for kind, topic in (("histograms", topics.histograms), ("mobility", topics.mobility)):
+        there = {record.key: record.value for record in read_topic(kafka_settings, topic)}
+        here = {message.key: message.value for message in store.messages(kind)}
+        assert len(here) == 7
+        assert there == here
+    store.close()
+    assert _tables(also_shown) == _tables(shown)
+
+
+def _tables(shown: str) -> list[str]:
+    """What a run printed, without the path of its page."""
+    return [line for line in shown.splitlines() if "/" not in line]
