@@ -26,6 +26,7 @@ COMMANDS = {
     "send": "hearsay.commands.send:send",
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
+    "evaluate": "hearsay.commands.evaluate:evaluate",
     "worker": "hearsay.commands.worker:worker",
     "stack": "hearsay.commands.stack:app",
     "topics": "hearsay.commands.topics:app",

@@ -1,0 +1,182 @@
+"""MSE_avg of methods, by living through the truth again and again with the devices' own code.
+
+    MSE_avg = mean over runs, periods and attributes of the mean over values of (estimate - truth)^2
+
+The truth is what the present population really has, as in the papers. Runs differ in the noise only. Methods share
+draws where they draw the same thing, so differences between them are surer than each figure alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.consistent import clip_renormalise, norm_sub
+from analytics.estimation import estimate, variance
+from analytics.evaluation.methods import Method
+from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
+from analytics.evaluation.truth import Moment, Truth
+from analytics.likelihood import most_likely
+from analytics.votes import Floats
+from protocols import Keyring, Question, Respondent, Scheme
+from protocols.channels import Channel
+from protocols.columns import Column
+from protocols.encodings import Values
+from protocols.errors import SurveyError
+from protocols.keystream import Devices
+
+Correction = Callable[[Floats, Floats, Channel], Floats]
+Progress = Callable[[int, int, str], None]
+
+CORRECTIONS: dict[str, Correction] = {
+    "raw": lambda counts, n, channel: estimate(counts, n, channel).value,
+    "norm-sub": lambda counts, n, channel: norm_sub(estimate(counts, n, channel).value),
+    "clip": lambda counts, n, channel: clip_renormalise(estimate(counts, n, channel).value),
+    "likeliest": most_likely,
+}
+USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution takes its time for many values
+ROWS = 1 << 17  # devices at once: bounds memory whatever the population
+
+
+def evaluate(
+    truth: Truth,
+    methods: Sequence[Method],
+    budgets: Sequence[float],
+    keyring: Keyring,
+    *,
+    alpha: float = 0.5,
+    runs: int = 10,
+    corrections: Sequence[str] = USUAL,
+    progress: Progress = lambda done, total, what: None,
+) -> list[Outcome]:
+    """Every method at every budget; longitudinal ones with eps_1 = alpha * eps_inf.
+
+    >>> from analytics.evaluation import Snapshot, choose
+    >>> day = Snapshot(0, np.arange(20_000, dtype=np.uint64), {"plan": np.arange(20_000) % 3})
+    >>> (score,) = evaluate(Truth({"plan": 3}, [day]), choose(["smp[grr]"]), [1.0], Keyring(bytes(32)), runs=20)
+    >>> score.mechanisms, 0.5 < score.mse["raw"].value / score.expected < 2
+    ({'plan': 'grr'}, True)
+    """
+    total = len(budgets) * len(methods) * runs * len(truth.moments)
+    outcomes: list[Outcome] = []
+    for eps in budgets:
+        for method in methods:
+            begun = len(outcomes) * runs * len(truth.moments)
+
+            def step(done: int, what: str = f"{method.name} at eps {eps:g}", begun: int = begun) -> None:
+                progress(begun + done, total, what)
+
+            try:
+                scheme = _scheme(method, truth, eps, alpha)
+            except SurveyError as error:
+                reason = error.message.removeprefix("survey 'evaluation': ")
+                outcomes.append(Infeasible(method, eps, f"{reason} ({error.hint})" if error.hint else reason))
+            else:
+                runs_done = list(_runs(scheme, truth, keyring, runs, corrections, step))
+                outcomes.append(_score(method, eps, scheme, truth, corrections, runs_done))
+    return outcomes
+
+
+def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
+    if method.hides and len(truth.sizes) < 2:
+        raise SurveyError(f"{method.solution} hides one attribute among several, and there is one")
+    return Scheme(method.survey(truth, eps, alpha))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Mean squared errors `[period, attribute, correction]` and predictions `[period, attribute]`; NaN: no reports."""
+
+    errors: Floats
+    expected: Floats
+
+
+def _runs(
+    scheme: Scheme,
+    truth: Truth,
+    keyring: Keyring,
+    runs: int,
+    corrections: Sequence[str],
+    step: Callable[[int], None],
+) -> Iterator[_Run]:
+    for run in range(runs):
+        respondent = Respondent(scheme, Keyring(keyring.key(("run", str(run)))))
+        periods = []
+        for at, moment in enumerate(truth.moments):
+            step(run * len(truth.moments) + at)
+            periods.append(_counts(respondent, moment, list(truth.sizes)))
+        shape = (len(truth.moments), len(truth.sizes))
+        errors, expected = np.full((*shape, len(corrections)), np.nan), np.full(shape, np.nan)
+        for place, (name, question) in enumerate(zip(truth.sizes, scheme.questions, strict=True)):
+            counts = np.array([period[place][0] for period in periods], dtype=np.float64)
+            n = np.array([period[place][1] for period in periods], dtype=np.float64)
+            there = n > 0  # without a report there is no estimate that could be wrong
+            counts, n, shares = counts[there], n[there], truth.frequencies[name][there]
+            expected[there, place] = variance(shares, n, question.channel, truth.people[there]).mean(axis=1)
+            for which, correction in enumerate(corrections):
+                estimates = CORRECTIONS[correction](counts, n, question.channel)
+                errors[there, place, which] = ((estimates - shares) ** 2).mean(axis=1)
+        yield _Run(errors, expected)
+
+
+def _counts(respondent: Respondent, moment: Moment, names: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
+    """Support counts and number of reports, attribute by attribute, of one period."""
+    scheme, everybody = respondent.scheme, np.arange(len(moment.devices))
+    sampled = respondent.sampled(moment.devices) if scheme.discloses else None
+    counted = []
+    for place, (name, question) in enumerate(zip(names, scheme.questions, strict=True)):
+        rows = everybody if sampled is None else np.flatnonzero(sampled == place)
+        counts = np.zeros(question.k, dtype=np.int64)
+        for first in range(0, len(rows), ROWS):
+            some = rows[first : first + ROWS]
+            answers = _answers(respondent, question, moment.devices[some], moment.period, moment.values[name][some])
+            counts += question.mechanism.encoding.count(answers, np.zeros(len(some), dtype=np.int64), 1)[0]
+        counted.append((counts, len(rows)))
+    return counted
+
+
+def _answers(respondent: Respondent, question: Question, devices: Devices, period: int, values: Values) -> Column:
+    """What devices report. Memos are derived, so nothing need be stored between periods (PROTOCOLS 8)."""
+    if not respondent.scheme.survey.longitudinal:
+        return respondent.answer_once(question, devices, period, values)
+    memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
+    return respondent.report(question, devices, period, memo)
+
+
+def _score(
+    method: Method, eps: float, scheme: Scheme, truth: Truth, corrections: Sequence[str], runs: list[_Run]
+) -> Score:
+    errors = np.array([run.errors for run in runs])  # [run, period, attribute, correction]
+    by_run = _mean(errors, (1, 2))
+    by_attribute = _mean(errors, (0, 1))
+    return Score(
+        method,
+        eps,
+        scheme.survey.eps_1,
+        {name: _mean_of_runs(by_run[:, which]) for which, name in enumerate(corrections)},
+        float(_mean(np.array([run.expected for run in runs]), (0, 1, 2))),
+        scheme.guarantees,
+        {name: question.label for name, question in zip(truth.sizes, scheme.questions, strict=True)},
+        {
+            name: dict(zip(corrections, by_attribute[place].tolist(), strict=True))
+            for place, name in enumerate(truth.sizes)
+        },
+    )
+
+
+def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:
+    """The mean over cells with reports; NaN where there are none."""
+    there = np.isfinite(cells)
+    total, count = np.where(there, cells, 0).sum(axis=axes), there.sum(axis=axes)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def _mean_of_runs(figures: Floats) -> Mean:
+    runs = len(figures)
+    error = float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan")
+    return Mean(float(figures.mean()), error)

@@ -1,0 +1,126 @@
+"""The methods that are compared: a solution, a mechanism, and on whose terms.
+
+Each exists twice where that makes a difference: on our terms (exact calibration, a guarantee that holds), and as the
+papers have it (their second round of L-GRR, their amplification of RS+FD), to reproduce their tables (PROTOCOLS 3, 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from analytics.evaluation.truth import Truth
+from protocols import Survey
+from protocols.errors import SettingsError
+from protocols.mechanisms import Calibration
+from protocols.survey import Solution
+
+Guarantee = Literal["tuple", "attribute", "published"]
+RECALIBRATED = ("l-grr", "allomfree", "loloha")  # two rounds of direct encoding: where the papers waste budget
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to collect. `label` is the mechanism as the papers write it, `mechanism` as a survey does."""
+
+    solution: Solution
+    label: str
+    mechanism: str
+    longitudinal: bool
+    calibration: Calibration = "exact"
+    guarantee: Guarantee = "tuple"
+
+    @property
+    def name(self) -> str:
+        return f"{self.solution}[{self.label}]"
+
+    @property
+    def terms(self) -> str:
+        """On whose terms, in a word: exact, or published; for what hides an attribute, its guarantee.
+
+        >>> METHODS[0].terms, METHODS[0].as_published().terms
+        ('exact', 'published')
+        """
+        return self.guarantee if self.hides else self.calibration
+
+    @property
+    def hides(self) -> bool:
+        """Whether one attribute is true and the others are fake."""
+        return self.solution.startswith("rs")
+
+    @property
+    def republished(self) -> bool:
+        """Whether the papers' terms differ from ours."""
+        return self.hides or (self.longitudinal and self.label in RECALIBRATED)
+
+    def as_published(self) -> Method:
+        return replace(self, calibration="published", guarantee="published" if self.hides else "tuple")
+
+    def under(self, guarantee: Guarantee) -> Method:
+        """With another guarantee, where that means something."""
+        return replace(self, guarantee=guarantee) if self.hides else self
+
+    def survey(self, truth: Truth, eps: float, alpha: float) -> Survey:
+        """A survey that asks all attributes this way, under made-up names: the users' own need not fit a survey."""
+        budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps}
+        terms = {"solution": self.solution, "calibration": self.calibration, "guarantee": self.guarantee}
+        attributes = [self._attribute(truth, place) for place in range(len(truth.sizes))]
+        when = {"start": "2026-01-01T00:00:00Z", "period": "1d"}
+        return Survey.model_validate({"id": "evaluation", **when, **budgets, **terms, "attributes": attributes})
+
+    def _attribute(self, truth: Truth, place: int) -> dict[str, Any]:
+        name, k = list(truth.sizes.items())[place]
+        values = [str(value) for value in range(k)]
+        asked: dict[str, Any] = {"name": f"a{place}", "values": values, "mechanism": self.mechanism}
+        if self.solution == "rs+rfd":
+            asked["prior"] = dict(zip(values, truth.priors[name].tolist(), strict=True))
+        return asked
+
+
+def _two_rounds(solution: Solution, *mechanisms: str) -> list[Method]:
+    return [Method(solution, name, name, longitudinal=True) for name in mechanisms]
+
+
+def _one_shot(solution: Solution, *mechanisms: str) -> list[Method]:
+    return [Method(solution, name, name, longitudinal=False) for name in mechanisms]
+
+
+L_MECHANISMS = ("allomfree", "l-grr", "l-osue", "l-sue", "l-oue", "l-soue", "loloha")
+
+METHODS: tuple[Method, ...] = (
+    *_two_rounds("smp", *L_MECHANISMS),
+    *_two_rounds("spl", *L_MECHANISMS),
+    # The papers have RS+FD for one report only; with memos it is ours (PROTOCOLS 4).
+    *(
+        Method(solution, label, mechanism, longitudinal=True)
+        for solution in ("rs+fd", "rs+rfd")
+        for label, mechanism in (("l-grr", "grr"), ("l-osue-r", "oue-r"))
+    ),
+    *_one_shot("smp", "grr", "sue", "oue", "adp"),
+    *_one_shot("spl", "grr", "sue", "oue", "adp"),
+    *_one_shot("rs+fd", "grr", "sue-z", "sue-r", "oue-z", "oue-r", "adp"),
+    *_one_shot("rs+rfd", "grr", "sue-r", "oue-r", "adp"),
+)
+
+
+def choose(words: Sequence[str]) -> list[Method]:
+    """The methods that any of these words fits: `longitudinal`, `one-shot`, a solution, a mechanism, or a full name.
+
+    >>> [method.name for method in choose(["l-osue", "rs+rfd[grr]"])]
+    ['smp[l-osue]', 'spl[l-osue]', 'rs+rfd[grr]']
+    >>> choose(["l-grrr"])
+    Traceback (most recent call last):
+    protocols.errors.SettingsError: no method is called 'l-grrr' (say longitudinal, one-shot or all, ...
+    """
+    by_word: dict[str, list[Method]] = {}
+    for method in METHODS:
+        kind = "longitudinal" if method.longitudinal else "one-shot"
+        for word in ("all", kind, method.solution, method.label, method.name):
+            by_word.setdefault(word, []).append(method)
+    for word in words:
+        if word not in by_word:
+            known = dict.fromkeys(part for method in METHODS for part in (method.solution, method.label))
+            hint = f"say longitudinal, one-shot or all, one of {', '.join(known)}, or both, as in smp[l-grr]"
+            raise SettingsError(f"no method is called {word!r}", hint)
+    return [method for method in METHODS if any(method in by_word[word] for word in words)]

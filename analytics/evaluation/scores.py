@@ -1,0 +1,87 @@
+"""What is found out about a method at a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import Any
+
+from analytics.evaluation.methods import Method
+from protocols.guarantees import Guarantees
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs and its standard error (NaN of a single run)."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one method did at one budget."""
+
+    method: Method
+    eps: float
+    eps_1: float | None
+    mse: dict[str, Mean]
+    """MSE_avg, by correction."""
+    expected: float
+    """What PROTOCOLS 1 predicts for the raw estimate."""
+    guarantees: Guarantees
+    """What is really revealed, whatever was declared."""
+    mechanisms: dict[str, str]
+    """Attribute -> mechanism: what allomfree and adp chose."""
+    by_attribute: dict[str, dict[str, float]]
+    """Attribute -> correction -> mean squared error."""
+
+    @property
+    def headline(self) -> str:
+        """The correction that whoever sets these terms publishes: the papers clip, we take Norm-Sub."""
+        own = "clip" if self.method.terms == "published" else "norm-sub"
+        return own if own in self.mse else next(iter(self.mse))
+
+    def rmse(self, correction: str) -> float:
+        """The root of MSE_avg: the typical error of a share."""
+        return sqrt(self.mse[correction].value)
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON: None where there is no finite figure."""
+        losses = {"per_report": self.guarantees.per_report, "for_ever": self.guarantees.for_ever}
+        return {
+            **_named(self.method, self.eps),
+            "eps_1": self.eps_1,
+            "mse": {name: {"value": mean.value, "error": _finite(mean.error)} for name, mean in self.mse.items()},
+            "rmse": {name: self.rmse(name) for name in self.mse},
+            "expected_mse": self.expected,
+            **{name: {"whole": _finite(at.whole), "attribute": _finite(at.attribute)} for name, at in losses.items()},
+            "mechanisms": self.mechanisms,
+            "by_attribute": {
+                attribute: {name: _finite(figure) for name, figure in figures.items()}
+                for attribute, figures in self.by_attribute.items()
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """A method that cannot keep to a budget, or ask these attributes at all."""
+
+    method: Method
+    eps: float
+    reason: str
+
+    def record(self) -> dict[str, Any]:
+        return {**_named(self.method, self.eps), "infeasible": self.reason}
+
+
+Outcome = Score | Infeasible
+
+
+def _named(method: Method, eps: float) -> dict[str, Any]:
+    return {"method": method.name, "terms": method.terms, "eps": eps}
+
+
+def _finite(figure: float) -> float | None:
+    return figure if isfinite(figure) else None

@@ -1,0 +1,100 @@
+"""What really was: everybody's values, period by period, and what was known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.votes import Floats
+from protocols.keystream import Devices
+
+
+class Moment(Protocol):
+    """One period: who was there, and the place of each one's value in each attribute's list."""
+
+    @property
+    def period(self) -> int: ...
+    @property
+    def devices(self) -> Devices: ...
+    @property
+    def values(self) -> Mapping[str, NDArray[np.integer[Any]]]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A moment that is simply kept."""
+
+    period: int
+    devices: Devices
+    values: Mapping[str, NDArray[np.integer[Any]]]
+
+
+def everybody_once(moments: Iterable[Moment]) -> Snapshot:
+    """All who were ever there as one period, each with the values they had first.
+
+    >>> monday = Snapshot(0, np.array([1, 2], dtype=np.uint64), {"plan": np.array([0, 1])})
+    >>> tuesday = Snapshot(1, np.array([0, 2], dtype=np.uint64), {"plan": np.array([2, 2])})
+    >>> once = everybody_once([monday, tuesday])
+    >>> once.devices.tolist(), once.values["plan"].tolist()
+    ([0, 1, 2], [2, 0, 1])
+    """
+    lived = list(moments)
+    devices, first = np.unique(np.concatenate([moment.devices for moment in lived]), return_index=True)
+    names = lived[0].values
+    values = {name: np.concatenate([moment.values[name] for moment in lived])[first] for name in names}
+    return Snapshot(0, devices, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The periods that were lived through, of attributes with so many values each.
+
+    `priors`: what RS+RFD draws fakes from, above 0 everywhere and summing to 1; even unless told otherwise.
+    """
+
+    sizes: Mapping[str, int]
+    moments: Sequence[Moment]
+    priors: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        even = {name: np.full(k, 1 / k) for name, k in self.sizes.items()}
+        object.__setattr__(self, "priors", {**even, **self.priors})
+
+    @property
+    def people(self) -> NDArray[np.int64]:
+        """How many were there, by period."""
+        return np.array([len(moment.devices) for moment in self.moments])
+
+    @cached_property
+    def frequencies(self) -> dict[str, Floats]:
+        """The true shares `[period, value]` of each attribute; 0 where nobody was there."""
+        counts = {
+            name: np.array([np.bincount(moment.values[name], minlength=k) for moment in self.moments])
+            for name, k in self.sizes.items()
+        }
+        return {name: count / np.maximum(self.people, 1)[:, None] for name, count in counts.items()}
+
+
+def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[str, Floats]:
+    """Last year's census, as the RS+RFD paper has it: counts under central differential privacy.
+
+    Laplace noise on the counts of all periods together, each attribute with its part of `eps`, rounded and cut; half
+    a person is added to every value, because a fake that never occurs would give the others away.
+
+    >>> day = Snapshot(0, np.arange(4000, dtype=np.uint64), {"plan": np.arange(4000) % 4 // 3})
+    >>> truth = Truth({"plan": 2}, [day])
+    >>> noisy_priors(truth, 0.1, np.random.default_rng(1))["plan"].round(2).tolist()
+    [0.75, 0.25]
+    """
+    priors = {}
+    for name, shares in truth.frequencies.items():
+        counts = truth.people @ shares
+        noise = random.laplace(scale=len(truth.sizes) / eps, size=counts.shape)
+        guess = np.maximum(np.rint(counts + noise), 0) + 0.5
+        priors[name] = guess / guess.sum()
+    return priors

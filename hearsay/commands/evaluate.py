@@ -1,0 +1,159 @@
+"""`hearsay evaluate`: how well each method would do on a population whose truth is known."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from math import log
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
+from analytics.evaluation import evaluate as evaluate_methods
+from analytics.evaluation.page import page
+from hearsay import console
+from hearsay.truths import from_csv, from_scenario
+from producers.scenarios import scenario
+from protocols.simulation import seeded_keyring
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _budgets(text: str) -> list[float]:
+    """Numbers with commas between them; ln3 is the natural logarithm of 3, as the papers choose budgets."""
+    try:
+        budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in _words(text)]
+    except ValueError:
+        budgets = []
+    if not budgets or min(budgets) <= 0:
+        raise typer.BadParameter(f"{text!r}: write budgets above 0, such as 0.5,1,2 or ln2,ln3", param_hint="--eps")
+    return budgets
+
+
+def evaluate(
+    scenario_name: Annotated[
+        str, typer.Option("--scenario", help="telemetry, virtual-humans or commuters.")
+    ] = "virtual-humans",
+    csv: Annotated[Path | None, typer.Option(help="Instead: a table with one row per person.")] = None,
+    attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), with commas between them.")] = "",
+    devices: Annotated[int | None, typer.Option(help="How many devices the scenario has.", min=1)] = None,
+    periods: Annotated[int | None, typer.Option(help="How many periods they live through; 1.", min=1)] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Everybody of all periods as a single period, with their first values.")
+    ] = False,
+    eps: Annotated[
+        str, typer.Option(help="Budgets with commas between them (eps_inf; eps of one-shot methods); ln3 is ln(3).")
+    ] = "0.5,1,2,4",
+    alpha: Annotated[float, typer.Option(help="eps_1 is alpha times eps_inf; between 0 and 1.")] = 0.5,
+    methods: Annotated[
+        str, typer.Option(help="longitudinal, one-shot, all; or solutions, mechanisms, names as in smp[l-grr].")
+    ] = "longitudinal",
+    guarantee: Annotated[
+        Literal["tuple", "attribute"], typer.Option(help="What RS+FD and RS+RFD promise on our terms.")
+    ] = "tuple",
+    published: Annotated[
+        bool, typer.Option("--published", help="Also as the papers have it, where that differs.")
+    ] = False,
+    prior_eps: Annotated[
+        float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
+    ] = 0.1,
+    corrections: Annotated[
+        str, typer.Option(help=f"What is done to raw estimates: {', '.join(CORRECTIONS)}.")
+    ] = ",".join(USUAL),
+    runs: Annotated[int, typer.Option(help="How often each is repeated, with other noise.", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="Another seed, another truth and other noise.", min=0)] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a page with charts there, complete in itself.")] = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.
+
+    Nothing is sent and nothing is stored: the devices' own code answers in memory, again and again.
+
+    Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
+    """
+    budgets = _budgets(eps)
+    if not 0 < alpha < 1:
+        raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
+    for name in _words(corrections):
+        if name not in CORRECTIONS:
+            raise typer.BadParameter(f"{name!r}: there are {', '.join(CORRECTIONS)}", param_hint="--corrections")
+    chosen = [method.under(guarantee) for method in choose(_words(methods))]
+    if published:
+        chosen = [terms for method in chosen for terms in _on_all_terms(method)]
+    with console.progress("preparing") as step:
+        if csv is not None:
+            truth = from_csv(csv, _words(attributes), step)
+        else:
+            lived = None if once and periods is None else periods or 1
+            population = scenario(scenario_name, devices=devices, periods=lived, seed=seed)
+            truth = from_scenario(population, _words(attributes), once, step)
+        truth = Truth(truth.sizes, truth.moments, noisy_priors(truth, prior_eps, np.random.default_rng(seed)))
+        outcomes = evaluate_methods(
+            truth, chosen, budgets, seeded_keyring(seed),
+            alpha=alpha, runs=runs, corrections=_words(corrections), progress=step,
+        )  # fmt: skip
+    source = str(csv) if csv is not None else scenario_name
+    settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
+    facts = {**settings, "attributes": dict(truth.sizes), "people": truth.people.tolist()}
+    if html is not None:
+        html.write_text(page(facts, outcomes), encoding="utf-8")
+    if as_json:
+        console.print_json({**facts, "outcomes": [outcome.record() for outcome in outcomes]})
+    else:
+        _show(facts, outcomes)
+        if html is not None:
+            console.out.print(f"Charts: {html}")
+
+
+def _on_all_terms(method: Method) -> list[Method]:
+    return [method, method.as_published()] if method.republished else [method]
+
+
+def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
+    people, values = facts["people"], sum(facts["attributes"].values())
+    console.out.print(
+        f"MSE_avg on {facts['source']}: {len(facts['attributes'])} attributes with {values} values, "
+        f"{len(people)} period(s), {sum(people):,} reports, {facts['runs']} run(s)"
+    )
+    for eps, group in groupby(outcomes, key=lambda outcome: outcome.eps):
+        _show_budget(eps, facts["alpha"], list(group))
+
+
+def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
+    scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+    corrections = list(scores[0].mse) if scores else []
+    title = f"eps (one-shot) or eps_inf = {eps:g}, eps_1 = {alpha * eps:g}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in ("method", "terms", "reveals"):
+        table.add_column(heading)
+    for heading in (*corrections, "predicted", "RMSE"):
+        table.add_column(heading, justify="right")
+    for outcome in outcomes:
+        if isinstance(outcome, Score):
+            table.add_row(*_cells(outcome))
+        else:
+            table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]cannot[/]")
+    console.out.print()
+    console.out.print(table)
+    for outcome in outcomes:
+        if not isinstance(outcome, Score):
+            console.out.print(f"[dim]{escape(outcome.method.name)}: {escape(outcome.reason)}[/]", soft_wrap=True)
+
+
+def _cells(score: Score) -> list[str]:
+    figures = {name: f"{mean.value:.2e}" for name, mean in score.mse.items()}
+    figures[score.headline] = f"[bold]{figures[score.headline]}[/]"
+    return [
+        escape(score.method.name),
+        score.method.terms,
+        f"{score.guarantees.per_report.whole:.2f}",
+        *figures.values(),
+        f"{score.expected:.2e}",
+        f"{score.rmse(score.headline):.4f}",
+    ]
