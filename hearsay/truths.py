@@ -36,7 +36,7 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
     chosen = _chosen(columns, table.column_names, str(path))
     sizes, values = {}, {}
     for name in chosen:
-        column = pa.compute.dictionary_encode(table[name]).combine_chunks()
+        column = table[name].combine_chunks().dictionary_encode()
         sizes[name], values[name] = len(column.dictionary), column.indices.to_numpy().astype(np.int64)
         if not 2 <= sizes[name] <= MOST_VALUES:
             raise ScenarioError(

@@ -18,7 +18,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem }
 th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd }
-th:first-child, td:first-child, td:nth-child(2) { text-align: left }
+th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
 .headline { font-weight: bold } .note { color: #666 }
 """
 
@@ -27,7 +27,9 @@ def page(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
     """The page of outcomes; `facts` says on what they were measured (source, attributes, people, alpha, runs)."""
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     charts = [against_budget(scores), against_prediction(scores)] if scores else []
-    drawn = "".join(figure.to_html(full_html=False, include_plotlyjs=False) for figure in charts)
+    drawn = "".join(
+        figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}) for figure in charts
+    )
     people = facts["people"]
     attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
     return f"""<!doctype html>
@@ -39,7 +41,7 @@ eps_1 = {facts["alpha"]:g} eps_inf. Attributes (values): {escape(attributes)}.</
 {drawn}
 <h2>All figures</h2>
 <p class="note">Bold: what whoever sets these terms publishes. "Reveals" is what one report really tells between any two
-people, whatever was declared. "Predicted" is the closed form for the raw estimate.</p>
+people, whatever was declared. "Theory" is the closed form for the raw estimate.</p>
 {_table(scores)}
 {"".join(_cannot(outcome) for outcome in outcomes if isinstance(outcome, Infeasible))}
 </body></html>
@@ -93,7 +95,7 @@ def against_prediction(scores: Sequence[Score]) -> go.Figure:
     )
     axis = {"type": "log", "exponentformat": "power"}
     figure.update_layout(
-        title="Raw estimates: measured against predicted", xaxis_title="predicted MSE", yaxis_title="measured MSE",
+        title="Raw estimates: measured against theory", xaxis_title="MSE in theory", yaxis_title="measured MSE",
         xaxis=axis, yaxis=axis, height=520, template="plotly_white", showlegend=False,
     )  # fmt: skip
     return figure
@@ -120,7 +122,7 @@ def _table(scores: Sequence[Score]) -> str:
     if not scores:
         return ""
     corrections = list(scores[0].mse)
-    headings = ["method", "terms", "eps", "reveals", *(f"MSE {name}" for name in corrections), "predicted", "RMSE"]
+    headings = ["method", "terms", "eps", "reveals", *(f"MSE {name}" for name in corrections), "theory", "RMSE"]
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, scores))}</tbody></table>"
 

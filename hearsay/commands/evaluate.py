@@ -129,10 +129,10 @@ def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     corrections = list(scores[0].mse) if scores else []
     title = f"eps (one-shot) or eps_inf = {eps:g}, eps_1 = {alpha * eps:g}"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("method", "terms", "reveals"):
-        table.add_column(heading)
-    for heading in (*corrections, "predicted", "RMSE"):
+        table.add_column(heading, no_wrap=True)
+    for heading in (*corrections, "theory", "RMSE"):
         table.add_column(heading, justify="right")
     for outcome in outcomes:
         if isinstance(outcome, Score):

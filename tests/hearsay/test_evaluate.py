@@ -1,0 +1,106 @@
+"""The command: scenarios and tables in, figures and a page out, bad input refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from hearsay.cli import app
+from protocols.errors import ScenarioError, SettingsError
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["evaluate", "--runs", "2", *arguments])
+
+
+def outcomes_of(*arguments: str) -> dict[str, Any]:
+    result = call("--json", *arguments)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """200 people with codes that look like numbers, a blank now and then, and a name each."""
+    rows = [f"0{i % 3},{'' if i % 5 else 'Yes, I do'},person {i},only" for i in range(200)]
+    path = tmp_path / "people.csv"
+    path.write_text(
+        "\n".join(["Zip code,Agrees?,Name,Country", *(row.replace("Yes, I do", '"Yes, I do"') for row in rows)])
+    )
+    return path
+
+
+def test_a_table_is_taken_as_it_is_found(table: Path) -> None:
+    found = outcomes_of("--csv", str(table), "--attributes", "Zip code,Agrees?", "--methods", "one-shot")
+    assert found["attributes"] == {"Zip code": 3, "Agrees?": 2} and found["people"] == [200]
+    assert {outcome["eps"] for outcome in found["outcomes"]} == {0.5, 1, 2, 4}
+    assert all(np.isfinite(outcome["mse"]["raw"]["value"]) for outcome in found["outcomes"])
+
+
+@pytest.mark.parametrize("column", ["Name", "Country"])
+def test_a_column_that_is_no_question_is_refused(table: Path, column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearsay.truths.MOST_VALUES", 100)
+    error = call("--csv", str(table), "--attributes", f"Agrees?,{column}").exception
+    assert isinstance(error, ScenarioError) and repr(column) in error.message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot be read"), ("", "cannot be read"), ("a,b\n", "has no rows"), ("a,a\n1,2\n", "names 'a' twice")],
+)
+def test_what_is_no_table_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "people.csv"
+    if content is not None:
+        path.write_text(content)
+    error = call("--csv", str(path)).exception
+    assert isinstance(error, ScenarioError) and said in error.message
+
+
+def test_everybody_once_is_the_population_of_the_papers() -> None:
+    found = outcomes_of("--once", "--methods", "smp[grr]", "--eps", "ln3")
+    assert found["people"] == [88_935]
+    assert found["outcomes"][0]["eps"] == pytest.approx(np.log(3))
+
+
+def test_periods_are_lived_through_one_by_one() -> None:
+    found = outcomes_of("--scenario", "commuters", "--devices", "300", "--periods", "3", "--methods", "smp[l-osue]")
+    assert len(found["people"]) == 3
+
+
+def test_published_terms_stand_beside_ours_where_they_differ(tmp_path: Path) -> None:
+    page = tmp_path / "evaluation.html"
+    options = ("--scenario", "telemetry", "--devices", "500", "--eps", "1", "--html", str(page))
+    result = call(
+        *options, "--methods", "smp[l-grr],smp[l-osue],smp[l-oue],rs+fd[grr]", "--published", "--alpha", "0.9"
+    )
+    assert result.exit_code == 0, result.output
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if "[" in line]
+    assert rows[:6] == [
+        ["smp[l-grr]", "exact"],
+        ["smp[l-grr]", "published"],
+        ["smp[l-osue]", "exact"],
+        ["smp[l-oue]", "exact"],
+        ["rs+fd[grr]", "tuple"],
+        ["rs+fd[grr]", "published"],
+    ]
+    assert "choose eps_1 below" in result.stdout
+    html = page.read_text()
+    assert html.count('class="plotly-graph-div"') == 2 and "smp[l-osue]" in html
+    assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', html)
+
+
+@pytest.mark.parametrize("wrong", [("--eps", "0"), ("--eps", "many"), ("--alpha", "1"), ("--corrections", "guess")])
+def test_wrong_usage_is_named(wrong: tuple[str, str]) -> None:
+    result = call(*wrong)
+    assert result.exit_code == 2 and wrong[0] in result.output
+
+
+def test_a_method_nobody_knows_is_refused() -> None:
+    assert isinstance(call("--methods", "l-grrr").exception, SettingsError)
