@@ -24,6 +24,7 @@ COMMANDS = {
     "run": "hearsay.commands.runs:run",
     "replay": "hearsay.commands.replay:replay",
     "send": "hearsay.commands.send:send",
+    "report": "hearsay.commands.report:report",
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",

@@ -13,6 +13,8 @@ from pathlib import Path
 from protocols import Keyring
 from protocols.errors import SettingsError
 
+COLLECTOR = "collector"
+
 
 class DataDirectory:
     """Where things are, under one root."""
@@ -36,7 +38,7 @@ class DataDirectory:
     @property
     def collector(self) -> Path:
         """The log, the counting state and the finals."""
-        return self._made("collector")
+        return self._made(COLLECTOR)
 
     @property
     def reports(self) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -57,9 +59,13 @@ def _answers(attribute: AttributeReport) -> RenderableType:
 
 
 def _when(window: WindowReport) -> str:
-    if (window.end - window.begin).total_seconds() >= 86400 and window.begin.hour == 0:
-        return f"{window.begin:%a %Y-%m-%d}"
-    return f"{window.begin:%Y-%m-%d %H:%M}"
+    """When it began; of a window that is longer than a period, also when its last period did."""
+    whole_days = (window.end - window.begin) % timedelta(days=1) == timedelta(0) and window.begin.hour == 0
+    style = "%a %Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
+    if window.first == window.last:
+        return window.begin.strftime(style)
+    last = window.begin + (window.end - window.begin) / (window.last - window.first + 1) * (window.last - window.first)
+    return f"{window.begin.strftime(style)} to {last.strftime(style)}"
 
 
 def _count(quantity: Quantity | None) -> str:

@@ -9,6 +9,7 @@ from analytics.mobility.combining import with_truth
 from hearsay import console
 from hearsay.collecting import Collection, collect
 from hearsay.datadir import DataDirectory
+from hearsay.reporting import latest, write_files
 from hearsay.results import mobility_of, next_period, wait_for_final
 from hearsay.showing import answers_table, visitors_table
 from hearsay.truth import true_windows
@@ -21,10 +22,11 @@ from protocols.settings import load
 
 def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | None = None) -> None:
     """Live through the scenario from where an earlier run stopped, then report."""
-    with collect(DataDirectory(directory), survey, load(), kafka) as collection:
+    data = DataDirectory(directory)
+    with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)
         report = mobility_of(collection.results, survey.id)
-    _show(with_truth(report, true_windows(scenario, report)))
+    _show(with_truth(report, true_windows(scenario, report)), data.reports / f"{survey.id}.html")
 
 
 def _live_through(collection: Collection, scenario: Scenario) -> None:
@@ -39,7 +41,8 @@ def _live_through(collection: Collection, scenario: Scenario) -> None:
         wait_for_final(results, survey, scenario.periods - 1, step)
 
 
-def _show(report: MobilityReport) -> None:
+def _show(report: MobilityReport, page: Path) -> None:
     console.out.print(visitors_table(report))
-    last = [window for window in report.windows if window.kind == "period"][-1]
-    console.out.print(answers_table(last))
+    console.out.print(answers_table(latest(report)))
+    write_files(report, page, None, None)
+    console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

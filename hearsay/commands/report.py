@@ -1,0 +1,62 @@
+"""`hearsay report`: what was published, on the terminal, as a page, or as files for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearsay import console
+
+
+def report(
+    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
+    period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
+    window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
+    data: Annotated[Path, typer.Option(help="The data directory of a run.")] = Path("hearsay-data/demo"),
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Read what this cluster's workers published instead.")
+    ] = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Show what is final: visitors of every period, and the answers of the latest period, or of the one you name.
+
+    With a period or a window, files and JSON hold only that; otherwise everything that was published.
+
+    Example: hearsay report --window 0:6 --html week.html
+    """
+    from hearsay.reporting import chosen, latest, narrowed, open_results, write_files
+    from hearsay.results import mobility_of
+    from hearsay.showing import answers_table, visitors_table
+
+    with open_results(data, kafka) as results:
+        whole = mobility_of(results, chosen(results, survey))
+    asked = _asked(period, window)
+    told = whole if asked is None else narrowed(whole, *asked)
+    written = write_files(told, html, csv, parquet)
+    if as_json:
+        typer.echo(told.model_dump_json(indent=2))
+        return
+    for path in written:
+        console.out.print(f"written: {path}", soft_wrap=True, markup=False)
+    if not written:
+        if asked is None:
+            console.out.print(visitors_table(told))
+        console.out.print(answers_table(latest(told)))
+
+
+def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:
+    if period is not None and window is not None:
+        raise typer.BadParameter("choose one of --period and --window")
+    if period is not None:
+        return period, period
+    if window is None:
+        return None
+    first, colon, last = window.partition(":")
+    if not (colon and first.isdigit() and last.isdigit() and int(first) <= int(last)):
+        raise typer.BadParameter(f"--window {window!r} is not of the form FIRST:LAST, such as 0:6")
+    return int(first), int(last)
