@@ -29,6 +29,7 @@ COMMANDS = {
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
     "worker": "hearsay.commands.worker:worker",
+    "close": "hearsay.commands.close:close",
     "stack": "hearsay.commands.stack:app",
     "topics": "hearsay.commands.topics:app",
     "memo": "hearsay.commands.memo:app",

@@ -69,7 +69,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; the survey is published if it was not."""
-    topics = existing(settings.kafka, settings.kafka.prefix)
+    topics = existing(settings.kafka)
     publish(settings.kafka, topics, survey)
     with (
         closing(KafkaSink(settings.kafka, topics.reports)) as sink,

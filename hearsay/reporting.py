@@ -24,7 +24,7 @@ def open_results(data: Path, kafka: str | None) -> Iterator[Results]:
     """The results in a data directory, or on a cluster."""
     if kafka is not None:
         settings = load().at(kafka).kafka
-        yield KafkaResults(settings, existing(settings, settings.prefix))
+        yield KafkaResults(settings, existing(settings))
         return
     with closing(LocalStore.existing(data / COLLECTOR)) as store:
         yield store

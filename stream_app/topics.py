@@ -206,9 +206,9 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
     return mismatches
 
 
-def existing(kafka: KafkaSettings, prefix: str = "hearsay") -> Topics:
+def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     """The topics as they are on this cluster: whoever sends or counts learns the numbers of partitions here."""
-    names = Topics(prefix)
+    names = Topics(prefix or kafka.prefix)
     with _admin(kafka) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
             raise LogError(f"there is no topic {names.reports} on {kafka.bootstrap}", "run `hearsay topics create`")
@@ -216,7 +216,7 @@ def existing(kafka: KafkaSettings, prefix: str = "hearsay") -> Topics:
             described["name"]: len(described["partitions"])
             for described in admin.describe_topics([names.reports, names.partials])
         }
-    return Topics(prefix, counts[names.reports], counts[names.partials])
+    return Topics(names.prefix, counts[names.reports], counts[names.partials])
 
 
 def _compare(topic: Topic, partitions: int, configs: Mapping[str, str]) -> Iterator[Mismatch]:

@@ -36,6 +36,35 @@ UNASKED: Data = {
 
 
 @app.command()
+def publish(
+    file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)],
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
+    ] = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Publish a survey to a Kafka cluster, so that its workers count reports for it.
+
+    Words for people may change afterwards. Terms may not: changed terms need a new id.
+
+    Example: hearsay survey publish survey.yaml
+    """
+    from protocols.settings import load
+    from stream_app.registry import publish as publish_survey
+    from stream_app.topics import existing
+
+    survey = read_survey(file)
+    settings = (load() if kafka is None else load().at(kafka)).kafka
+    with console.progress("publishing"):
+        new = publish_survey(settings, existing(settings), survey)
+    if as_json:
+        console.print_json({"survey": survey.id, "fingerprint": survey.fingerprint, "published": new})
+    else:
+        said = "published" if new else "was published before, exactly so"
+        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {said}, fingerprint {survey.fingerprint}")
+
+
+@app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
     as_json: console.AsJson = False,

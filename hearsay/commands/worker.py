@@ -8,7 +8,9 @@ import typer
 
 
 def worker(
-    app: Annotated[str, typer.Option(help="Prefix of the topics, and name of the group of workers.")] = "hearsay",
+    app: Annotated[
+        str | None, typer.Option(help="Prefix of the topics, and name of the group; else HEARSAY_KAFKA_PREFIX.")
+    ] = None,
     web_host: Annotated[str, typer.Option(help="Where /live, /ready and /metrics answer.")] = "127.0.0.1",
     web_port: Annotated[int, typer.Option(help="Their port; each worker on a machine needs its own.")] = 6066,
     session: Annotated[float, typer.Option(help="Seconds until a silent worker is taken for dead.", min=1)] = 10.0,
@@ -32,7 +34,7 @@ def worker(
     configure_logs(log_level)
     options = WorkerOptions(
         kafka=settings.kafka,
-        topics=wait_for_topics(settings.kafka, app),
+        topics=wait_for_topics(settings.kafka, app or settings.kafka.prefix),
         clock_key=settings.clock_key_bytes(),
         presence_key=settings.presence_key_bytes(),
         web_host=web_host,

@@ -1,0 +1,56 @@
+"""`survey publish` and `close` on a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hearsay.cli import app
+from hearsay.survey_files import example_text
+from protocols.errors import FingerprintChanged, SurveyError
+from protocols.settings import KafkaSettings
+from protocols.wire import CLOCK, HEADER, Clock, decode_clock
+from stream_app.reading import read_topic
+from stream_app.topics import Topics
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def type_in(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    topics = fresh_topics(partitions=3, merge_partitions=1)
+    monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", kafka_settings.bootstrap)
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
+    monkeypatch.setenv("HEARSAY_CLOCK_KEY", KEY.hex())
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_terms_that_are_published_do_not_change(type_in: Callable[..., Result], tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(example_text("mobility-week"))
+    assert json.loads(type_in("survey", "publish", str(file), "--json").output)["published"] is True
+    assert json.loads(type_in("survey", "publish", str(file), "--json").output)["published"] is False
+    file.write_text(example_text("mobility-week").replace("horizon: 7", "horizon: 6"))
+    assert isinstance(type_in("survey", "publish", str(file)).exception, FingerprintChanged)
+
+
+def test_closing_tells_every_partition(
+    type_in: Callable[..., Result], kafka_settings: KafkaSettings, tmp_path: Path
+) -> None:
+    assert isinstance(type_in("close", "festival-week", "--through", "3").exception, SurveyError)
+    file = tmp_path / "survey.yaml"
+    file.write_text(example_text("mobility-week"))
+    published = json.loads(type_in("survey", "publish", str(file), "--json").output)
+    done = type_in("close", published["survey"], "--through", "3", "--json")
+    assert json.loads(done.output)["closed_through"] == 3
+    records = list(read_topic(kafka_settings, f"{os.environ['HEARSAY_KAFKA_PREFIX']}.reports"))
+    assert sorted(record.partition for record in records) == [0, 1, 2]
+    assert {dict(record.headers)[HEADER] for record in records} == {CLOCK.encode()}
+    assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 3)}
