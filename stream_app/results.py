@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from math import floor, isinf, log10
+from math import isinf
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.consistent import norm_sub
-from analytics.estimation import Estimates, estimate
+from analytics.estimation import estimate
+from analytics.rounding import rounded
 from protocols.guarantees import Loss
 from protocols.keystream import Keyring
 from protocols.scheme import Question, Scheme
@@ -165,7 +166,7 @@ def _attribute(
     frequencies = statistics.supports / statistics.total
     estimates = estimate(frequencies * n, n, question.channel, population=total)
     if published.supports is None:
-        estimates = _rounded(estimates)
+        estimates = rounded(estimates)
     return AttributeHistogram.model_validate(
         {
             **said,
@@ -176,20 +177,3 @@ def _attribute(
             "consistent": norm_sub(estimates.value).tolist(),
         }
     )
-
-
-def _rounded(estimates: Estimates) -> Estimates:
-    """To about a tenth of the standard error, because the last digits of an estimate would give n away."""
-    steps = np.array([_step(error / 10) for error in estimates.error])
-    parts = estimates.value, estimates.error, estimates.low, estimates.high
-    return Estimates(*(np.round(part / steps) * steps for part in parts))
-
-
-def _step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20, 50, ... (and 0.5, 0.2, 0.1, ...) that is not below `least`.
-
-    >>> [_step(x) for x in (0.0031, 0.02, 6.0)]
-    [0.005, 0.02, 10.0]
-    """
-    decade = 10.0 ** floor(log10(least))
-    return next(digit * decade for digit in (1, 2, 5, 10) if digit * decade >= least)

@@ -116,8 +116,9 @@ def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:
     for unit in UNITS:
         for window in calendar_windows(survey, periods, unit):
             kinds.setdefault(window, unit)
-    for window in cumulative_windows(calendar_windows(survey, periods, "day"), survey.horizon):
-        kinds.setdefault(window, "cumulative")
+    if periods.start == 0:  # a later beginning is none: it would move along with what happens to be known
+        for window in cumulative_windows(calendar_windows(survey, periods, "day"), survey.horizon):
+            kinds.setdefault(window, "cumulative")
     return kinds
 
 

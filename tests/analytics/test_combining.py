@@ -1,0 +1,75 @@
+"""Reports made period by period, put together, say what one report on everything says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.calendar import Window
+from analytics.mobility import History, MobilityReport, Truth, mobility_report
+from analytics.mobility.combining import combine, with_lates, with_truth
+from protocols import Scheme, parse_survey
+
+PERIODS, HORIZON, DEVICES = 12, 4, 120
+
+
+@pytest.fixture(scope="module")
+def history() -> History:
+    """A few devices that come and go, so that some windows have few visitors more than others."""
+    survey = f"{{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 3, horizon: {HORIZON}, minimum: 20}}"
+    scheme = Scheme(parse_survey(survey[:-1] + ", attributes: [{name: a, values: [x, y, z], mechanism: grr}]}"))
+    random = np.random.default_rng(4)
+    supports = np.zeros((PERIODS, HORIZON, 3), dtype=np.int64)
+    last = np.full(DEVICES, -HORIZON)
+    for t in range(PERIODS):
+        here = np.flatnonzero(random.random(DEVICES) < random.uniform(0.1, 0.6))
+        gaps = np.minimum(t - last[here], HORIZON)
+        np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
+        last[here] = t
+    n = supports.sum(axis=2)
+    return History(scheme, 0, {"a": n}, {"a": supports}, {"a": n})
+
+
+def _since(history: History, first: int, last: int) -> History:
+    """What is still known at the end of a period: no more than windows can reach."""
+    kept = slice(first, last + 1)
+    n, supports = history.reports["a"][kept], history.supports["a"][kept]
+    return History(history.scheme, first, {"a": n}, {"a": supports}, {"a": n})
+
+
+@pytest.fixture(scope="module")
+def combined(history: History) -> MobilityReport:
+    return combine([mobility_report(_since(history, max(0, t - HORIZON + 1), t), ending=t) for t in range(PERIODS)])
+
+
+def test_period_by_period_the_same_windows_are_told_of_and_the_same_is_said(
+    history: History, combined: MobilityReport
+) -> None:
+    whole = mobility_report(history)
+    assert {w.suppressed for w in whole.windows} == {None, "minimum", "difference"}, "all cases must occur"
+    assert {(w.first, w.last) for w in combined.windows} == {(w.first, w.last) for w in whole.windows}
+    for window in whole.windows:
+        alone = combined.window(window.first, window.last)
+        assert (alone.kind, alone.suppressed, alone.visitors) == (window.kind, window.suppressed, window.visitors)
+        assert (alone.new, alone.gaps) == (window.new, window.gaps)
+        assert [[v.share for v in a.values] for a in alone.attributes] == [
+            [v.share for v in a.values] for a in window.attributes
+        ]
+    assert sorted(combined.triangle, key=str) == sorted(whole.triangle, key=str)
+
+
+def test_what_came_too_late_is_each_windows_possible_shortfall(combined: MobilityReport) -> None:
+    report = with_lates(combined, {0: 5, 1: 2, 7: 1})
+    told = [w for w in report.windows if not w.suppressed]
+    assert [w.shortfall for w in told] == [
+        sum({0: 5, 1: 2, 7: 1}.get(t, 0) for t in range(w.first, w.last + 1)) for w in told
+    ]
+
+
+def test_the_truth_stands_beside_what_is_told_and_nowhere_else(combined: MobilityReport) -> None:
+    truth = {Window(w.first, w.last): Truth(99, {"a": np.array([50, 30, 19])}) for w in combined.windows}
+    report = with_truth(combined, truth)
+    for window in report.windows:
+        assert window.truth == (None if window.suppressed else 99)
+        for attribute in window.attributes:
+            assert [value.truth for value in attribute.values] in ([50, 30, 19], [])
