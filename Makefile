@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export PYTHONHASHSEED ?= 0
+# Compiled modules are kept, or every process of the tests would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check servers bench fresh clean
 .DEFAULT_GOAL := help
@@ -11,6 +13,7 @@ help:
 	@echo "make test    every check and every test"
 	@echo "make check   formatting, lint, types, layers (no tests)"
 	@echo "make bench   benchmarks: ratios measured side by side"
+	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -33,6 +36,11 @@ servers: .venv/ready
 
 test: check | servers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# What a newcomer does: a clone, an empty environment, the README's two commands.
+fresh:
+	clone=$$(mktemp -d) && git clone --quiet . $$clone/hearsay && cd $$clone/hearsay && \
+	env -i PATH="$$PATH" HOME="$$HOME" make demo && env -i PATH="$$PATH" HOME="$$HOME" make test && rm -rf $$clone
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,109 @@
+"""The command line as people and programs meet it: sentences, hints, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.mobility import MobilityReport
+
+
+def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hearsay", *words],
+        env={**os.environ, "COLUMNS": "80", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a small demo."""
+    directory = tmp_path_factory.mktemp("demo") / "data"
+    shown = hearsay("demo", "--devices", "500", "--data", str(directory))
+    assert shown.returncode == 0, shown.stderr
+    assert "500" in shown.stdout
+    assert max(map(len, shown.stdout.replace(str(directory), "").splitlines())) <= 80
+    return directory
+
+
+def test_an_error_is_one_sentence_and_a_hint() -> None:
+    refused = hearsay("survey", "check", "no-such-file.yaml")
+    assert refused.returncode == 1
+    assert "no-such-file.yaml" in refused.stderr
+    assert "hint:" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_traceback_is_there_for_who_asks() -> None:
+    assert "Traceback" in hearsay("--debug", "survey", "check", "no-such-file.yaml").stderr
+
+
+def test_wrong_usage_has_its_own_exit_code() -> None:
+    assert hearsay("no-such-command").returncode == 2
+    assert hearsay("run").returncode == 2
+
+
+def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
+    nobody = hearsay("demo", "--data", str(tmp_path), HEARSAY_REDIS_URL="redis://127.0.0.1:1/0")
+    assert nobody.returncode == 75
+    assert "Redis" in nobody.stderr
+
+
+def test_simulations_refuse_to_pretend_to_real_time(tmp_path: Path) -> None:
+    from hearsay.survey_files import example_text
+
+    file = tmp_path / "survey.yaml"
+    file.write_text(example_text("mobility-week").replace("clock: source", "clock: wall"))
+    refused = hearsay(
+        "run", str(file), "--scenario", "virtual-humans", "--devices", "50", "--data", str(tmp_path / "d")
+    )
+    assert refused.returncode == 1
+    assert "clock: source" in refused.stderr
+
+
+def test_a_report_is_json_for_programs(data: Path) -> None:
+    report = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
+    assert [window.visitors for window in report.windows if window.kind == "period"]
+    one = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--window", "0:6", "--json").stdout)
+    assert [(window.first, window.last) for window in one.windows] == [(0, 6)]
+
+
+def test_a_report_is_a_page_and_tables(data: Path, tmp_path: Path) -> None:
+    page, tables = tmp_path / "page.html", tmp_path / "tables"
+    words = ("--html", str(page), "--csv", str(tables), "--parquet", str(tables))
+    written = hearsay("report", "--data", str(data), *words)
+    assert written.returncode == 0, written.stderr
+    assert "Plotly" in page.read_text()
+    assert (tables / "visitors.csv").read_text().count("\n") > 7
+    assert pq.read_table(tables / "values.parquet").num_rows > 0
+
+
+def test_what_is_not_published_is_said_to_be(data: Path) -> None:
+    refused = hearsay("report", "--data", str(data), "--period", "99")
+    assert refused.returncode == 1
+    assert "99" in refused.stderr
+    assert hearsay("report", "other-survey", "--data", str(data)).returncode == 1
+
+
+def test_the_doctor_looks_and_hides_secrets() -> None:
+    seen = hearsay("doctor", "--json", HEARSAY_CLOCK_KEY="ab" * 32)
+    found = json.loads(seen.stdout)
+    assert {finding["what"] for finding in found["findings"]} >= {"Python", "java", "redis-server", "clock"}
+    assert "abab" not in seen.stdout
+    assert found["settings"]["HEARSAY_CLOCK_KEY"] == "**********"
+
+
+def test_the_doctor_says_what_to_do_about_a_server_that_is_away() -> None:
+    seen = hearsay("doctor", HEARSAY_REDIS_URL="redis://127.0.0.1:1/0")
+    assert seen.returncode == 1
+    assert "start it" in seen.stdout

@@ -1,0 +1,59 @@
+"""Help texts are part of the product: each is kept as a file, so that a change is seen by whoever reviews it.
+
+To accept a change: UPDATE_HELP=1 make test (or the same variable for pytest), and look at the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from hearsay.cli import app
+
+SNAPSHOTS = Path(__file__).parent / "help"
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command and group, as the words to type."""
+    yield path
+    names = command.list_commands(None) if hasattr(command, "list_commands") else []
+    for name in names:
+        yield from commands(command.get_command(None, name), (*path, name))
+
+
+EVERY = list(commands(typer.main.get_command(app)))
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    result = CliRunner().invoke(
+        app, [*path, "--help"], prog_name="hearsay", env={"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+    )
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: "-".join(path) or "hearsay")
+def test_the_help_text_is_the_one_we_looked_at(path: tuple[str, ...]) -> None:
+    kept = SNAPSHOTS / f"{'-'.join(path) or 'hearsay'}.txt"
+    shown = help_of(path)
+    if os.environ.get("UPDATE_HELP"):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(shown)
+    assert kept.exists(), f"{kept.name} is missing: run with UPDATE_HELP=1 and look at it"
+    assert shown == kept.read_text()
+
+
+def test_no_snapshot_is_left_over() -> None:
+    assert {file.stem for file in SNAPSHOTS.glob("*.txt")} == {"-".join(path) or "hearsay" for path in EVERY}
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: "-".join(path) or "hearsay")
+def test_every_command_shows_an_example(path: tuple[str, ...]) -> None:
+    group = any(other[: len(path)] == path and other != path for other in EVERY)
+    assert group or "Example: hearsay" in help_of(path)
