@@ -94,6 +94,20 @@ def estimates_are_unbiased_and_vary_as_said(scheme: Scheme) -> None:
         assert np.mean(ratios[f]) == pytest.approx(1, abs=0.05), f"variance at f = {f}"
 
 
+def averages_vary_as_said(scheme: Scheme) -> None:
+    """Of T periods: the memo's variance, and a T-th of what round 2 adds (PROTOCOLS 3); if half have value 0."""
+    question, crowds, periods = scheme.questions[0], 40_000, 6
+    frequencies = np.array([0.5, 0.5] + [0.0] * (question.k - 2))
+    values = _draw(tuple(frequencies), crowds * REPORTS)
+    counts = [_support_counts(scheme, values, crowds, seed=1, period=period) for period in range(periods)]
+    averages = _estimate(question, np.mean(counts, axis=0) / REPORTS)
+    one, memo = variance(question.channel, frequencies), variance(question.memo_channel, frequencies)
+    formula = (memo + (one - memo) / periods) / REPORTS
+    ratios = np.square(averages - frequencies).mean(axis=0) / formula
+    assert ratios == pytest.approx(1, abs=0.05)
+    assert (memo < one).all()
+
+
 CHECKS: list[Callable[[Scheme], None]] = [
     what_is_declared_is_spent_and_not_more,
     the_enumerated_channel_agrees,
@@ -117,11 +131,13 @@ def _with_size(question: Question, k: int) -> Question:
     return replace(question, attribute=question.attribute.model_copy(update={"values": tuple(map(str, range(k)))}))
 
 
-def _support_counts(scheme: Scheme, values: NDArray[np.int64], crowds: int, seed: int) -> NDArray[np.int64]:
+def _support_counts(
+    scheme: Scheme, values: NDArray[np.int64], crowds: int, seed: int, period: int = 0
+) -> NDArray[np.int64]:
     """How many devices of each crowd support each value, decoded here from the answers themselves."""
     question = scheme.questions[0]
     encoding, k = question.mechanism.encoding, question.k
-    said = answers_of(question, Respondent(scheme, seeded_keyring(seed)), values)
+    said = answers_of(question, Respondent(scheme, seeded_keyring(seed)), values, period)
     if isinstance(encoding, Unary | Buckets):
         supports = np.unpackbits(said, axis=1, count=k, bitorder="little")
     elif isinstance(encoding, Hashed):

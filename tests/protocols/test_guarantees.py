@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from protocols import Scheme
 from protocols.guarantees.linked import loss_of_values
+from protocols.rounds import Flip
 from protocols.scheme import _total_variance
 from tests.helpers.enumeration import (
     combine,
@@ -188,3 +190,15 @@ def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     assert promise.for_ever.whole == float("inf")
     assert promise.after(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.at_the_cap is None
+
+
+def test_when_a_value_changed_is_not_protected_from_who_links() -> None:
+    """Ten reports that say x, then ten that say z: nearly impossible from one memo, likely from two."""
+    mechanism = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5).questions[0].mechanism
+    first, second = mechanism.first, mechanism.second
+    assert isinstance(first, Flip) and isinstance(second, Flip)
+    memo = np.array([first.p, first.q, first.q])  # of value 0
+    ten_times = np.array([second.p, second.q, second.q]) ** 10
+    constant = memo @ (np.roll(ten_times, 1) * np.roll(ten_times, 2))  # ten times 1, ten times 2, and the value is 0
+    changed = (np.roll(memo, 1) @ np.roll(ten_times, 1)) * (np.roll(memo, 2) @ np.roll(ten_times, 2))
+    assert np.log(changed / constant) == pytest.approx(13.27, abs=0.005)

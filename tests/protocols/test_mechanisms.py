@@ -9,6 +9,7 @@ import pytest
 from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS
 from protocols.scheme import FAKED
 from tests.helpers.mechanism_checks import (
+    averages_vary_as_said,
     check_mechanism,
     the_enumerated_channel_agrees,
     what_is_declared_is_spent_and_not_more,
@@ -49,6 +50,17 @@ def test_among_fakes(name: str, budgets: dict[str, Any], k: int) -> None:
         rising = [2 * (i + 1) / (k * (k + 1)) for i in range(k)]
         attributes = of_size(k, mechanism=name, prior=rising), of_size(2, "b", prior=[0.2, 0.8])
         check_mechanism(scheme_with(*attributes, solution="rs+rfd", **budgets))
+
+
+@pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-geometric"])
+def test_averaging_periods_stops_at_the_memos(name: str) -> None:
+    averages_vary_as_said(scheme_with(plain(name, 7), eps_inf=2.0, eps_1=1.0))
+
+
+@pytest.mark.parametrize("name", FAKED)
+def test_averaging_periods_stops_at_the_memos_among_fakes(name: str) -> None:
+    attributes = of_size(7, mechanism=name), of_size(4, "b")
+    averages_vary_as_said(scheme_with(*attributes, solution="rs+fd", eps_inf=2.0, eps_1=1.0))
 
 
 # The share of eps_1 that the printed second round of L-GRR leaves unused, for each of TWO_BUDGETS.
