@@ -66,14 +66,11 @@ def format_survey(survey: Survey) -> str:
 
     >>> text = format_survey(parse_survey('{id: s, start: 2026-01-01T00:00:00Z, period: 1h, eps: 1, '
     ...                                   'attributes: [{name: on, values: [yes, no]}]}'))
-    >>> print(text[:186])
+    >>> print(*text.splitlines()[:4], sep="\\n")
     # its name for ever: lower-case letters, digits, . _ -; new terms need a new id
     id: s
     # for people; may change at any time
     # title: ''
-    # for people; may change at any time
-    # description: ''
-    <BLANKLINE>
     """
     given = survey.model_dump(mode="json", exclude_defaults=True, exclude={"attributes"})
     lines = []
