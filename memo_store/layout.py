@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memo_store.link import Command, Fields
 
 SHARDS = 16
 CHUNK = 10_000
@@ -57,7 +58,7 @@ class Placed:
     def of(cls, pseudonyms: Bytes) -> Placed:
         names = np.ascontiguousarray(pseudonyms[:, :8]).view(">u8")[:, 0].astype(np.uint64)
         order = np.argsort(names)
-        return cls(pseudonyms[order], names[order], order)
+        return cls(np.ascontiguousarray(pseudonyms).take(order, axis=0), names[order], order)
 
     def slices(self, size: int) -> Iterator[slice]:
         """Parts of at most `size`; at least one, so that nothing asked is nothing answered, in the right type."""
@@ -66,17 +67,13 @@ class Placed:
 
     def part(self, rows: Rows | slice) -> Placed:
         """Some of them."""
-        return Placed(self.pseudonyms[rows], self.names[rows], self.order[rows])
+        chosen = self.pseudonyms[rows] if isinstance(rows, slice) else self.pseudonyms.take(rows, axis=0)
+        return Placed(chosen, self.names[rows], self.order[rows])
 
     @property
     def first(self) -> Rows:
         """For each row the first one of the same device, which may have been asked for twice."""
         return np.searchsorted(self.names, self.names)
-
-    @cached_property
-    def fields(self) -> list[bytes]:
-        listed: list[bytes] = np.ascontiguousarray(self.pseudonyms).view(f"V{PSEUDONYM}")[:, 0].tolist()
-        return listed
 
     def shards(self) -> Iterator[tuple[int, slice]]:
         """Each shard that is touched, and its rows."""
@@ -84,6 +81,11 @@ class Placed:
 
     def restored(self, column: NDArray[T]) -> NDArray[T]:
         """A column of ours in the order the devices came in."""
-        back = np.empty_like(column)
-        back[self.order] = column
-        return back
+        where = np.empty_like(self.order)
+        where[self.order] = np.arange(len(where))
+        return column.take(where, axis=0)
+
+
+def read_fields(table: str, placed: Placed) -> list[Command]:
+    """Commands that read these devices' records of a table."""
+    return [("HMGET", shard_key(shard, table), Fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]

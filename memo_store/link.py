@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import hiredis
+import numpy as np
 import redis
 import redis.exceptions as failures
+from numpy.typing import NDArray
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -42,6 +45,30 @@ PASSING_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
 """The same, where Redis says it in words only."""
 
 
+@dataclass(frozen=True)
+class Fields:
+    """Many arguments of one width, as rows of bytes; the last thing in a command."""
+
+    rows: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def listed(self) -> list[bytes]:
+        width, text = self.rows.shape[1], self.rows.tobytes()
+        return [text[start : start + width] for start in range(0, len(text), width)]
+
+    def packed(self) -> bytes:
+        """As they travel to Redis: each with its length before it and a line end after it."""
+        count, width = self.rows.shape
+        length = np.frombuffer(b"$%d\r\n" % width, dtype=np.uint8)
+        packed = np.empty((count, len(length) + width + 2), dtype=np.uint8)
+        packed[:, : len(length)] = length
+        packed[:, len(length) : -2] = self.rows
+        packed[:, -2:] = np.frombuffer(b"\r\n", dtype=np.uint8)
+        return packed.tobytes()
+
+
 class Link:
     """A connection that sends batches and either brings every answer or says that it could not."""
 
@@ -52,6 +79,7 @@ class Link:
         self.where = _without_password(target) if isinstance(target, str) else "the given client"
         self.client = _connect(target, options, self._patiently) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
+        self._packs = isinstance(target, str) and not self.clustered  # whether the client has our packer
         if self.client.get_encoder().decode_responses:
             raise SettingsError("the Redis client decodes answers as text", "make it with decode_responses=False")
 
@@ -65,7 +93,7 @@ class Link:
         def attempt() -> list[Any]:
             with self.client.pipeline(transaction=atomic and not self.clustered) as batch:
                 for command in commands:
-                    batch.execute_command(*command)
+                    batch.execute_command(*(command if self._packs else _listed(command)))
                 return list(batch.execute())
 
         return self._patiently(attempt) if commands else []
@@ -108,6 +136,11 @@ class Link:
         ) from trouble
 
 
+def _listed(command: Command) -> Command:
+    """A command whose fields a packer that is not ours understands."""
+    return (*command[:-1], *command[-1].listed()) if isinstance(command[-1], Fields) else command
+
+
 def _without_password(url: str) -> str:
     user, at, rest = url.rpartition("@")
     return f"{user.split('://')[0]}://…@{rest}" if at else url
@@ -117,7 +150,11 @@ class _Packer:
     """Turns commands into bytes without looking at each argument in Python, as the client's own packer does."""
 
     def pack(self, name: str, *arguments: Any) -> list[bytes]:
-        return [hiredis.pack_command((*name.split(), *arguments))]
+        if not (arguments and isinstance(arguments[-1], Fields)):
+            return [hiredis.pack_command((*name.split(), *arguments))]
+        *others, fields = arguments
+        _, _, packed = hiredis.pack_command((name, *others)).partition(b"\r\n")
+        return [b"*%d\r\n%b%b" % (len(arguments) + len(fields), packed, fields.packed())]
 
 
 def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[], Any]], Any]) -> Client:

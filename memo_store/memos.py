@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.history import Call
-from memo_store.layout import PSEUDONYM, Bytes, Placed, Words, shard_key
+from memo_store.layout import PSEUDONYM, Bytes, Placed, Words, read_fields, shard_key
 from memo_store.link import Command
 
 TAG = 8
@@ -38,7 +38,7 @@ class MemoTable:
         return TAG + self.memo_bytes
 
     def read(self, placed: Placed) -> list[Command]:
-        return [("HMGET", shard_key(shard, self.name), *placed.fields[rows]) for shard, rows in placed.shards()]
+        return read_fields(self.name, placed)
 
     def counts(self, records: Sequence[bytes]) -> NDArray[np.int64]:
         """How many memos each record holds."""
@@ -61,10 +61,9 @@ class MemoTable:
             chosen[full] = np.cumsum(counts)[full] - 1
         chosen[owners[matching]] = matching
         found = chosen >= 0
-        sealed = np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
-        sealed[found] = entries[chosen[found], TAG:]
-        tags = tags.copy()
-        tags[found] = entry_tags[chosen[found]]
+        picked = entries.take(chosen[found], axis=0)
+        tags, sealed = tags.copy(), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
+        tags[found], sealed[found] = _tags(picked), picked[:, TAG:]
         return found, tags, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:

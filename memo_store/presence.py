@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.history import Call
-from memo_store.layout import PSEUDONYM, Placed, shard_key
+from memo_store.layout import PSEUDONYM, Placed, read_fields, shard_key
 from memo_store.link import Command
 from protocols.survey import MAX_PERIOD
 
@@ -26,7 +26,7 @@ class PresenceTable:
     name: str
 
     def read(self, placed: Placed) -> list[Command]:
-        return [("HMGET", shard_key(shard, self.name), *placed.fields[rows]) for shard, rows in placed.shards()]
+        return read_fields(self.name, placed)
 
     def parse(self, answers: Sequence[Sequence[bytes | None]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Each device's last period (or NEVER) and number of reports."""

@@ -55,9 +55,9 @@ class SurveyMemos:
         self._link = link
         self._veil = Veil(respondent.keyring, self._survey.id)
         self._history = History(link)
-        self._terms = self._register()
+        self.terms = self._register()
         self._presence = presence_table(self._veil)
-        self._tables = {a.name: memo_table(self._veil, self._terms, a) for a in self._terms.attributes}
+        self._tables = {a.name: memo_table(self._veil, self.terms, a) for a in self.terms.attributes}
         self._calendar = Calendar(link, self._survey, self._presence.name, now)
         self._journals: dict[tuple[str, int], Journal] = {}
 
@@ -114,7 +114,7 @@ class SurveyMemos:
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""
-        return read_ledger(self._link, self._veil, self._terms, devices)
+        return read_ledger(self._link, self._veil, self.terms, devices)
 
     def _last(self, placed: Placed) -> NDArray[np.int64]:
         answers = [

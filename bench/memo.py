@@ -1,0 +1,133 @@
+"""The memo store beside bare Redis, in one run on one server that syncs every write: `python -m bench.memo`.
+
+    bare HMGET     redis-py reads the same fields of the same keys, 10,000 at a time, and does nothing with them
+    bare HSET      redis-py writes as many fields, one command each, in pipelines of 10,000
+    lookup         settles a new period and returns memos: all there, 5 % new, all new
+
+Rounds alternate, so that whatever else the machine does hits all of them; ratios are of medians.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import redis
+
+from memo_store import MemoStore, SurveyMemos, local
+from memo_store.layout import CHUNK, Placed, shard_key
+from memo_store.link import Fields
+from memo_store.registry import memo_table
+from memo_store.veil import Veil
+from protocols import Keyring, Respondent, Scheme, parse_survey
+
+DEVICES, ROUNDS = 200_000, 7
+HIT_TARGET, CREATION_TARGET, BYTES_TARGET = 0.5, 0.3, 130
+EVERYONE = np.arange(DEVICES, dtype=np.uint64)
+Seconds = dict[str, list[float]]
+
+
+def survey(id: str, k: int) -> Respondent:
+    text = (
+        f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps_inf: 2, eps_1: 1, "
+        f"attributes: [{{name: area, range: {{last: {k - 1}}}}}]}}"
+    )
+    return Respondent(Scheme(parse_survey(text)), Keyring.generate())
+
+
+class Bare:
+    """What redis-py does with the same keys and fields."""
+
+    def __init__(self, client: redis.Redis, people: Respondent, memos: SurveyMemos) -> None:
+        self._client = client
+        veil = Veil(people.keyring, people.scheme.survey.id)
+        self._table = memo_table(veil, memos.terms, memos.terms.attributes[0])
+        placed = Placed.of(veil.pseudonyms(EVERYONE))
+        parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
+        self._reads = [
+            [
+                (shard_key(shard, self._table.name), Fields(part.pseudonyms[rows]).listed())
+                for shard, rows in part.shards()
+            ]
+            for part in parts
+        ]
+
+    def hmget(self) -> None:
+        for part in self._reads:
+            for key, fields in part:
+                self._client.hmget(key, fields)
+
+    def hset(self, name: str) -> None:
+        value = bytes(self._table.width)
+        for part in self._reads:
+            with self._client.pipeline(transaction=False) as batch:
+                for key, fields in part:
+                    for field in fields:
+                        batch.hset(f"{key}:{name}", field, value)
+                batch.execute()
+
+
+def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
+    """Seconds of every round, and bytes of memory."""
+    seconds: Seconds = defaultdict(list)
+    draw = np.random.default_rng(1)
+    with redis.Redis.from_url(server_url) as client, MemoStore(server_url) as store:
+        client.flushall()
+
+        def used() -> float:
+            return float(client.info("memory")["used_memory"]) / DEVICES
+
+        def clocked(what: str, work: Callable[[], object]) -> None:
+            begun = time.perf_counter()
+            work()
+            seconds[what].append(time.perf_counter() - begun)
+
+        people = survey("hit", k)
+        memos, question = store.survey(people), people.scheme.questions[0]
+        values = draw.integers(0, k, DEVICES)
+        empty = used()
+        memos.lookup(question, EVERYONE, values, 0)
+        with_memos = used()
+        memos.delivered(EVERYONE, 0)
+        bytes_each = {"memo, ledger and settled cell": with_memos - empty, "presence": used() - with_memos}
+        bare = Bare(client, people, memos)
+        for number in range(1, ROUNDS + 1):
+            clocked("bare HMGET", bare.hmget)
+            clocked("lookup, all there", lambda p=number: memos.lookup(question, EVERYONE, values, p))  # type: ignore[misc]
+            newcomer = survey(f"new-{number}", k)
+            created = store.survey(newcomer)
+            clocked("lookup, all new", lambda m=created: m.lookup(question, EVERYONE, values, 0))  # type: ignore[misc]
+            clocked("bare HSET", lambda n=number: bare.hset(f"bare-{n}"))  # type: ignore[misc]
+        changing = survey("changing", k)
+        memos = store.survey(changing)
+        memos.lookup(question, EVERYONE, values, 0)
+        for period in range(1, ROUNDS):
+            moved = draw.random(DEVICES) < 0.05
+            values = np.where(moved, (values + 1) % k, values)
+            clocked("lookup, 5 % new", lambda p=period, v=values: memos.lookup(question, EVERYONE, v, p))  # type: ignore[misc]
+    return question.mechanism.name, seconds, bytes_each
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory, local(Path(directory)) as server:
+        for k in (10, 100):
+            name, seconds, bytes_each = measure(server.url, k)
+            rate = {what: DEVICES / float(np.median(taken)) for what, taken in seconds.items()}
+            print(f"\n{name}, k = {k}, {DEVICES:,} devices, appendfsync always, medians of {ROUNDS} rounds")
+            for what, value in rate.items():
+                print(f"  {what:20} {value:12,.0f} /s")
+            hit, made = rate["lookup, all there"] / rate["bare HMGET"], rate["lookup, all new"] / rate["bare HSET"]
+            print(f"  all there / bare HMGET  {hit:6.2f}   (at least {HIT_TARGET})")
+            print(f"  5 % new / bare HMGET    {rate['lookup, 5 % new'] / rate['bare HMGET']:6.2f}")
+            print(f"  all new / bare HSET     {made:6.2f}   (at least {CREATION_TARGET})")
+            for what, size in bytes_each.items():
+                print(f"  bytes per device: {size:6.1f}  {what}")
+            print(f"  bytes per memo: {bytes_each['memo, ledger and settled cell']:.1f} (at most {BYTES_TARGET})")
+
+
+if __name__ == "__main__":
+    main()
