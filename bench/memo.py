@@ -25,7 +25,7 @@ from memo_store.registry import memo_table
 from memo_store.veil import Veil
 from protocols import Keyring, Respondent, Scheme, parse_survey
 
-DEVICES, ROUNDS = 200_000, 7
+DEVICES, ROUNDS = 200_000, 5
 HIT_TARGET, CREATION_TARGET, BYTES_TARGET = 0.5, 0.3, 130
 EVERYONE = np.arange(DEVICES, dtype=np.uint64)
 Seconds = dict[str, list[float]]

@@ -20,6 +20,7 @@ from memo_store.history import Call, History, Lost
 from memo_store.layout import CHUNK, Bytes, Placed, Words
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.link import Link
+from memo_store.memos import MemoTable
 from memo_store.presence import NEVER
 from memo_store.registry import SurveyTerms, memo_table, presence_table, register
 from memo_store.settlement import Journal
@@ -87,15 +88,21 @@ class SurveyMemos:
         if not self._survey.longitudinal:
             raise StoreError(f"survey {self._survey.id!r} is one-shot and memoises nothing", "use settle instead")
         self._enter(period)
+        table, layout = self._tables[question.name], question.mechanism.encoding.memo
         placed = self._placed(devices)
         cells = self.respondent.cells(question, devices, values)[placed.order]
+        devices = devices[placed.order]
         states = question.mechanism.encoding.states
-        cells = self._guarded(period, self._settle, question, placed, devices[placed.order], cells, states, period)
-        parts = [
-            self._guarded(period, self._memos, question, placed.part(rows), devices[placed.order[rows]], cells[rows])
-            for rows in placed.slices(CHUNK)
-        ]
-        return placed.restored(np.concatenate(parts))
+        cells = self._guarded(period, self._settle, question, placed, devices, cells, states, period)
+        found, tags, sealed = self._read(table, placed, self._veil.tags(question.name, devices, cells))
+        missing = np.flatnonzero(~found)
+        for first in range(0, len(missing), CHUNK):
+            rows = missing[first : first + CHUNK]
+            tags[rows], sealed[rows] = self._guarded(
+                period, self._create, question, placed.part(rows), devices[rows], cells[rows], tags[rows]
+            )
+        memos = sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
+        return placed.restored(layout.from_bytes(memos))
 
     def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         """For one-shot surveys: each device's value of this period, which is the one it was first asked with."""
@@ -123,16 +130,13 @@ class SurveyMemos:
         self._history.recognise(self._link.run(self._history.check()))
         return placed.restored(self._presence.parse(answers)[0])
 
-    def _memos(self, question: Question, placed: Placed, devices: Devices, cells: Values) -> Column:
-        table, layout = self._tables[question.name], question.mechanism.encoding.memo
-        tags = self._veil.tags(question.name, devices, cells)
-        found, tags, sealed = table.pick(self._link.run(table.read(placed)), tags)
-        missing = np.flatnonzero(~found)
-        if len(missing):
-            tags[missing], sealed[missing] = self._create(
-                question, placed.part(missing), devices[missing], cells[missing], tags[missing]
-            )
-        return layout.from_bytes(sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes))
+    def _read(self, table: MemoTable, placed: Placed, tags: Words) -> tuple[NDArray[np.bool_], Words, Bytes]:
+        """Which devices have their memo (or are held), its tag and the sealed memo."""
+        picked = [
+            table.pick(self._link.run(table.read(placed.part(rows))), tags[rows]) for rows in placed.slices(CHUNK)
+        ]
+        found, tags, sealed = (np.concatenate(column) for column in zip(*picked, strict=True))
+        return found, tags, sealed
 
     def _create(
         self, question: Question, placed: Placed, devices: Devices, cells: Values, tags: Words

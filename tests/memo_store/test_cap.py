@@ -44,8 +44,8 @@ def test_no_device_exceeds_its_cap_in_a_year_of_changing_values(store: MemoStore
 def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
     people, everyone = respondent(terms="memo_cap: 2, solution: rs+fd,", second=True), devices(500)
     memos = store.survey(people)
-    for question in people.scheme.questions:
-        for period in range(5):
+    for period in range(5):
+        for question in people.scheme.questions:
             memos.lookup(question, everyone, (np.arange(500) + period) % question.k, period)
     sampled = people.sampled(everyone)
     counts = memos.ledger(everyone).values

@@ -45,7 +45,7 @@ def spellings(number: int) -> list[bytes]:
 def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: RedisServer) -> None:
     """The budget is so large that a memo is the true value, plainly encoded: it must not be there either."""
     text = (
-        "{id: planted, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps_inf: 60, eps_1: 1, "
+        "{id: planted, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps_inf: 20, eps_1: 1, "
         f"attributes: [{{name: where, mechanism: l-sue, values: [{', '.join(PLANTED)}]}}]}}"
     )
     people = Respondent(Scheme(parse_survey(text)), Keyring(SECRET))
@@ -74,7 +74,7 @@ def tables(url: str) -> dict[bytes, dict[bytes, bytes]]:
 def records(url: str, value: Values) -> dict[bytes, dict[bytes, bytes]]:
     with redis.Redis.from_url(url) as client, MemoStore(url) as store:
         client.flushdb()
-        people = respondent(k=50, budgets="eps_inf: 30, eps_1: 1", terms="solution: smp,")
+        people = respondent(k=50, budgets="eps_inf: 20, eps_1: 1", terms="solution: smp,")
         store.survey(people).lookup(people.scheme.questions[0], devices(2000), value, 0)
     return {key: table for key, table in tables(url).items() if not key.endswith((b":epoch", b":state"))}
 
