@@ -13,6 +13,7 @@ at small n and near 0 and 1, where value +- 1.96 errors does not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
@@ -23,7 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.consistent import norm_sub
 from analytics.votes import Floats, mean_squares, unbiased
-from protocols.channels import Channel
+from protocols.channels import Channel, MatrixChannel
+from protocols.scheme import Scheme
 
 CONFIDENCE = 0.95
 
@@ -87,10 +89,39 @@ def estimate(
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)
-    inside, outside = mean_squares(channel, groups, norm_sub(frequencies))
+    spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices look at it
+    inside, outside = mean_squares(channel, groups, spread)
     value = frequencies if groups is None else frequencies @ groups.T
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
     return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
+
+
+def estimate_all(
+    scheme: Scheme, counts: Mapping[str, ArrayLike], n: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
+) -> dict[str, Estimates]:
+    """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, say a year of periods.
+
+    Those who reported are who is meant; where each answers one attribute, all of them together.
+
+    >>> from protocols import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
+    ...     {name: a, values: [x, y]}, {name: b, values: [u, v, w]}]}'''))
+    >>> year = estimate_all(scheme, {"a": np.full((365, 2), 50), "b": np.full((365, 3), 40)},
+    ...                     {"a": np.full(365, 100), "b": np.full(365, 120)})
+    >>> {name: shares.value.shape for name, shares in year.items()}
+    {'a': (365, 2), 'b': (365, 3)}
+    """
+    everybody = sum(np.asarray(size) for size in n.values()) if scheme.discloses else None
+    return {
+        q.name: estimate(
+            counts[q.name],
+            n[q.name],
+            q.channel,
+            population=n[q.name] if everybody is None else everybody,
+            confidence=confidence,
+        )
+        for q in scheme.questions
+    }
 
 
 def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:
