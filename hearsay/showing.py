@@ -69,7 +69,7 @@ def _when(window: WindowReport) -> str:
 
 
 def _count(quantity: Quantity | None) -> str:
-    return "–" if quantity is None or quantity.value is None else f"{quantity.value:,.0f}"
+    return "–" if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
 
 
 def _reach(quantity: Quantity) -> str:

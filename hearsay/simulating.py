@@ -14,10 +14,16 @@ from hearsay.results import mobility_of, next_period, wait_for_final
 from hearsay.showing import answers_table, visitors_table
 from hearsay.truth import true_windows
 from producers.reporting import Reported
-from producers.scenarios import Scenario
+from producers.scenarios import Scenario, scenario
 from producers.stopping import ctrl_c_asks
 from protocols import Survey
 from protocols.settings import load
+
+
+def populate(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
+    """A scenario for a survey. Telemetry has no values of its own: it takes the survey's, and its priors."""
+    options = {"attributes": {a.name: a.prior or a.values for a in survey.attributes}} if name == "telemetry" else {}
+    return scenario(name, devices=devices, periods=periods, seed=seed, **options)
 
 
 def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | None = None) -> None:

@@ -46,9 +46,8 @@ def run(
 
     Example: hearsay run survey.yaml --scenario commuters --devices 20000 --periods 48
     """
-    from hearsay.simulating import simulate
+    from hearsay.simulating import populate, simulate
     from hearsay.survey_files import read_survey
-    from producers.scenarios import scenario
 
-    people = scenario(scenario_name, devices=devices, periods=periods, seed=seed)
-    simulate(read_survey(survey_file), people, data, kafka)
+    survey = read_survey(survey_file)
+    simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
