@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict
 
 from protocols.columns import PackedBits
-from protocols.encodings import Buckets, Hashed
+from protocols.lifelong import Buckets, Hashed
 from protocols.question import Question
 from protocols.risk import forged_weight
 from protocols.rounds import Blur

@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from protocols.cautions import Caution, cautions
 from protocols.channels import Channel, SupportChannel, variance, variance_at_zero
-from protocols.encodings import Buckets, Encoding, Hashed
+from protocols.encodings import Encoding
 from protocols.guarantees import Loss
+from protocols.lifelong import Buckets, Hashed
 from protocols.question import Question
 from protocols.risk import attribute_guess, forged_weight, value_guess
 from protocols.rounds import Flip, Round

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from protocols.channels import Channel, MatrixChannel
-from protocols.encodings import Buckets, Hashed
+from protocols.lifelong import Buckets, Hashed
 from protocols.mechanisms import Mechanism
 from protocols.question import Question
 from protocols.rounds import Blur, Flip

@@ -19,7 +19,7 @@ from protocols.channels import SupportChannel, variance_at_zero
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.fakes import Ask, Budgets, amplified, calibrated
 from protocols.guarantees import Guarantees
-from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget
+from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget, build
 from protocols.question import Question
 from protocols.survey import Attribute, Survey
 
@@ -79,23 +79,22 @@ class Scheme:
         guarantee, this ends, and it always ends in the same place.
         """
         best = self._ask([labels[0] for labels in options])
-        turns, settled = 0, 0
-        while settled < len(options):
-            place = turns % len(options)
+        while True:
             before = best
-            for label in options[place]:
-                asked = [question.label for question in best]
-                if label != asked[place]:
-                    asked[place] = label
-                    best = min(best, self._ask(asked), key=_total_variance)
-            turns, settled = turns + 1, settled + 1 if best is before else 0
-        return best
+            for place, labels in enumerate(options):
+                for label in labels:
+                    asked = [question.label for question in best]
+                    if asked[place] != label:
+                        asked[place] = label
+                        best = min(best, self._ask(asked), key=_total_variance)
+            if best is before:
+                return best
 
     def _ask(self, labels: list[str]) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
         pairs = list(zip(self.survey.attributes, labels, strict=True))
         if not self._hides:
-            return tuple(self._ask_plainly(attribute, label) for attribute, label in pairs)
+            return tuple(self._ask_plainly(*pair) for pair in pairs)
 
         def ask(budgets: Budgets) -> tuple[Question, ...]:
             return tuple(self._ask_faked(attribute, label, budgets) for attribute, label in pairs)
@@ -157,14 +156,12 @@ class Scheme:
         parts = len(self.survey.attributes) if self.survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self.survey.calibration)
-        builders = ONE_ROUND if budget.one is None else TWO_ROUNDS
-        return Question(attribute, builders[label](attribute.k, budget, attribute.parameter), label, budget)
+        return Question(attribute, build(label, attribute.k, budget, attribute.parameter), label, budget)
 
     def _ask_faked(self, attribute: Attribute, label: str, budgets: Budgets) -> Question:
         one_round, two_rounds, fakes = FAKED[label]
         budget = Budget(*budgets, self.survey.calibration)
-        name, builders = (one_round, ONE_ROUND) if budget.one is None else (two_rounds, TWO_ROUNDS)
-        mechanism = builders[name](attribute.k, budget, None)
+        mechanism = build(one_round if budget.one is None else two_rounds, attribute.k, budget)
         fake = None if fakes == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, label, budget, 1 / len(self.survey.attributes), fake)
 

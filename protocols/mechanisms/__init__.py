@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from protocols.mechanisms.base import Budget, Builder, Calibration, Mechanism
 from protocols.mechanisms.direct import build_grr, build_l_grr
 from protocols.mechanisms.evolving import build_dbitflip, build_loloha
@@ -26,4 +28,11 @@ TWO_ROUNDS: dict[str, Builder] = {
     "loloha": build_loloha,
 }
 
-__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism"]
+
+@lru_cache(maxsize=1024)
+def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """A mechanism by name. Kept: calibrating a long ordered range takes a while, and surveys compare their options."""
+    return (ONE_ROUND if budget.one is None else TWO_ROUNDS)[name](k, budget, parameter)
+
+
+__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism", "build"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from protocols.channels import variance_at_zero
-from protocols.encodings import Buckets, Hashed
 from protocols.errors import InfeasibleError
+from protocols.lifelong import Buckets, Hashed
 from protocols.mechanisms.base import Budget, Mechanism
 from protocols.mechanisms.direct import build_grr, build_l_grr
 from protocols.rounds import sue

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols import Question, Scheme
-from protocols.encodings import Buckets, Direct, Hashed, Unary
+from protocols.encodings import Direct, Unary
+from protocols.lifelong import Buckets, Hashed
 from protocols.rounds import Blur, Flip
 
 Array = NDArray[np.float64]

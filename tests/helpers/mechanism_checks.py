@@ -17,7 +17,8 @@ from scipy.stats import chi2
 
 from protocols import Question, Respondent, Scheme
 from protocols.channels import MatrixChannel, variance
-from protocols.encodings import Buckets, Hashed, Unary
+from protocols.encodings import Unary
+from protocols.lifelong import Buckets, Hashed
 from protocols.simulation import seeded_keyring
 from tests.helpers.crowd import answers_of
 from tests.helpers.enumeration import Array, answers, whole_loss

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from protocols.encodings import Buckets, Hashed
 from protocols.errors import InfeasibleError
+from protocols.lifelong import Buckets, Hashed
 from protocols.mechanisms import ONE_ROUND, Budget
 from protocols.mechanisms.evolving import PRIMES
 from protocols.simulation import seeded_keyring

@@ -128,6 +128,23 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["grr", "sue-r"])
+@pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
+def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str) -> None:
+    """Attributes that can take unequally many values, and fakes from a prior."""
+    priors = {k: PRIORS[k] if solution == "rs+rfd" else None for k in (2, 3)}
+    attributes = [of_size(k, f"a{k}", mechanism=name, prior=priors[k]) for k in (2, 3)]
+    scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
+    promise = scheme.guarantees
+    assert promise.values == (2, 3)
+    tables = [histories(q, count)[0] for q, count in zip(scheme.questions, promise.values, strict=True)]
+    truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
+    bound = promise.at_the_cap
+    assert bound is not None and not bound.exact
+    assert whole_loss(truth) <= bound.whole <= 1.3 * whole_loss(truth)
+    assert max(one_attribute_losses(truth)) <= bound.attribute <= 1.3 * max(one_attribute_losses(truth))
+
+
 @pytest.mark.parametrize("kind", BUDGETS)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 40), (3, 100, 7, 12)])
