@@ -1,0 +1,57 @@
+"""Products and ratios of noisy numbers, and noise on counts, reach as far as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.estimation import Estimates, quantile
+from analytics.presence_noise import noise_error, noise_reach
+from analytics.ratios import exact, product, ratio
+
+TRIALS = 20_000
+
+
+def _measured(truth: float, error: float, random: np.random.Generator) -> Estimates:
+    value = random.normal(truth, error, TRIALS)
+    reach = quantile(0.95) * error
+    return Estimates(value, np.full(TRIALS, error), value - reach, value + reach)
+
+
+def _held(intervals: Estimates, truth: float) -> float:
+    known = np.isfinite(intervals.low)
+    return float(((intervals.low <= truth) & (truth <= intervals.high))[known].mean())
+
+
+@pytest.mark.parametrize(("now", "then", "error"), [(100, 100, 5), (30, 100, 8), (300, 100, 20), (5, 60, 4)])
+def test_intervals_of_ratios_hold_the_true_ratio(now: float, then: float, error: float) -> None:
+    random = np.random.default_rng(1)
+    by = ratio(_measured(now, error, random), _measured(then, error, random))
+    assert _held(by, now / then) == pytest.approx(0.95, abs=0.01)
+
+
+def test_a_ratio_to_what_may_be_nothing_is_not_told() -> None:
+    nothing = ratio(exact(np.array([5.0])), Estimates(*np.array([[2.0], [3.0], [-4.0], [8.0]])))
+    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((0.3, 0.05), (1000, 30)), ((0.02, 0.03), (1000, 0)), ((0.9, 0), (50, 10))]
+)
+def test_intervals_of_products_hold_the_true_product(left: tuple[float, float], right: tuple[float, float]) -> None:
+    random = np.random.default_rng(2)
+    both = product(_measured(*left, random), _measured(*right, random))
+    assert _held(both, left[0] * right[0]) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 300])
+def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> None:
+    epsilon = 0.9
+    chance = 1 - np.exp(-epsilon / 3)
+    random = np.random.default_rng(cells)
+    draws = random.geometric(chance, (TRIALS, cells, 2)).astype(np.int32)
+    noise = (draws[..., 0] - draws[..., 1]).sum(axis=1)
+    assert noise.std() == pytest.approx(noise_error(cells, epsilon), rel=0.03)
+    reach = noise_reach(cells, epsilon, 0.95)
+    assert np.mean(np.abs(noise) <= reach) >= 0.945
+    assert np.mean(np.abs(noise) <= reach - 1) < 0.955
