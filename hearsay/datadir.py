@@ -1,17 +1,14 @@
 """The data directory of an embedded run: its secrets, its Redis, its log and its results.
 
-Secrets are made once, readable by their owner only, and never leave the directory. Losing `fleet.key` is losing every
-device's memo for good; so it is written to disk before it is first used.
+Secrets are made once, readable by their owner only, and never leave the directory.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 
+from memo_store.key_file import keyring_in, secret_in
 from protocols import Keyring
-from protocols.errors import SettingsError
 
 COLLECTOR = "collector"
 
@@ -47,41 +44,17 @@ class DataDirectory:
 
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
-        return Keyring(self._secret("fleet.key"))
+        return keyring_in(self.root / "fleet.key")
 
     def clock_key(self) -> bytes:
         """The operator's key: whoever has it may close periods."""
-        return self._secret("clock.key")
+        return secret_in(self.root / "clock.key")
 
     def presence_key(self) -> bytes:
         """The key of the noise on published counts of devices: drawn once, so that a republication is the same."""
-        return self._secret("presence.key")
+        return secret_in(self.root / "presence.key")
 
     def _made(self, name: str) -> Path:
         path = self.root / name
         path.mkdir(exist_ok=True)
         return path
-
-    def _secret(self, name: str) -> bytes:
-        """The secret in a file; made if the file is not there. Two processes that race get the same one."""
-        path = self.root / name
-        if not path.exists():
-            draft = self.root / f".{name}.{os.getpid()}"
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(32) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            try:
-                os.link(draft, path)  # unlike a rename, this never replaces a key that is there
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
-        try:
-            return bytes.fromhex(path.read_text().strip())
-        except ValueError:
-            raise SettingsError(
-                f"{path} does not hold a key in hexadecimal",
-                "restore it; a new key would redraw all noise",
-            ) from None

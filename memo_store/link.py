@@ -96,28 +96,34 @@ class Link:
                     batch.execute_command(*(command if self._packs else _listed(command)))
                 return list(batch.execute())
 
-        return self._patiently(attempt) if commands else []
+        return self._patiently(attempt, self._reconnect) if commands else []
 
     def ask(self, *command: Any) -> Any:
         """One command, one answer."""
         send: Callable[..., Any] = self.client.execute_command  # redis-py leaves it without types
-        return self._patiently(lambda: send(*command))
+        return self._patiently(lambda: send(*command), self._reconnect)
 
     def ask_each(self, *command: Any) -> list[Any]:
         """One command to every server that holds data."""
-        send: Callable[..., Any] = self.client.execute_command
         if not self.clustered:
-            return [self._patiently(lambda: send(*command))]
+            return [self.ask(*command)]
+        send: Callable[..., Any] = self.client.execute_command
         answers = self._patiently(lambda: send(*command, target_nodes=redis.RedisCluster.PRIMARIES))
         return list(answers.values()) if isinstance(answers, dict) else [answers]
 
     def close(self) -> None:
         self.client.close()
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _reconnect(self) -> None:
+        """Let go of connections: another server may stand at the address by now."""
+        if isinstance(self.client, redis.Redis):
+            self.client.connection_pool.disconnect(inuse_connections=False)
+
+    def _patiently(self, attempt: Callable[[], T], before_another: Callable[[], None] = lambda: None) -> T:
         for number in range(self._tries):
             if number:
                 self._sleep(min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT))
+                before_another()
             try:
                 return attempt()
             except failures.AuthenticationError as error:

@@ -40,7 +40,8 @@ class MemoStore:
         """The memos of one survey's devices.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
-        and the store cannot say what its devices were permitted.
+        and the store cannot say what its devices were permitted. A new secret needs a new survey: under the old id it
+        would draw second memos for values that have theirs.
         """
         return SurveyMemos(self._link, respondent, self._now)
 

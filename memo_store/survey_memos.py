@@ -48,7 +48,8 @@ class Standing:
 
 
 class SurveyMemos:
-    """The memos, presences and spending of one survey's devices."""
+    """The memos, presences and spending of one survey's devices, for one thread; any number of processes may share a
+    store."""
 
     def __init__(self, link: Link, respondent: Respondent, now: Callable[[], datetime]) -> None:
         self.respondent = respondent
@@ -87,7 +88,7 @@ class SurveyMemos:
         """
         if not self._survey.longitudinal:
             raise StoreError(f"survey {self._survey.id!r} is one-shot and memoises nothing", "use settle instead")
-        self._enter(period)
+        self._enter(question, values, period)
         table, layout = self._tables[question.name], question.mechanism.encoding.memo
         placed = self._placed(devices)
         cells = self.respondent.cells(question, devices, values)[placed.order]
@@ -106,7 +107,7 @@ class SurveyMemos:
 
     def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         """For one-shot surveys: each device's value of this period, which is the one it was first asked with."""
-        self._enter(period)
+        self._enter(question, values, period)
         placed = self._placed(devices)
         devices, values = devices[placed.order], values[placed.order]
         return placed.restored(
@@ -179,7 +180,13 @@ class SurveyMemos:
         self._journals = {key: journal for key, journal in self._journals.items() if key[1] > over}
         return over
 
-    def _enter(self, period: int) -> None:
+    def _enter(self, question: Question, values: Values, period: int) -> None:
+        """Come to a period with these values, if both are possible."""
+        if len(values) and not 0 <= values.min() <= values.max() < question.k:
+            raise StoreError(
+                f"a value of {question.name!r} is not one of 0 to {question.k - 1}",
+                "give each value by its place in the survey's list",
+            )
         if period <= self._reach(period):
             raise self._over(period)
 

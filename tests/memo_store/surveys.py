@@ -17,6 +17,7 @@ TWO_ROUNDS = "eps_inf: 2, eps_1: 1"
 
 def respondent(
     *,
+    clock: str = "source",
     id: str = "visits",
     k: int = 10,
     budgets: str = TWO_ROUNDS,
@@ -24,10 +25,10 @@ def respondent(
     secret: int = 1,
     second: bool = False,
 ) -> Respondent:
-    """Devices that answer one attribute of k values (`second`: and another of two), on days, told by the source."""
+    """Devices that answer one attribute of k values (`second`: and another of two), on days."""
     other = ", {name: plan, values: [free, paid]}" if second else ""
     text = (
-        f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, horizon: 7, {budgets}, {terms} "
+        f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: {clock}, horizon: 7, {budgets}, {terms} "
         f"attributes: [{{name: area, range: {{last: {k - 1}}}}}{other}]}}"
     )
     return Respondent(Scheme(parse_survey(text)), seeded_keyring(secret))

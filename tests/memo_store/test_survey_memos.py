@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,22 @@ def test_a_period_past_its_grace_is_over_for_everybody(redis_url: str) -> None:
     assert memos.standing(everyone, 10).fresh.all()
     assert memos.standing(everyone, 9).fresh.all(), "grace keeps it open"
     assert not memos.standing(everyone, 8).fresh.any()
+
+
+def test_on_the_wall_a_period_is_over_at_its_end_plus_grace(redis_url: str) -> None:
+    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 3; day 2 has ended, and its grace with it
+    people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(2)
+    for now, fresh in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
+        with MemoStore(redis_url, now=lambda now=now: now) as store:
+            memos = store.survey(people)
+            assert [memos.standing(everyone, period).fresh.all() for period in (2, 3, 4)] == fresh
+
+
+@pytest.mark.parametrize("value", [-1, 10])
+def test_a_value_that_does_not_exist_is_refused_and_not_shown(redis_url: str, value: int) -> None:
+    people = respondent(k=10)
+    with MemoStore(redis_url) as store, pytest.raises(StoreError, match="not one of 0 to 9"):
+        store.survey(people).lookup(people.scheme.questions[0], devices(1), np.array([value]), 0)
 
 
 def test_an_id_that_was_used_for_other_terms_is_refused(redis_url: str) -> None:
