@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from memo_store import MemoStore
+from memo_store import MemoStore, SurveyMemos
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
+from protocols.respondent import Respondent
 from tests.memo_store.surveys import devices, respondent
 
+OpenMemos = Callable[[Respondent], SurveyMemos]
 
-def test_a_memo_is_what_the_key_decides_and_stays(redis_url: str) -> None:
+
+def test_a_memo_is_what_the_key_decides_and_stays(open_memos: OpenMemos) -> None:
     people, everyone = respondent(), devices(500)
     question = people.scheme.questions[0]
     values = np.arange(500) % 10
-    first = MemoStore(redis_url).survey(people).lookup(question, everyone, values, 0)
-    again = MemoStore(redis_url).survey(people).lookup(question, everyone, values, 1)
+    first = open_memos(people).lookup(question, everyone, values, 0)
+    again = open_memos(people).lookup(question, everyone, values, 1)
     assert (first == people.memoise(question, everyone, values)).all()
     assert (first == again).all()
 
 
-def test_each_value_has_its_own_memo_and_going_back_finds_the_old_one(redis_url: str) -> None:
+def test_each_value_has_its_own_memo_and_going_back_finds_the_old_one(open_memos: OpenMemos) -> None:
     people, everyone = respondent(k=100), devices(300)
     question = people.scheme.questions[0]
-    memos = MemoStore(redis_url).survey(people)
+    memos = open_memos(people)
     there, elsewhere = np.full(300, 7), np.full(300, 8)
     looked_up = [memos.lookup(question, everyone, where, p) for p, where in enumerate((there, elsewhere, there))]
     assert (looked_up[0] == looked_up[2]).all()
     assert (looked_up[0] != looked_up[1]).any(axis=1).mean() > 0.9
 
 
-def test_a_later_attempt_at_a_period_does_not_take_a_newer_value(redis_url: str) -> None:
+def test_a_later_attempt_at_a_period_does_not_take_a_newer_value(open_memos: OpenMemos) -> None:
     people, everyone = respondent(), devices(300)
     question = people.scheme.questions[0]
     values = np.arange(300) % 10
-    first = MemoStore(redis_url).survey(people).lookup(question, everyone[:200], values[:200], 3)
-    memos = MemoStore(redis_url).survey(people)
+    first = open_memos(people).lookup(question, everyone[:200], values[:200], 3)
+    memos = open_memos(people)
     again = memos.lookup(question, everyone, (values + 5) % 10, 3)
     assert (again[:200] == first).all()
     assert (again[200:] == people.memoise(question, everyone[200:], (values[200:] + 5) % 10)).all()
@@ -45,16 +49,16 @@ def test_a_later_attempt_at_a_period_does_not_take_a_newer_value(redis_url: str)
     assert (after == people.memoise(question, everyone, (values + 5) % 10)).all()
 
 
-def test_a_device_asked_for_twice_in_one_batch_gets_one_memo(redis_url: str) -> None:
+def test_a_device_asked_for_twice_in_one_batch_gets_one_memo(open_memos: OpenMemos) -> None:
     people, twice = respondent(), np.repeat(devices(100), 2)
     question = people.scheme.questions[0]
-    memo = MemoStore(redis_url).survey(people).lookup(question, twice, np.tile([1, 2], 100), 0)
+    memo = open_memos(people).lookup(question, twice, np.tile([1, 2], 100), 0)
     assert (memo[::2] == memo[1::2]).all()
 
 
-def test_nobody_asked_for_is_nobody_answered(redis_url: str) -> None:
+def test_nobody_asked_for_is_nobody_answered(open_memos: OpenMemos) -> None:
     people = respondent()
-    question, memos = people.scheme.questions[0], MemoStore(redis_url).survey(people)
+    question, memos = people.scheme.questions[0], open_memos(people)
     nobody = devices(0)
     assert (
         memos.lookup(question, nobody, np.empty(0, dtype=np.int64), 0).dtype == question.mechanism.encoding.memo.dtype
@@ -63,8 +67,8 @@ def test_nobody_asked_for_is_nobody_answered(redis_url: str) -> None:
     memos.delivered(nobody, 0)
 
 
-def test_gaps_follow_what_was_delivered(redis_url: str) -> None:
-    memos, everyone = MemoStore(redis_url).survey(respondent()), devices(3)
+def test_gaps_follow_what_was_delivered(open_memos: OpenMemos) -> None:
+    memos, everyone = open_memos(respondent()), devices(3)
     assert memos.standing(everyone, 0).gaps.tolist() == [7, 7, 7], "never is the horizon"
     memos.delivered(everyone[:2], 0)
     memos.delivered(everyone[:1], 1)
@@ -72,8 +76,8 @@ def test_gaps_follow_what_was_delivered(redis_url: str) -> None:
     assert memos.standing(everyone, 300).gaps.tolist() == [7, 7, 7]
 
 
-def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(redis_url: str) -> None:
-    memos, everyone = MemoStore(redis_url).survey(respondent(terms="grace: 9d,")), devices(3)
+def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memos: OpenMemos) -> None:
+    memos, everyone = open_memos(respondent(terms="grace: 9d,")), devices(3)
     memos.delivered(everyone[:1], 4)
     memos.delivered(everyone[1:2], 5)
     assert memos.standing(everyone, 4).fresh.tolist() == [False, False, True]
@@ -81,9 +85,9 @@ def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(redis_url
     assert memos.standing(everyone, 5).fresh.tolist() == [True, False, True], "a late word does not turn back time"
 
 
-def test_a_period_past_its_grace_is_over_for_everybody(redis_url: str) -> None:
+def test_a_period_past_its_grace_is_over_for_everybody(open_memos: OpenMemos) -> None:
     people, everyone = respondent(terms="grace: 1d,"), devices(2)
-    memos = MemoStore(redis_url).survey(people)
+    memos = open_memos(people)
     assert memos.standing(everyone, 10).fresh.all()
     assert memos.standing(everyone, 9).fresh.all(), "grace keeps it open"
     assert not memos.standing(everyone, 8).fresh.any()
@@ -105,25 +109,25 @@ def test_a_value_that_does_not_exist_is_refused_and_not_shown(redis_url: str, va
         store.survey(people).lookup(people.scheme.questions[0], devices(1), np.array([value]), 0)
 
 
-def test_an_id_that_was_used_for_other_terms_is_refused(redis_url: str) -> None:
-    store = MemoStore(redis_url)
-    store.survey(respondent(k=10))
+def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -> None:
+    open_memos(respondent(k=10))
     with pytest.raises(FingerprintChanged, match="'visits' was first seen with the fingerprint"):
-        store.survey(respondent(k=11))
-    store.survey(respondent(k=11, id="visits-2"))
+        open_memos(respondent(k=11))
+    open_memos(respondent(k=11, id="visits-2"))
 
 
 def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis_url: str) -> None:
-    store, people = MemoStore(redis_url), respondent(terms="memo_cap: 2,")
-    with pytest.raises(HistoryLost, match="memo accept-loss"):
+    people = respondent(terms="memo_cap: 2,")
+    with MemoStore(redis_url) as store:
+        with pytest.raises(HistoryLost, match="memo accept-loss"):
+            store.survey(people)
+        store.accept_loss()
         store.survey(people)
-    store.accept_loss()
-    store.survey(people)
 
 
-def test_a_one_shot_survey_settles_values_and_memoises_nothing(redis_url: str) -> None:
+def test_a_one_shot_survey_settles_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
     people, everyone = respondent(budgets="eps: 1"), devices(50)
-    memos, question = MemoStore(redis_url).survey(people), people.scheme.questions[0]
+    memos, question = open_memos(people), people.scheme.questions[0]
     values = np.arange(50) % 10
     assert (memos.settle(question, everyone, values, 0) == values).all()
     assert (memos.settle(question, everyone, (values + 1) % 10, 0) == values).all()
