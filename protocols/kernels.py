@@ -1,7 +1,8 @@
-"""Counting kernels: how many answers of each group support each value.
+"""The few loops in which the time goes: counting answers by group, and drawing noise.
 
 Each is written twice: plainly in numpy (`..._plainly`, the definition) and as a compiled loop (what runs). The loops
-are imported at the first count and not before, because importing numba takes longer than most commands do.
+are imported at the first use and not before, because importing numba takes longer than most commands do. Drawing for
+fewer than `MANY` rows stays plain: a single device needs no compiler.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Whole = NDArray[np.integer[Any]]
+Words = NDArray[np.uint64]
+
+MANY = 2048
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -37,14 +41,12 @@ def count_bits(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> C
     """
     from protocols.loops import add_up, by_group
 
-    rows = count_symbols(np.broadcast_to(np.uint8(0), len(packed)), groups, size, 1)[:, 0]
+    rows = _sizes(groups, size, len(packed))
     ends = np.cumsum(rows)
-    sorted_already = rows.max() == len(groups)
-    order = np.arange(len(groups), dtype=np.uint64) if sorted_already else by_group(_frozen(groups), ends - rows)
-    words = np.zeros(packed.size // 8 + 2, dtype="<u8")
-    words.view(np.uint8)[: packed.size] = packed.reshape(-1)
+    in_order = rows.max() == len(packed)
+    order = np.empty(0, dtype=np.uint64) if in_order else by_group(_frozen(groups), ends - rows)
     counts = np.zeros((size, k), dtype=np.int64)
-    add_up(words, packed.shape[1], order, ends, counts)
+    add_up(_frozen(packed.reshape(-1)), packed.shape[1], order, ends, counts)
     return counts
 
 
@@ -63,7 +65,59 @@ def count_bits_plainly(packed: NDArray[np.uint8], groups: Whole, size: int, k: i
     return counts
 
 
-def _frozen(column: Whole) -> Whole:
+def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
+    """`count` counter blocks for each row, numbered from `first`: (device, tweak | number << 32).
+
+    >>> counter_blocks(np.array([7], dtype=np.uint64), np.array([5], dtype=np.uint32), 1, 2).tolist()
+    [[[7, 4294967301], [7, 8589934597]]]
+    """
+    if len(devices) < MANY:
+        return counter_blocks_plainly(devices, tweaks, first, count)
+    from protocols.loops import fill_counters
+
+    counters = np.empty((len(devices), count, 2), dtype="<u8")
+    fill_counters(_frozen(devices), tweaks, first, counters)
+    return counters
+
+
+def counter_blocks_plainly(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
+    """What `counter_blocks` is, by definition."""
+    counters = np.empty((len(devices), count, 2), dtype="<u8")
+    numbers = (np.arange(count, dtype=np.uint64) + np.uint64(first)) << np.uint64(32)
+    counters[:, :, 0] = devices[:, None]
+    counters[:, :, 1] = tweaks[:, None] | numbers[None, :]
+    return counters
+
+
+def look_up(slots: Whole, filled: int, words: NDArray[np.uint16]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """slots[words], and where (flat) words are `filled` or more: those are not settled yet.
+
+    >>> symbols, left = look_up(np.array([4, 4, 5]), 2, np.array([[0, 2], [1, 1]], dtype=np.uint16))
+    >>> symbols.tolist(), left.tolist()
+    ([[4, 5], [4, 4]], [1])
+    """
+    if len(words) < MANY:
+        return look_up_plainly(slots, filled, words)
+    from protocols.loops import settle
+
+    symbols, left = np.empty(words.shape, dtype=slots.dtype), np.empty(words.size, dtype=np.intp)
+    return symbols, left[: settle(words, slots, filled, symbols, left)]
+
+
+def look_up_plainly(slots: Whole, filled: int, words: NDArray[np.uint16]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """What `look_up` finds, by definition."""
+    return slots.take(words), np.flatnonzero(words >= filled)
+
+
+def _sizes(groups: Whole, size: int, rows: int) -> Counts:
+    """How many rows each group has. Often all are in one, as in a survey without windows, which is seen at a glance."""
+    shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups
+    counted = rows if shown is groups else len(shown)
+    sizes = count_symbols(np.zeros(counted, dtype=np.uint8), shown, size, 1)[:, 0]
+    return sizes if shown is groups else sizes * rows
+
+
+def _frozen(column: Whole) -> Any:
     """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False

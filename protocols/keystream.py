@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from protocols.errors import SettingsError
+from protocols.kernels import counter_blocks
 
 BLOCK = 16
 MIN_SECRET = 16
@@ -91,12 +92,8 @@ class Draws:
 
     def blocks(self, count: int) -> NDArray[np.uint8]:
         """`count` blocks of 16 bytes for each row."""
-        n = len(self)
-        counters = np.empty((n, count, 2), dtype="<u8")
-        counters[:, :, 0] = self.devices[:, None]
-        numbers = (np.arange(count, dtype=np.uint64) + np.uint64(self.lane * LANE)) << np.uint64(32)
-        counters[:, :, 1] = self.tweaks[:, None] | numbers[None, :]
-        return self._encrypt(counters).reshape(n, count * BLOCK)
+        counters = counter_blocks(self.devices, self.tweaks, self.lane * LANE, count)
+        return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
     def words(self, count: int) -> NDArray[np.uint16]:
         """`count` uniform 16-bit words for each row."""

@@ -14,14 +14,20 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
 Whole = NDArray[np.integer[Any]]
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
-ZERO, ONE, SEVEN, LAST = (np.uint64(number) for number in (0, 1, 7, 63))
+struct_proxy: Any = cgutils.create_struct_proxy
+ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
 def compiled(loop: Loop) -> Loop:
@@ -54,19 +60,39 @@ def by_group(groups: Whole, free: Counts) -> Words:
     return order
 
 
+def _load_word(typing: Any, data: Any, place: Any) -> Any:
+    """Eight bytes from any place, aligned or not, as one word: numba has no way to say so, LLVM has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = struct_proxy(signature.args[0])(context, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(pointer)
+        word.align = 1
+        return word
+
+    return types.uint64(data, types.uint64), generate
+
+
+load_word: Any = intrinsic(_load_word)
+
+
+@compiled
+def word_at(data: Bytes, place: np.uint64) -> np.uint64:
+    """Eight bytes from any place, with zeros beyond the end."""
+    if place + EIGHT <= np.uint64(len(data)):
+        found: np.uint64 = load_word(data, place)
+        return found
+    word = ZERO
+    for i in range(np.uint64(len(data)) - place):
+        word |= np.uint64(data[place + np.uint64(i)]) << np.uint64(8 * i)
+    return word
+
+
 @compiled
 def full_add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The sum and the carry of three words, place by place."""
     half = a ^ b
     return half ^ c, (a & b) | (half & c)
-
-
-@compiled
-def word_at(words: Words, byte: np.uint64) -> np.uint64:
-    """The word that starts at any byte, from the two that it lies in."""
-    place, shift = byte >> np.uint64(3), (byte & SEVEN) << np.uint64(3)
-    word: np.uint64 = words[place] >> shift | words[place + ONE] << ONE << (LAST - shift)
-    return word
 
 
 @compiled
@@ -77,10 +103,10 @@ def spread(word: np.uint64, level: int, counts: Counts) -> None:
 
 
 @compiled
-def add_up(words: Words, width: int, order: Words, ends: Counts, counts: Counts) -> None:
-    """Count bits by group: `words` are rows of `width` bytes and a spare word; order[ends[g-1]:ends[g]] is group g."""
+def add_up(data: Bytes, width: int, order: Words, ends: Counts, counts: Counts) -> None:
+    """Count bits by group: rows of `width` bytes, of which order[ends[g-1]:ends[g]] are group g (no order: as is)."""
     levels = 1
-    while len(order) >> levels:
+    while ends[-1] >> levels:
         levels += 1
     sums, waiting = np.zeros(levels, dtype=np.uint64), np.zeros(levels, dtype=np.uint64)
     rows = np.zeros(8, dtype=np.uint64)
@@ -93,10 +119,11 @@ def add_up(words: Words, width: int, order: Words, ends: Counts, counts: Counts)
             sums[:] = ZERO
             for block in range(blocks):
                 for i in range(8):
-                    row = 8 * block + i
                     rows[i] = ZERO
-                    if row < count:
-                        rows[i] = word_at(words, order[np.uint64(start + row)] * np.uint64(width) + np.uint64(byte))
+                    if 8 * block + i < count:
+                        row = np.uint64(start + 8 * block + i)
+                        row = order[row] if len(order) else row
+                        rows[i] = word_at(data, row * np.uint64(width) + np.uint64(byte))
                 ones, two = full_add(ones, rows[0], rows[1])
                 ones, too = full_add(ones, rows[2], rows[3])
                 twos, four = full_add(twos, two, too)
@@ -119,3 +146,28 @@ def add_up(words: Words, width: int, order: Words, ends: Counts, counts: Counts)
                 if (blocks >> level) & 1:
                     spread(waiting[level], level + 3, places)
         start = ends[group]
+
+
+@compiled
+def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) -> None:
+    """counters[row, i] = (device, tweak | (first + i) << 32): what the keystream encrypts."""
+    rows, count, _ = counters.shape
+    for row in range(rows):
+        for i in range(count):
+            counters[row, i, 0] = devices[row]
+            counters[row, i, 1] = np.uint64(tweaks[row]) | np.uint64(first + i) << np.uint64(32)
+
+
+@compiled
+def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+    """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned."""
+    rows, count = symbols.shape
+    found = 0
+    for row in range(rows):
+        for i in range(count):
+            word = words[row, i]
+            symbols[row, i] = slots[word]
+            if word >= filled:
+                left[found] = row * count + i
+                found += 1
+    return found

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.columns import Column, PackedBits, smallest_unsigned
+from protocols.kernels import look_up
 from protocols.keystream import Draws
 
 SLOTS = 1 << 16
@@ -44,12 +45,10 @@ class Table:
 
     def sample(self, draws: Draws, count: int = 1) -> Column:
         """One symbol for each row of `draws` (`count` > 1: that many, as columns)."""
-        words = draws.words(count)
-        out: Column = self._slots.take(words)
-        if self.filled < SLOTS:
-            rows, places = np.nonzero(words >= self.filled)
-            if len(rows):
-                out[rows, places] = np.searchsorted(self._cuts, draws.extra(rows, places), side="right")
+        out, left = look_up(self._slots, self.filled, draws.words(count))
+        if len(left):
+            rows, places = np.divmod(left, count)
+            out[rows, places] = np.searchsorted(self._cuts, draws.extra(rows, places), side="right")
         return out[:, 0] if count == 1 else out
 
     def exact(self) -> list[Fraction]:
