@@ -115,7 +115,7 @@ class Direct(_Plain):
             return _rows(noise).sample(column, draws).astype(self.memo.dtype, copy=False)
         # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
         shifted = column.astype(np.uint32) + _shifts(self.k, noise).sample(draws)
-        np.subtract(shifted, self.k, out=shifted, where=shifted >= self.k)
+        shifted -= (shifted >= self.k) * np.uint32(self.k)
         return shifted.astype(self.memo.dtype)
 
     def count(self, answers: Column, groups: Groups, size: int) -> Counts:

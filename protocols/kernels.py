@@ -89,6 +89,34 @@ def counter_blocks_plainly(devices: Words, tweaks: Whole, first: int, count: int
     return counters
 
 
+def shared_blocks(devices: Words, tweaks: Whole, number: int, share: int) -> tuple[Words, NDArray[np.intp]]:
+    """Counter blocks of which `share` neighbouring devices have one in common, and each row's place in them.
+
+    Rows that follow each other and have a block in common get it once; place = block * share + device % share.
+
+    >>> devices, tweaks = np.array([7, 8, 9], dtype=np.uint64), np.array([5, 5, 5], dtype=np.uint32)
+    >>> counters, places = shared_blocks(devices, tweaks, 0, 8)
+    >>> counters.tolist(), places.tolist()
+    ([[0, 5], [1, 5]], [7, 8, 9])
+    """
+    if len(devices) < MANY:
+        return shared_blocks_plainly(devices, tweaks, number, share)
+    from protocols.loops import fill_shared
+
+    counters, places = np.empty((len(devices), 2), dtype="<u8"), np.empty(len(devices), dtype=np.intp)
+    count = fill_shared(_frozen(devices), tweaks, number, share.bit_length() - 1, counters, places)
+    return counters[:count], places
+
+
+def shared_blocks_plainly(devices: Words, tweaks: Whole, number: int, share: int) -> tuple[Words, NDArray[np.intp]]:
+    """What `shared_blocks` finds, by definition."""
+    blocks, within = np.divmod(devices, np.uint64(share))
+    new = np.ones(len(devices), dtype=bool)
+    new[1:] = (blocks[1:] != blocks[:-1]) | (tweaks[1:] != tweaks[:-1])
+    counters = np.stack([blocks[new], tweaks[new] | np.uint64(number << 32)], axis=1).astype("<u8", copy=False)
+    return counters, (np.cumsum(new) - 1) * share + within.astype(np.intp)
+
+
 def look_up(slots: Whole, filled: int, words: NDArray[np.uint16]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """slots[words], and where (flat) words are `filled` or more: those are not settled yet.
 

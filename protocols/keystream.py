@@ -9,6 +9,9 @@ The function is AES-256 on a counter block, which is an AES-CTR keystream with r
     key   = HMAC-SHA256(secret, purpose)                      one per purpose
     block = AES(key, device: u64 | tweak: u32 | number: u32)  16 bytes each, little-endian counters
 
+Draws of up to four 16-bit words leave most of a block unused, so there 8, 4 or 2 neighbouring devices share one: it is
+that of device // 8, under a number of its own, and device % 8 says which words of it.
+
 A fleet is one secret and many device indices; a real device is its own secret and index 0. Both take the same path,
 so a device computed alone and the same device computed among a million give the same draws.
 """
@@ -25,9 +28,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from protocols.errors import SettingsError
-from protocols.kernels import counter_blocks
+from protocols.kernels import counter_blocks, shared_blocks
 
 BLOCK = 16
+WORDS = 8  # of 16 bits, in a block
 MIN_SECRET = 16
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 
@@ -96,9 +100,13 @@ class Draws:
         return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
     def words(self, count: int) -> NDArray[np.uint16]:
-        """`count` uniform 16-bit words for each row."""
-        blocks = -(-count * 2 // BLOCK)
-        return self.blocks(blocks).view("<u2")[:, :count]
+        """`count` uniform 16-bit words for each row. Where a few will do, neighbouring devices share a block."""
+        if count > WORDS // 2:
+            return self.blocks(-(-count // WORDS)).view("<u2")[:, :count]
+        size = 1 << (count - 1).bit_length()
+        share = WORDS // size
+        counters, places = shared_blocks(self.devices, self.tweaks, (self.lane + 1) * LANE - share, share)
+        return self._encrypt(counters).view("<u2").reshape(-1, size).take(places, axis=0)[:, :count]
 
     def extra(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.uint64]:
         """64 further bits for some (row, word) pairs, from the lane's partner, which `words` never reads."""

@@ -159,6 +159,21 @@ def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) ->
 
 
 @compiled
+def fill_shared(devices: Words, tweaks: Whole, number: int, bits: int, counters: Words, places: Whole) -> int:
+    """One counter for each run of rows whose device >> bits and tweak are the same; how many there are is returned."""
+    numbered, mask = np.uint64(number) << np.uint64(32), (ONE << np.uint64(bits)) - ONE
+    last_block, last_tail, found = ZERO, ZERO, 0
+    for row in range(len(devices)):
+        block, tail = devices[row] >> np.uint64(bits), np.uint64(tweaks[row]) | numbered
+        if found == 0 or block != last_block or tail != last_tail:
+            last_block, last_tail = block, tail
+            counters[found, 0], counters[found, 1] = block, tail
+            found += 1
+        places[row] = ((found - 1) << bits) + np.int64(devices[row] & mask)
+    return found
+
+
+@compiled
 def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
     """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned."""
     rows, count = symbols.shape
