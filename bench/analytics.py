@@ -1,0 +1,112 @@
+"""Estimates of a year: 365 periods of 10 attributes with 100 values, against multi-freq-ldpy 0.2.5 on the same counts.
+
+Theirs gives frequencies, cut at 0 and renormalised, one histogram per call. Ours gives unbiased frequencies, standard
+errors, intervals and the nearest histogram. What it takes to publish one period is measured too, for scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from time import process_time
+
+import numpy as np
+from multi_freq_ldpy.estimators.Histogram_estimator import MI_long
+from numpy.typing import NDArray
+
+from analytics.consistent import clip_renormalise, norm_sub
+from analytics.estimation import estimate_all
+from bench.tables import Table, best_of
+from protocols import Keyring, Scheme, Survey
+from stream_app.counters import Statistics
+from stream_app.mobility import ClosedPeriod, publish_mobility
+from stream_app.presence import published_cells
+from stream_app.results import build_histogram
+
+PERIODS, ATTRIBUTES, K, REPORTS, HORIZON = 365, 10, 100, 20_000, 7
+WANTED_RATIO, WANTED_SHARE = 3, 0.1
+
+Counts = NDArray[np.int64]
+
+
+def run() -> Table:
+    scheme = _scheme()
+    counts = _counts(scheme)
+    found = Table(
+        f"Estimates: {PERIODS} periods x {ATTRIBUTES} attributes x k = {K}, on the same counts",
+        ("", "ours ms", "theirs ms", "ratio"),
+    )
+    theirs = best_of(5, partial(_theirs, scheme, counts), process_time)
+    for name, work in {
+        "frequencies, cut and renormalised": _like_theirs,
+        "with errors, intervals and Norm-Sub": _ours,
+    }.items():
+        ours = best_of(15, partial(work, scheme, counts), process_time)
+        found.row(name, f"{ours * 1e3:.1f}", f"{theirs * 1e3:.1f}", f"{theirs / ours:.1f}x")
+        if theirs / ours < WANTED_RATIO:
+            found.missed.append(f"{name}: {theirs / ours:.1f}x instead of {WANTED_RATIO}x")
+    _publishing(scheme, counts, found)
+    return found
+
+
+def _publishing(scheme: Scheme, counts: Mapping[str, Counts], found: Table) -> None:
+    """How much of the time it takes to publish a period goes into estimates."""
+    day = {name: table[:1] for name, table in counts.items()}
+    estimates = best_of(15, partial(_ours, scheme, day), process_time)
+    closed = {period: _closed(scheme, counts, period) for period in range(HORIZON)}
+    last = closed[HORIZON - 1].counts
+    final = best_of(
+        15,
+        lambda: build_histogram("final", scheme, HORIZON - 1, last, Keyring(bytes(32))).model_dump_json(),
+        process_time,
+    )
+    report = best_of(5, lambda: publish_mobility(scheme, HORIZON - 1, closed), process_time)
+    share = estimates / (final + report)
+    found.row("one period: its estimates", f"{estimates * 1e3:.1f}", "", "")
+    found.row("one period: its final, as JSON", f"{final * 1e3:.1f}", "", "")
+    found.row(f"one period: its mobility report, horizon {HORIZON}, as JSON", f"{report * 1e3:.1f}", "", "")
+    found.remarks.append(f"estimates are {share:.1%} of the time it takes to publish a period")
+    if share > WANTED_SHARE:
+        found.missed.append(f"estimates take {share:.0%} of publishing, not less than {WANTED_SHARE:.0%}")
+
+
+def _scheme() -> Scheme:
+    attributes = [{"name": f"a{i}", "range": {"last": K - 1}, "mechanism": "l-osue"} for i in range(ATTRIBUTES)]
+    terms = {"id": "year", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps_inf": 20.0, "eps_1": 10.0}
+    return Scheme(Survey.model_validate({**terms, "solution": "spl", "horizon": HORIZON, "attributes": attributes}))
+
+
+def _counts(scheme: Scheme) -> dict[str, Counts]:
+    """Support counts [period, value] as a year of reports would give them."""
+    random = np.random.default_rng(1)
+    truth = random.dirichlet(np.ones(K), size=PERIODS)
+    return {q.name: random.binomial(REPORTS, q.channel.support(truth)) for q in scheme.questions}
+
+
+def _theirs(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
+    for question in scheme.questions:
+        first, second = question.mechanism.first, question.mechanism.second
+        for histogram in counts[question.name]:
+            MI_long(histogram, REPORTS, first.p, first.q, second.p, second.q)
+
+
+def _like_theirs(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
+    for question in scheme.questions:
+        channel = question.channel
+        clip_renormalise((counts[question.name] / REPORTS - channel.floor) / channel.gain)
+
+
+def _ours(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
+    reports = {name: np.full(len(table), REPORTS) for name, table in counts.items()}
+    for estimates in estimate_all(scheme, counts, reports).values():
+        norm_sub(estimates.value)
+
+
+def _closed(scheme: Scheme, counts: Mapping[str, Counts], period: int) -> ClosedPeriod:
+    """A period's reports, spread evenly over all gaps."""
+    gaps = np.arange(1, HORIZON + 1, dtype=np.uint16)
+    n = np.full(HORIZON, REPORTS // HORIZON)
+    statistics = {
+        name: Statistics(gaps, n, np.tile(table[period] // HORIZON, (HORIZON, 1))) for name, table in counts.items()
+    }
+    return ClosedPeriod(statistics, published_cells(statistics, scheme, period, Keyring(bytes(32))))
