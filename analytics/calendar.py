@@ -58,11 +58,11 @@ def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
     return [Window(listed[0].first, later.last) for later in listed[1:] if later.last - listed[0].first + 1 <= horizon]
 
 
-def comparable(window: Window, survey: Survey, known: range) -> tuple[Window, str] | None:
+def comparable(window: Window, period: timedelta, known: range) -> tuple[Window, str] | None:
     """The previous window to compare with: the same time a week before, or a day before, or the one just before."""
     for words, back in (("a week before", UNITS["week"]), ("the day before", UNITS["day"]), ("just before", None)):
-        shift = window.length if back is None else back // survey.period
-        if back is not None and (back % survey.period or shift < window.length):
+        shift = window.length if back is None else back // period
+        if back is not None and (back % period or shift < window.length):
             continue
         earlier = window.shifted(-shift)
         if earlier.first in known and earlier.last in known:
@@ -70,12 +70,12 @@ def comparable(window: Window, survey: Survey, known: range) -> tuple[Window, st
     return None
 
 
-def same_phase(window: Window, survey: Survey, known: range) -> list[Window]:
+def same_phase(window: Window, period: timedelta, known: range) -> list[Window]:
     """Windows of this length at the same time of the week (or else of the day, or else at any time) within `known`."""
-    for season in (UNITS["week"], UNITS["day"], survey.period):
-        if season % survey.period:
+    for season in (UNITS["week"], UNITS["day"], period):
+        if season % period:
             continue
-        step = season // survey.period
+        step = season // period
         starts = [t for t in known if (t - window.first) % step == 0 and t + window.length - 1 in known]
         if starts:
             return [Window(t, t + window.length - 1) for t in starts]

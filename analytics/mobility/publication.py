@@ -85,7 +85,7 @@ class Publication:
         """Comparisons of visitors, or of an attribute's values."""
         silent = self.silent if name is None else self.silent_answers[name]
         published = {window for window in self.kinds if window not in silent}
-        return Changes(self.survey, self.history.periods, self.baseline, published)
+        return Changes(self.survey.period, self.history.periods, self.baseline, published)
 
     def smoothed(self, name: str, window: Window) -> Estimates | None:
         """The period's shares, smoothed over all periods of the history; only where that was asked for."""

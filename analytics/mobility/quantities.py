@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from analytics.estimation import Estimates
@@ -23,3 +25,14 @@ def quantities(measured: Estimates) -> list[Quantity]:
     told = parts.astype(object)
     told[~np.isfinite(parts)] = None
     return [Quantity(value=value, error=error, low=low, high=high) for value, error, low, high in told]
+
+
+def measured(numbers: Sequence[Quantity | None]) -> Estimates:
+    """Published numbers as arrays again.
+
+    >>> measured([Quantity(value=3, error=1, low=1, high=5), None]).value.tolist()
+    [3.0, nan]
+    """
+    parts = ("value", "error", "low", "high")
+    columns = [[getattr(number, part, None) for number in numbers] for part in parts]
+    return Estimates(*(np.array(column, dtype=np.float64) for column in columns))

@@ -7,6 +7,7 @@ import pytest
 
 from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, Truth, mobility_report
+from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates, with_truth
 from protocols import Scheme, parse_survey
 
@@ -73,3 +74,12 @@ def test_the_truth_stands_beside_what_is_told_and_nowhere_else(combined: Mobilit
         assert window.truth == (None if window.suppressed else 99)
         for attribute in window.attributes:
             assert [value.truth for value in attribute.values] in ([50, 30, 19], [])
+
+
+def test_put_together_the_same_changes_are_found_as_in_one_report(history: History, combined: MobilityReport) -> None:
+    whole, later = mobility_report(history, baseline=range(5)), with_changes(combined, baseline=range(5))
+    assert sum(w.change is not None and w.baseline is not None for w in whole.windows) > 3
+    for window in whole.windows:
+        put_together = later.window(window.first, window.last)
+        assert (put_together.change, put_together.baseline) == (window.change, window.baseline)
+        assert put_together.attributes == window.attributes

@@ -46,3 +46,13 @@ def test_every_window_equals_a_brute_force_count(seed: int, rate: float, horizon
 def test_a_window_beyond_the_horizon_or_the_data_is_refused(start: int, length: int) -> None:
     with pytest.raises(ValueError, match=r"horizon allows|counters have"):
         first_reports(np.ones((4, 3)), start, length)
+
+
+@given(seed=st.integers(0, 10_000), partitions=st.integers(1, 5))
+def test_windows_of_partitions_add_up_in_any_order(seed: int, partitions: int) -> None:
+    _, _, histogram = _presence(seed, 0.4, 5)
+    random = np.random.default_rng(seed)
+    share = random.dirichlet(np.ones(partitions))
+    parts = np.moveaxis(random.multinomial(histogram, share), -1, 0)
+    merged = sum(all_windows(part) for part in random.permutation(parts))
+    assert (merged == all_windows(histogram)).all()
