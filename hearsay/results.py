@@ -6,6 +6,7 @@ import time
 from typing import Protocol
 
 from analytics.mobility import MobilityReport
+from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates
 from hearsay.console import Step
 from protocols import Survey
@@ -31,8 +32,11 @@ def next_period(results: Results, survey: str) -> int:
     return finals[-1].period + 1 if finals else 0
 
 
-def mobility_of(results: Results, survey: str) -> MobilityReport:
-    """Everything published about a survey's mobility, with what came too late."""
+def mobility_of(results: Results, survey: str, baseline: range | None = None) -> MobilityReport:
+    """Everything published about a survey's mobility, with what came too late and all changes.
+
+    `baseline` are the periods that count as normal.
+    """
     reports = results.mobility(survey)
     if not reports:
         raise LogError(
@@ -40,7 +44,7 @@ def mobility_of(results: Results, survey: str) -> MobilityReport:
             "results come when a period is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
-    return with_lates(combine(reports), live.lates if live else {})
+    return with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:

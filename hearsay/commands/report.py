@@ -14,6 +14,9 @@ def report(
     survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
     period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
     window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the normal ones.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
@@ -34,7 +37,8 @@ def report(
     from hearsay.showing import answers_table, visitors_table
 
     with open_results(data, kafka) as results:
-        whole = mobility_of(results, chosen(results, survey))
+        normal = None if baseline is None else _span("--baseline", baseline)
+        whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
     asked = _asked(period, window)
     told = whole if asked is None else narrowed(whole, *asked)
     written = write_files(told, html, csv, parquet)
@@ -54,9 +58,11 @@ def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:
         raise typer.BadParameter("choose one of --period and --window")
     if period is not None:
         return period, period
-    if window is None:
-        return None
-    first, colon, last = window.partition(":")
+    return None if window is None else _span("--window", window)
+
+
+def _span(option: str, text: str) -> tuple[int, int]:
+    first, colon, last = text.partition(":")
     if not (colon and first.isdigit() and last.isdigit() and int(first) <= int(last)):
-        raise typer.BadParameter(f"--window {window!r} is not of the form FIRST:LAST, such as 0:6")
+        raise typer.BadParameter(f"{option} {text!r} is not of the form FIRST:LAST, such as 0:6")
     return int(first), int(last)
