@@ -25,7 +25,7 @@ class Calendar:
         self._survey = survey
         self._now = now
         self._state, self._open = f"hearsay:{{{table}}}:state", f"hearsay:{{{table}}}:open"
-        self.since = 0
+        self.since = int(link.ask("HGET", self._state, "since") or 0)
 
     def reach(self, period: int, tables: Sequence[str]) -> int:
         """Come to a period, and drop the journals of those that are over. Returns the last one that is."""

@@ -62,6 +62,7 @@ class SurveyMemos:
         self._tables = {a.name: memo_table(self._veil, self.terms, a) for a in self.terms.attributes}
         self._calendar = Calendar(link, self._survey, self._presence.name, now)
         self._journals: dict[tuple[str, int], Journal] = {}
+        self._lost = False  # whether the store has lost its past, and this survey has not yet been let on
 
     @property
     def presence_lost_before(self) -> int | None:
@@ -174,9 +175,13 @@ class SurveyMemos:
     def _placed(self, devices: Devices) -> Placed:
         return Placed.of(self._veil.pseudonyms(devices))
 
+    @property
+    def _table_names(self) -> list[str]:
+        return [table.name for table in self._tables.values()]
+
     def _reach(self, period: int) -> int:
         """Come to a period; forget the journals of those that are over. Returns the last one that is."""
-        over = self._calendar.reach(period, [table.name for table in self._tables.values()])
+        over = self._calendar.reach(period, self._table_names)
         self._journals = {key: journal for key, journal in self._journals.items() if key[1] > over}
         return over
 
@@ -195,13 +200,13 @@ class SurveyMemos:
 
     def _guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do it; should the store have lost its past, see whether this survey may go on, and do it again."""
-        if self._refused:
-            self._meet_again(period)
         for _ in range(LOSSES):
             try:
+                if self._lost:
+                    self._meet_again(period)
                 return work(*args, **kwargs)
             except Lost:
-                self._meet_again(period)
+                self._lost = True
         raise StoreUnavailable(
             "the store keeps losing what it is told", "see that nobody empties it, and that it does not evict"
         )
@@ -213,19 +218,15 @@ class SurveyMemos:
         self._register()
         self._calendar.lose(period)
         for (_, when), journal in self._journals.items():
-            self._calendar.reach(when, [])
+            self._calendar.reach(when, self._table_names)
             journal.restart()
             while not self._write(journal, journal.restate(), when):
                 pass  # somebody else has written to it too
-
-    @property
-    def _refused(self) -> bool:
-        """Whether this survey needs a history that nobody vouches for."""
-        return self._survey.memo_cap is not None and not self._history.whole
+        self._lost = False
 
     def _register(self) -> SurveyTerms:
         terms = register(self._link, self.respondent.scheme, self._veil)
-        if self._refused:
+        if self._survey.memo_cap is not None and not self._history.whole:
             raise HistoryLost(
                 f"survey {self._survey.id!r} lets a device memoise {self._survey.memo_cap} values per attribute, and "
                 "this store cannot say what devices were permitted: it is new, or it has lost its history",
