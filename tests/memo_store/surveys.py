@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from protocols.columns import Column
@@ -39,9 +41,15 @@ def devices(count: int) -> Devices:
 
 
 class Unsteady(Respondent):
-    """Draws another memo each time it is asked, as no respondent should: what stays the same is the store's doing."""
+    """Draws another memo each time it is asked, as no respondent should: what stays the same is the store's doing.
+
+    The store asks for a draw after it has read and before it writes, so `meanwhile` runs between the two.
+    """
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
+        self.meanwhile()
         raw = np.random.default_rng().integers(0, question.k, len(devices))
         return raw.astype(question.mechanism.encoding.memo.dtype)
 

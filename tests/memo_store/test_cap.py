@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memo_store import MemoStore
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, respondent, unsteady
 
 
 @pytest.fixture
@@ -26,6 +26,16 @@ def test_at_the_cap_a_device_goes_on_with_the_last_memo_it_created(store: MemoSt
     own = {value: people.memoise(question, everyone, np.full(200, value)) for value in (4, 5)}
     for memo, value in zip(seen, (4, 5, 5, 4, 5), strict=True):
         assert (memo == own[value]).all()
+
+
+def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore) -> None:
+    """Each sees room for one more value; a failure would be both of them taking it."""
+    slow, quick = unsteady(respondent(terms="memo_cap: 1,")), store.survey(respondent(terms="memo_cap: 1,"))
+    question, everyone = slow.scheme.questions[0], devices(500)
+    slow.meanwhile = lambda: quick.lookup(question, everyone, np.full(500, 3), 1)
+    held = store.survey(slow).lookup(question, everyone, np.full(500, 4), 0)
+    assert (held == quick.respondent.memoise(question, everyone, np.full(500, 3))).all()
+    assert set(quick.ledger(everyone).values["area"].tolist()) == {1}
 
 
 def test_no_device_exceeds_its_cap_in_a_year_of_changing_values(store: MemoStore) -> None:

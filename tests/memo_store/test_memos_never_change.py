@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import redis
+from numpy.typing import NDArray
 from redis.connection import UnixDomainSocketConnection
 
 from memo_store import MemoStore, SurveyMemos
@@ -37,6 +38,9 @@ def race(url: str, start: Barrier, number: int) -> tuple[bytes, bytes]:
 
 def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) -> None:
     """A failure would be a device with two memos for one value, or with two values in one period."""
+    with MemoStore(redis_url) as store:  # settled, so that they meet where memos are made
+        memos = store.survey(respondent())
+        memos.settle(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["memo_store", "tests.memo_store.surveys"])
     with context.Manager() as manager, context.Pool(8) as pool:
@@ -44,6 +48,16 @@ def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) ->
         got = pool.starmap(race, [(redis_url, start, number) for number in range(8)])
     assert len({same for same, _ in got}) == 1
     assert len({other for _, other in got}) == 1
+
+
+def test_whoever_wrote_first_wins_over_whoever_looked_first(open_memos: Callable[[Respondent], SurveyMemos]) -> None:
+    """A failure would be the slow one's draw, in its answer or in the store."""
+    slow, quick = unsteady(respondent()), open_memos(unsteady(respondent()))
+    question, winners = slow.scheme.questions[0], list[NDArray[np.uint8]]()
+    slow.meanwhile = lambda: winners.append(quick.lookup(question, EVERYONE, VALUES, 0))
+    answer = open_memos(slow).lookup(question, EVERYONE, VALUES, 0)
+    assert (answer == winners[0]).all()
+    assert (answer == quick.lookup(question, EVERYONE, VALUES, 1)).all()
 
 
 class Fragile(UnixDomainSocketConnection):
@@ -99,6 +113,8 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
         client.flushall()
     again = memos.lookup(question, EVERYONE, (VALUES + 1) % 10, 3)
     assert np.count_nonzero(before != again) == 0, "not even the period's value changes while the process lives"
+    later = open_memos(respondent())
+    assert np.count_nonzero(before != later.lookup(question, EVERYONE, (VALUES + 2) % 10, 3)) == 0, "nor for others"
     assert np.count_nonzero(before != memos.lookup(question, EVERYONE, VALUES, 4)) == 0
     assert memos.presence_lost_before == 3
     assert open_memos(respondent()).standing(EVERYONE, 5).gaps.tolist() == [7] * 10_000

@@ -93,6 +93,18 @@ def test_devices_with_the_same_value_and_the_same_memo_have_unlike_records(redis
     assert abs(ones - 0.5) < 5 * 0.5 / np.sqrt(8 * sum(map(len, found))), "sealed bytes look like noise"
 
 
+def test_what_a_device_settled_on_looks_different_in_every_period(redis_url: str) -> None:
+    people = respondent(terms="grace: 9d,")
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(people)
+        for period in (0, 1):
+            memos.settle(people.scheme.questions[0], devices(100), np.full(100, 3), period)
+        journals = [b"".join(client.get(key) for key in sorted(client.scan_iter(f"*@{p}"))) for p in (0, 1)]
+    first, second = (np.frombuffer(journal, dtype="<u8").reshape(-1, 2) for journal in journals)
+    assert (first[:, 0] == second[:, 0]).all() and len(first) == 100
+    assert (first[:, 1] != second[:, 1]).all() and len(set(first[:, 1].tolist())) == 100
+
+
 def requests(url: str, ask: Callable[[MemoStore], object]) -> list[str]:
     """Every HMGET that is sent to Redis while something is asked."""
     with redis.Redis.from_url(url) as client, MemoStore(url) as store, client.monitor() as watch:
