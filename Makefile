@@ -37,6 +37,10 @@ servers: .venv/ready
 test: check | servers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
+bench: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	$(BIN)/python -m bench
+
 # What a newcomer does: a clone, an empty environment, the README's two commands.
 fresh:
 	clone=$$(mktemp -d) && git clone --quiet . $$clone/hearsay && cd $$clone/hearsay && \
