@@ -1,10 +1,10 @@
-"""The memo store beside bare Redis, in one run on one server that syncs every write: `python -m bench.memo`.
+"""The memo store beside bare Redis, in one run on one server that syncs every write.
 
     bare HMGET     redis-py reads the same fields of the same keys, 10,000 at a time, and does nothing with them
     bare HSET      redis-py writes as many fields, one command each, in pipelines of 10,000
     lookup         settles a new period and returns memos: all there, 5 % new, all new
 
-Rounds alternate, so that whatever else the machine does hits all of them; ratios are of medians.
+Rounds alternate, so that whatever else the machine does hits all of them; rates and ratios are of medians.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import redis
 
+from bench.tables import Table
 from memo_store import MemoStore, SurveyMemos, local
 from memo_store.layout import CHUNK, Placed, shard_key
 from memo_store.link import Fields
@@ -25,7 +27,8 @@ from memo_store.registry import memo_table
 from memo_store.veil import Veil
 from protocols import Keyring, Respondent, Scheme, parse_survey
 
-DEVICES, ROUNDS = 200_000, 5
+DEVICES, ROUNDS = 100_000, 7
+HMGET, HSET = "bare HMGET", "bare HSET"
 HIT_TARGET, CREATION_TARGET, BYTES_TARGET = 0.5, 0.3, 130
 EVERYONE = np.arange(DEVICES, dtype=np.uint64)
 Seconds = dict[str, list[float]]
@@ -93,41 +96,51 @@ def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
         memos.lookup(question, EVERYONE, values, 0)
         with_memos = used()
         memos.delivered(EVERYONE, 0)
-        bytes_each = {"memo, ledger and settled cell": with_memos - empty, "presence": used() - with_memos}
+        bytes_each = {"memo": with_memos - empty, "presence": used() - with_memos}
         bare = Bare(client, people, memos)
         for number in range(1, ROUNDS + 1):
-            clocked("bare HMGET", bare.hmget)
-            clocked("lookup, all there", lambda p=number: memos.lookup(question, EVERYONE, values, p))  # type: ignore[misc]
+            clocked(HMGET, bare.hmget)
+            clocked("lookup, all there", partial(memos.lookup, question, EVERYONE, values, number))
             newcomer = survey(f"new-{number}", k)
             created = store.survey(newcomer)
-            clocked("lookup, all new", lambda m=created: m.lookup(question, EVERYONE, values, 0))  # type: ignore[misc]
-            clocked("bare HSET", lambda n=number: bare.hset(f"bare-{n}"))  # type: ignore[misc]
+            clocked("lookup, all new", partial(created.lookup, question, EVERYONE, values, 0))
+            clocked(HSET, partial(bare.hset, f"bare-{number}"))
         changing = survey("changing", k)
         memos = store.survey(changing)
         memos.lookup(question, EVERYONE, values, 0)
         for period in range(1, ROUNDS):
             moved = draw.random(DEVICES) < 0.05
             values = np.where(moved, (values + 1) % k, values)
-            clocked("lookup, 5 % new", lambda p=period, v=values: memos.lookup(question, EVERYONE, v, p))  # type: ignore[misc]
+            clocked("lookup, 5 % new", partial(memos.lookup, question, EVERYONE, values, period))
     return question.mechanism.name, seconds, bytes_each
 
 
-def main() -> None:
+def run() -> Table:
+    found = Table(
+        f"Memo store: {DEVICES:,} devices, every write synced, medians of {ROUNDS} rounds",
+        ("", "per second", "of bare HMGET", "of bare HSET", "wanted"),
+    )
     with tempfile.TemporaryDirectory() as directory, local(Path(directory)) as server:
         for k in (10, 100):
-            name, seconds, bytes_each = measure(server.url, k)
-            rate = {what: DEVICES / float(np.median(taken)) for what, taken in seconds.items()}
-            print(f"\n{name}, k = {k}, {DEVICES:,} devices, appendfsync always, medians of {ROUNDS} rounds")
-            for what, value in rate.items():
-                print(f"  {what:20} {value:12,.0f} /s")
-            hit, made = rate["lookup, all there"] / rate["bare HMGET"], rate["lookup, all new"] / rate["bare HSET"]
-            print(f"  all there / bare HMGET  {hit:6.2f}   (at least {HIT_TARGET})")
-            print(f"  5 % new / bare HMGET    {rate['lookup, 5 % new'] / rate['bare HMGET']:6.2f}")
-            print(f"  all new / bare HSET     {made:6.2f}   (at least {CREATION_TARGET})")
-            for what, size in bytes_each.items():
-                print(f"  bytes per device: {size:6.1f}  {what}")
-            print(f"  bytes per memo: {bytes_each['memo, ledger and settled cell']:.1f} (at most {BYTES_TARGET})")
+            name, seconds, size = measure(server.url, k)
+            _report(found, f"{name} k={k}", {what: float(np.median(taken)) for what, taken in seconds.items()}, size)
+    return found
 
 
-if __name__ == "__main__":
-    main()
+def _report(found: Table, name: str, seconds: dict[str, float], size: dict[str, float]) -> None:
+    wanted = {"lookup, all there": (HMGET, HIT_TARGET), "lookup, all new": (HSET, CREATION_TARGET)}
+    for what, taken in seconds.items():
+        ratios = {bare: seconds[bare] / taken for bare in (HMGET, HSET)}
+        bare, target = wanted.get(what, (HMGET, 0.0))
+        reached = ratios[bare] >= target
+        mark = f"{target} of {bare}{'' if reached else '  missed'}" if target else ""
+        found.row(f"{name}: {what}", f"{DEVICES / taken:,.0f}", f"{ratios[HMGET]:.2f}", f"{ratios[HSET]:.2f}", mark)
+        if not reached:
+            found.missed.append(f"{name}: {what} at {ratios[bare]:.2f} of {bare} instead of {target}")
+    memo = size["memo"]
+    found.remarks.append(
+        f"{name}: {memo:.0f} bytes of Redis memory per memo, with its ledger and the period's settled value "
+        f"(wanted: at most {BYTES_TARGET}), and {size['presence']:.0f} per device for its presence"
+    )
+    if memo > BYTES_TARGET:
+        found.missed.append(f"{name}: {memo:.0f} bytes per memo instead of {BYTES_TARGET}")
