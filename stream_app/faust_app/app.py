@@ -50,6 +50,7 @@ class StreamApp(faust.App):
         self._merging = Lanes[Merger](self, topics.partials, writer, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
+        self._progress = -1
         self._attach(self._counting, COUNTING_TABLE, topics.partitions)
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
         self.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
@@ -90,8 +91,10 @@ class StreamApp(faust.App):
 
     async def _watch(self) -> None:
         with fatal("watching for lost records"):
-            await self._counting.watch()
-            await self._merging.watch()
+            progress = self._counting.progress + self._merging.progress
+            idle, self._progress = progress == self._progress, progress
+            await self._counting.watch(idle)
+            await self._merging.watch(idle)
 
     async def _tick(self) -> None:
         with fatal("ticking"):

@@ -19,6 +19,7 @@ from faust.types import TP, Message
 
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.metrics import FLUSH_SECONDS
+from stream_app.faust_app.patience import patiently
 from stream_app.faust_app.producing import Writer
 from stream_app.faust_app.table import StateTable
 from stream_app.flushes import Flush
@@ -66,6 +67,7 @@ class Lane(Generic[M]):
         self.written_through = machine.next_offset - 1
         self._table = table
         self._writer = writer
+        self.slipped = False  # a record was read that is not the next one
         self.watched = -1
         self.attempts = 0
         self._unwritten_bytes = 0
@@ -75,11 +77,6 @@ class Lane(Generic[M]):
         self._taken = asyncio.Event()
         self._shown_at = 0.0
         self._task = asyncio.create_task(self._keep_writing())
-
-    @property
-    def given_up(self) -> bool:
-        """Whether the next record was looked for often enough."""
-        return self.attempts > MOST_ATTEMPTS
 
     async def read(self, size: int, write_now: bool) -> None:
         """Note that a record was fed to the machine; wait if writing has fallen too far behind."""
@@ -112,7 +109,7 @@ class Lane(Generic[M]):
             await self._write_next()
 
     async def _write_next(self) -> None:
-        show = time.monotonic() - self._shown_at >= SHOW_EVERY_SECONDS
+        show = self._finishing or time.monotonic() - self._shown_at >= SHOW_EVERY_SECONDS
         if show:
             self._shown_at = time.monotonic()
         flush = self.machine.flush(show)
@@ -142,6 +139,11 @@ class Lanes(Generic[M]):
         return iter(list(self._lanes.values()))
 
     @property
+    def progress(self) -> int:
+        """Grows with every record."""
+        return sum(lane.machine.next_offset for lane in self)
+
+    @property
     def lag(self) -> dict[TP, int]:
         """How many records of each partition are not read yet."""
         return {lane.tp: max(0, self._end(lane.tp) - lane.machine.next_offset) for lane in self}
@@ -154,7 +156,7 @@ class Lanes(Generic[M]):
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
-        begins = await self._app.consumer.earliest_offsets(*tps) if tps else {}
+        begins = await patiently(lambda: self._app.consumer.earliest_offsets(*tps)) if tps else {}
         machines = {tp: self._make(tp.partition, table.records(tp.partition), begins[tp]) for tp in tps}
         starts = {tp: machine.next_offset for tp, machine in machines.items()}
         try:
@@ -198,26 +200,28 @@ class Lanes(Generic[M]):
                 lane = self._lanes.get(message.partition)
                 if lane is None or message.generation_id != self._app.consumer_generation_id:
                     continue
-                if message.offset == lane.machine.next_offset or lane.given_up:
+                lane.slipped = message.offset > lane.machine.next_offset
+                if message.offset == lane.machine.next_offset or (lane.slipped and lane.attempts > MOST_ATTEMPTS):
                     write_now = await self._apply(lane, message, self._end)
                     await lane.read(len(message.value or b""), write_now)
 
-    async def watch(self) -> None:
-        """Go back for records that were published and did not reach us.
+    async def watch(self, idle: bool) -> None:
+        """Go back for records that were published and did not reach us, in spite of idling.
 
         Faust may lose some when partitions are assigned, and forget to fetch from a partition whose queue was full
         when it was emptied. A record that is still not there after several attempts is really missing, and the machine
         says so when it is given the next one.
         """
         for lane in self:
-            stuck = lane.machine.next_offset == lane.watched and self._end(lane.tp) > lane.machine.next_offset
-            lane.attempts = lane.attempts + 1 if stuck else 0
-            lane.watched = lane.machine.next_offset
-            if stuck:
-                log.info("reading again", topic=self.topic, partition=lane.tp.partition, offset=lane.watched)
+            wanted = lane.machine.next_offset
+            if wanted != lane.watched:
+                lane.watched, lane.attempts = wanted, 0
+            elif self._end(lane.tp) > wanted and (idle or lane.slipped):
+                lane.attempts += 1
+                log.info("reading again", topic=self.topic, partition=lane.tp.partition, offset=wanted)
                 with suppress(IllegalStateError):  # no longer ours
                     self._app.consumer.resume_partitions({lane.tp})
-                    await self._app.consumer.seek_wait({lane.tp: lane.watched})
+                    await self._app.consumer.seek_wait({lane.tp: wanted})
 
     async def acknowledge(self) -> None:
         """Let the group's offsets follow what is written, for those who watch the lag."""

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
 from faust.types import TP
 from pydantic import ValidationError
 
@@ -17,9 +16,9 @@ from protocols.scheme import Scheme
 from protocols.settings import KafkaSettings
 from protocols.survey import Survey
 from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.patience import patiently
 
 FOLLOW_SECONDS = 1.0
-RETRY_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -87,21 +86,11 @@ class Surveys:
 
     async def _catch_up(self) -> None:
         async with self._reading:
-            end = await self._end()
+            end = (await patiently(lambda: self._consumer.end_offsets([self._tp])))[self._tp]
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)
                 for record in batches.get(self._tp, []):
                     self._take(record)
-
-    async def _end(self) -> int:
-        while True:
-            try:
-                ends = await self._consumer.end_offsets([self._tp])
-                return int(ends[self._tp])
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                await asyncio.sleep(RETRY_SECONDS)
 
     def _take(self, record: ConsumerRecord) -> None:
         """A survey, unless it contradicts what we count by: a mistake there must not stop the others."""

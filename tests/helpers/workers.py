@@ -9,14 +9,17 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hearsay.stack.ports import free_port
+from producers.sinks.kafka import KafkaSink
+from protocols import Scheme
 from protocols.settings import KafkaSettings
 from stream_app.topics import Topics
 from tests.helpers.eventually import eventually
+from tests.stream_app.worlds import SCHEME, Event, deal, wire
 
 SESSION_SECONDS = 3.0
 """A worker that is silent for so long is taken for dead; the test broker allows less than most."""
@@ -38,6 +41,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> WorkerProcess:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
         return self
@@ -96,6 +100,16 @@ class WorkerProcess:
     def _wait(self) -> int:
         assert self._process is not None
         return self._process.wait(timeout=60)
+
+
+def send(kafka: KafkaSettings, topics: Topics, events: Iterable[Event], scheme: Scheme = SCHEME) -> None:
+    """Put events of a small world on the reports topic, confirmed."""
+    sink = KafkaSink(kafka, topics.reports)
+    for partition, dealt in enumerate(deal(events, topics.partitions)):
+        for event in dealt:
+            sink.send(partition, *wire(event, scheme))
+    sink.flush()
+    sink.close()
 
 
 @contextmanager

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient, TopicPartition
 
-from producers.sinks.kafka import KafkaSink
+from hearsay.stack import KafkaBroker
+from protocols import Scheme, Survey
 from protocols.settings import KafkaSettings
 from stream_app.registry import publish
+from stream_app.results import Histogram
 from stream_app.results_reader import read_finals
 from stream_app.topics import Topics
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
-from tests.helpers.workers import workers
-from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, deal, wire
+from tests.helpers.workers import send, workers
+from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 MakeTopics = Callable[..., Topics]
 
@@ -25,15 +29,6 @@ def topics(fresh_topics: MakeTopics, kafka_settings: KafkaSettings) -> Topics:
     made = fresh_topics(partitions=3, merge_partitions=2)
     publish(kafka_settings, made, SCHEME.survey)
     return made
-
-
-def send(kafka: KafkaSettings, topics: Topics, events: Iterable[Event]) -> None:
-    sink = KafkaSink(kafka, topics.reports)
-    for partition, dealt in enumerate(deal(events, topics.partitions)):
-        for event in dealt:
-            sink.send(partition, *wire(event))
-    sink.flush()
-    sink.close()
 
 
 def crowd(period: int, size: int) -> Reports:
@@ -58,3 +53,65 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
     assert read_finals(kafka_settings, topics) == {
         ("s", period): final_of(period, counted) for period, counted in expected.finals.items()
     }
+
+
+def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=2)
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        worker.wait_until_ready()
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        terms = SCHEME.survey.model_dump() | {"clock": "wall", "start": now, "period": "4s", "grace": "1s"}
+        wall = Scheme(Survey.model_validate(terms))
+        publish(kafka_settings, topics, wall.survey)
+        send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], wall)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2, 60)
+        assert datetime.now(UTC) >= wall.survey.bounds(1)[1] + wall.survey.grace
+        assert worker.leave() == 0
+    finals = read_finals(kafka_settings, topics)
+    assert [Histogram.model_validate_json(finals["s", period]).n for period in (0, 1)] == [99, 49]
+
+
+def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    send(kafka_settings, topics, [crowd(0, 500)])
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        worker.wait_until_ready()
+        kafka.stop()
+        before = len(worker.log.read_text().splitlines())
+        with workers(1, kafka_settings, topics, KEY, tmp_path / "late") as (late,):  # starts with no broker at all
+            eventually(lambda: late.logged("waiting for the broker") != [], 60)
+            kafka.start()
+            send(kafka_settings, topics, [crowd(0, 1000), Tick(0)])
+            eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+            assert worker.running and late.running
+        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries say the same again and again"
+    assert Histogram.model_validate_json(read_finals(kafka_settings, topics)["s", 0]).n == 999
+
+
+def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        worker.wait_until_ready()
+        send(kafka_settings, topics, [crowd(0, 500)])
+        kafka.stop()
+        assert worker.leave() == 0
+    kafka.start()
+
+
+def test_records_that_the_log_no_longer_has_are_named(
+    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    send(kafka_settings, topics, [crowd(0, 100)] * 3)
+    admin = KafkaAdminClient(**kafka_settings.client_options())
+    admin.delete_records({TopicPartition(topics.reports, 1): 2})
+    admin.close()
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        send(kafka_settings, topics, [Tick(0)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        assert worker.leave() == 0
+    (told,) = worker.logged("records are missing")
+    assert "partition 1: offsets 0 to 1 are no longer in the log" in str(told["what"])

@@ -1,0 +1,136 @@
+"""Any bytes on the input topic: no crash, every one counted by reason, every one in the dead-letter topic."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from aiokafka import AIOKafkaProducer
+
+from protocols.settings import KafkaSettings
+from protocols.wire import CLOCK, FRAME, HEADER, REPORT
+from stream_app.counting import PartitionCounter
+from stream_app.flushes import Output
+from stream_app.judging import Record
+from stream_app.reading import read_topic
+from stream_app.registry import publish
+from stream_app.results_reader import read_finals
+from stream_app.state import Position
+from stream_app.topics import Topics
+from tests.helpers.eventually import eventually
+from tests.helpers.traffic import a_row, mischief, single
+from tests.helpers.workers import send, workers
+from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire
+
+MakeTopics = Callable[..., Topics]
+Headers = list[tuple[str, bytes | None]]
+Payload = tuple[bytes | None, Headers]
+
+PAYLOADS = 100_000
+PARTITIONS = 4
+
+
+def payloads(random: Random) -> Iterator[Payload]:
+    """Mutated frames and reports, random bytes, JSON bombs, odd and huge headers, nothing at all."""
+    _, frame = wire(Reports(0, tuple(a_row(random, 0, PARTITIONS) for _ in range(10))))
+    report = single(frame)
+    bombs = [b"[" * 5000, b'{"a":' * 5000, b'{"a":' + b"9" * 5000 + b"}", b'{"a":1,' * 500, b'{"period":1e999}']
+    kinds = [kind.encode() for kind in (FRAME, REPORT, CLOCK)]
+    for _ in range(PAYLOADS):
+        chance = random.random()
+        if chance < 0.5:
+            yield mutated(random, frame), [(HEADER, FRAME.encode())]
+        elif chance < 0.65:
+            yield mutated(random, report), [(HEADER, REPORT.encode())]
+        elif chance < 0.8:
+            yield random.randbytes(random.randrange(200)), [(HEADER, random.choice(kinds))]
+        elif chance < 0.85:
+            yield random.choice(bombs), [(HEADER, random.choice(kinds[1:]))]
+        elif chance < 0.9:
+            _, content_type, value = mischief(random, 0, 0, PARTITIONS)
+            yield value, [(HEADER, content_type.encode())]
+        else:
+            yield random.choice([None, b"", frame]), random.choice(ODD_HEADERS)
+
+
+ODD_HEADERS: list[Headers] = [
+    [],
+    [(HEADER, None)],
+    [(HEADER, b"\xff\xfe" * 50)],
+    [(HEADER, b"x" * 10_000)],
+    [(f"h{number}", b"y" * 100) for number in range(50)],
+    [("", b""), (HEADER, b"")],
+]
+
+
+def mutated(random: Random, data: bytes) -> bytes:
+    spoilt = bytearray(data)
+    for _ in range(random.randint(1, 6)):
+        spoilt[random.randrange(len(spoilt))] = random.randrange(256)
+    return bytes(spoilt[: random.randrange(len(spoilt))] if random.random() < 0.2 else spoilt)
+
+
+async def send_in_bulk(kafka: KafkaSettings, topic: str, logs: list[list[Payload]]) -> None:
+    """Whole batches at once: a hundred thousand records in seconds."""
+    producer = AIOKafkaProducer(**kafka.client_options(), max_batch_size=1 << 20, max_request_size=4 << 20)
+    await producer.start()
+    for partition, log in enumerate(logs):
+        batch = producer.create_batch()
+        for value, headers in log:
+            if batch.append(key=None, value=value, timestamp=None, headers=headers) is None:
+                await (await producer.send_batch(batch, topic, partition=partition))
+                batch = producer.create_batch()
+                batch.append(key=None, value=value, timestamp=None, headers=headers)
+        await (await producer.send_batch(batch, topic, partition=partition))
+    await producer.stop()
+
+
+def record_of(offset: int, payload: Payload) -> Record:
+    value, headers = payload
+    text = dict(headers).get(HEADER)
+    return Record(offset, None if text is None else text.decode("utf-8", "replace"), value)
+
+
+def expected(logs: list[list[Payload]]) -> tuple[set[str], Counter[str]]:
+    """The keys of the dead letters and the rows refused by reason, from the pure counter."""
+    letters, refused = set(), Counter[str]()
+    for partition, log in enumerate(logs):
+        counter = PartitionCounter(partition, PARTITIONS, {"s": SCHEME}.get, KEY)
+        for offset, payload in enumerate(log):
+            counter.apply(record_of(offset, payload))
+        outputs = [item for item in counter.flush() if isinstance(item, Output) and item.topic == "deadletters"]
+        letters |= {output.key.decode() for output in outputs}
+        refused += sum((Counter(reasons) for reasons in counter.rejects.values()), Counter[str]())
+    return letters, refused
+
+
+def test_hostile_payloads_are_refused_counted_and_kept(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=PARTITIONS, merge_partitions=1)
+    publish(kafka_settings, topics, SCHEME.survey)
+    random = Random(17)
+    logs: list[list[Payload]] = [[] for _ in range(PARTITIONS)]
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        for number, (value, headers) in enumerate(payloads(random)):
+            logs[number % PARTITIONS].append((value, headers))
+        asyncio.run(send_in_bulk(kafka_settings, topics.reports, logs))
+        letters, refused = expected(logs)
+        assert len({letter.rpartition("/")[0] for letter in letters}) > 0.98 * PAYLOADS, "too many are not hostile"
+        send(kafka_settings, topics, [Reports(0, (a_row(random, 0, 1),)), Tick(0)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 240)
+        assert worker.leave() == 0
+    assert not worker.logged("this worker ends; start it again")
+    assert {record.key.decode() for record in read_topic(kafka_settings, topics.deadletters)} == letters
+    counted = Counter[str]()
+    positions = {r.key: r.value for r in read_topic(kafka_settings, topics.counting_changelog) if b"position" in r.key}
+    for position in map(Position.decode, positions.values()):
+        for reasons in position.rejects.values():
+            counted += reasons
+    assert counted == refused
+    letter = next(iter(read_topic(kafka_settings, topics.deadletters)))
+    assert json.loads(json.dumps({name: value.decode() for name, value in letter.headers}))["reason"] in refused

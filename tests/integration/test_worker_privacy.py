@@ -1,0 +1,104 @@
+"""No true value, memo, device key or device identifier in any topic, log or metric."""
+
+from __future__ import annotations
+
+import base64
+import csv
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+
+from memo_store import MemoStore
+from producers.replay import Columns, Options, Replay
+from producers.replay.people import People
+from producers.sinks.kafka import KafkaSink
+from protocols.keystream import Keyring
+from protocols.respondent import Respondent
+from protocols.settings import KafkaSettings
+from stream_app.reading import read_topic
+from stream_app.registry import publish
+from stream_app.results_reader import read_finals
+from stream_app.topics import Topics
+from tests.helpers.eventually import eventually
+from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.workers import workers
+from tests.stream_app.worlds import KEY
+
+MakeTopics = Callable[..., Topics]
+
+SECRET = b"the fleet's own planted secret.."
+PEOPLE = [f"planted-person-{number:03d}" for number in range(25)]
+PLACES = 2048
+"""So many that the bits of a value, or of a memo, are a pattern that does not turn up by chance."""
+SCHEME = scheme_with(
+    of_size(PLACES, "place", mechanism="l-osue"), id="private", period="1h", eps_inf=4, eps_1=2, clock="source"
+)
+QUESTION = SCHEME.questions[0]
+
+
+def place_of(person: int) -> int:
+    return 61 * person % PLACES
+
+
+def write_events(path: Path) -> Path:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["person", "at", "place"])
+        for hour in range(3):
+            for number, person in enumerate(PEOPLE):
+                rows.writerow([person, f"2026-01-01T{hour:02d}:30:00Z", place_of(number)])
+    return path
+
+
+def spellings(secret: bytes) -> Iterator[bytes]:
+    yield secret
+    yield secret[::-1]
+    yield secret.hex().encode()
+    yield base64.b64encode(secret).rstrip(b"=")
+
+
+def test_nothing_that_is_true_of_anybody_leaves_the_devices(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, redis_url: str, tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=2, merge_partitions=1)
+    publish(kafka_settings, topics, SCHEME.survey)
+    keyring = Keyring(SECRET)
+    memos = MemoStore(redis_url).survey(Respondent(SCHEME, keyring))
+    sink = KafkaSink(kafka_settings, topics.reports)
+    options = Options(Columns("person", "at", {"place": "place"}), timedelta(hours=1))
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        events = write_events(tmp_path / "events.csv")
+        Replay(SCHEME, keyring, memos, sink, events, options, tmp_path / "work", clock_key=KEY).run()
+        sink.send(0, "text/plain", b"refused, and so among the dead letters")
+        sink.flush()
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 90)
+        eventually(lambda: [*read_topic(kafka_settings, topics.deadletters)] != [], 30)
+        told = worker.page("/metrics").encode()
+        worker.leave()
+    sink.close()
+
+    published = {topic.name: everything(kafka_settings, topic.name) for topic in topics.all()}
+    assert all(published.values()), "a topic with nothing in it shows nothing"
+    said = {**published, "log": worker.log.read_bytes(), "metrics": told}
+
+    values = np.array([place_of(number) for number in range(len(PEOPLE))])
+    devices = np.array([People(keyring)._index(person) for person in PEOPLE], dtype=np.uint64)
+    columns = memos.lookup(QUESTION, devices, values, 3)
+    planted = [*spellings(SECRET), *(s for person in PEOPLE for s in spellings(person.encode()))]
+    planted += [s for device in devices for s in (*spellings(device.tobytes()), str(device).encode())]
+    planted += [s for memo in columns for s in spellings(memo.tobytes())]
+    assert not [(where, secret) for where, text in said.items() for secret in planted if secret in text]
+    one_hot = np.packbits(np.eye(PLACES, dtype=np.uint8)[values], axis=1, bitorder="little")
+    sent = said[topics.reports] + said[topics.deadletters]
+    assert not [value for value in one_hot for secret in spellings(value.tobytes()) if secret in sent]
+
+
+def everything(kafka: KafkaSettings, topic: str) -> bytes:
+    """Keys, values and headers of every record."""
+    return b"\n".join(
+        part
+        for record in read_topic(kafka, topic)
+        for part in (record.key or b"", record.value or b"", *(value for _, value in record.headers))
+    )

@@ -1,0 +1,63 @@
+"""Same input, any number of partitions and workers, live or replayed: the same finals, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from protocols.settings import KafkaSettings
+from stream_app.embedded import EmbeddedApp
+from stream_app.registry import publish
+from stream_app.results_reader import read_finals
+from stream_app.topics import Topics
+from tests.helpers.eventually import eventually
+from tests.helpers.traffic import a_row
+from tests.helpers.workers import send, workers
+from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Tick, deal, wire
+
+MakeTopics = Callable[..., Topics]
+PERIODS = 5
+
+
+def story() -> list[Event]:
+    """Reports of a few periods, some of them twice, some late, some garbage."""
+    random = Random(3)
+    told: list[Event] = []
+    for period in range(PERIODS):
+        reports = Reports(period, tuple(a_row(random, 0, 1) for _ in range(400)))
+        late = Reports(max(0, period - 1), tuple(a_row(random, 0, 1) for _ in range(20)))
+        told += [reports, Garbage(random.randbytes(40)), Reports(period, reports.rows[:50]), late, Tick(period)]
+    return told
+
+
+def embedded(directory: Path, events: list[Event]) -> list[bytes]:
+    with EmbeddedApp(directory, [SCHEME.survey], 2, KEY, KEY) as app:
+        for partition, dealt in enumerate(deal(events, 2)):
+            for event in dealt:
+                app.send(partition, *wire(event))
+        app.flush()
+        return [message.value for message in app.store.messages("histograms")]
+
+
+def test_partitions_workers_and_replay_do_not_show_in_the_finals(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
+) -> None:
+    events = story()
+    expected = embedded(tmp_path / "embedded", events)
+    assert len(expected) == PERIODS
+    for partitions, count, live in ((1, 1, False), (3, 3, True), (8, 1, False)):
+        topics = fresh_topics(partitions=partitions, merge_partitions=2)
+        publish(kafka_settings, topics, SCHEME.survey)
+        if not live:
+            send(kafka_settings, topics, events)
+        with workers(count, kafka_settings, topics, KEY, tmp_path) as group:
+            if live:
+                for worker in group:
+                    worker.wait_until_ready()
+                for event in events:
+                    send(kafka_settings, topics, [event])
+            eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == PERIODS, 120)
+            for worker in group:
+                worker.leave()
+        assert [*read_finals(kafka_settings, topics).values()] == expected, f"{partitions} partitions, {count} workers"

@@ -1,0 +1,99 @@
+"""Late writes of a worker that was paused: old records on top of newer ones, in every topic that holds state."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from random import Random
+
+from kafka import KafkaProducer
+
+from protocols.settings import KafkaSettings
+from stream_app.reading import read_topic
+from stream_app.registry import publish
+from stream_app.results_reader import read_finals
+from stream_app.state import Position
+from stream_app.topics import Topics
+from tests.helpers.eventually import eventually
+from tests.helpers.recount import final_of, recount
+from tests.helpers.traffic import a_row
+from tests.helpers.workers import send, workers
+from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Tick
+
+MakeTopics = Callable[..., Topics]
+
+ROUNDS = ("count/*/counter/*", "count/*/tokens/*", "count/*/position", "merge/*/p*", "partials", "*")
+
+
+def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path) -> None:
+    """Failure would look like: reports between an old record and the newest counted twice or not at all, tokens of an
+    old record that let a repeat through, or a closed period that opens again.
+
+    In each round some periods go on, one is closed, and the worker stops; then older versions of some records, also of
+    those that were deleted, are written after the newest.
+    """
+    random = Random(11)
+    topics = fresh_topics(partitions=2, merge_partitions=1)
+    publish(kafka_settings, topics, SCHEME.survey)
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        for number, kind in enumerate(ROUNDS):
+            if number:
+                worker.start()
+            for event in a_round(random, number):
+                send(kafka_settings, topics, [event])
+                eventually(lambda: caught_up(kafka_settings, topics), 90)
+            worker.leave()
+            written = [*stale(kafka_settings, topics, kind, random)]
+            assert written, f"nothing to write again of {kind}"
+        worker.start()
+        send(kafka_settings, topics, [*a_round(random, len(ROUNDS)), Tick(len(ROUNDS) + 1)])
+        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        expected = recount(kafka_settings, topics).finals
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected), 90)
+        worker.leave()
+    assert read_finals(kafka_settings, topics) == {("s", t): final_of(t, counted) for t, counted in expected.items()}
+
+
+def a_round(random: Random, number: int) -> Iterator[Event]:
+    """Reports for two periods, again with repeats of the same round, then the end of the first."""
+    rows = tuple(a_row(random, 0, 1) for _ in range(200))
+    yield Reports(number, rows[:100])
+    yield Reports(number + 1, rows[50:150])
+    yield Reports(number, rows[50:])
+    yield Tick(number)
+    yield Reports(number + 1, rows[100:])
+
+
+def caught_up(kafka: KafkaSettings, topics: Topics) -> bool:
+    """Whether everything on the reports topic is in the state."""
+    ends = dict.fromkeys(range(topics.partitions), -1)
+    for record in read_topic(kafka, topics.reports):
+        ends[record.partition] = record.offset
+    held = dict.fromkeys(range(topics.partitions), -1)
+    for record in read_topic(kafka, topics.counting_changelog):
+        if b"position" in record.key and record.value:
+            held[record.partition] = Position.decode(record.value).offset
+    return held == ends
+
+
+def stale(kafka: KafkaSettings, topics: Topics, kind: str, random: Random) -> Iterator[str]:
+    """Write an older version of every record of a kind again."""
+    producer = KafkaProducer(**kafka.client_options(), enable_idempotence=True)
+    if kind == "partials":
+        for record in [*read_topic(kafka, topics.partials)]:
+            producer.send(topics.partials, record.value, key=record.key, partition=record.partition)
+            yield "partial"
+    else:
+        for topic in (topics.counting_changelog, topics.merging_changelog):
+            versions = defaultdict(list)
+            for record in read_topic(kafka, topic):
+                versions[record.partition, record.key].append(record.value)
+            for (partition, key), values in versions.items():
+                older = [value for value in values[:-1] if value is not None]
+                if older and fnmatch(key.decode(), kind):
+                    producer.send(topic, random.choice(older), key=key, partition=partition)
+                    yield key.decode()
+    producer.flush()
+    producer.close()
