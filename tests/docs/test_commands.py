@@ -1,0 +1,139 @@
+"""Every command that a page shows is run as shown, or held against the command line where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import typer
+
+from hearsay.cli import app
+from tests.docs.pages import INLINE, LANGUAGES, ROOT, Block, Page, commands, pages
+
+PATIENCE_SECONDS = 600
+KAFKA = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
+
+
+def runnable() -> list[Any]:
+    return list(_runnable())
+
+
+def _runnable() -> Iterator[Any]:
+    for page in pages():
+        if page.run():
+            starts_a_broker = any("hearsay stack up" in block.text for block in page.run())
+            marks = [*KAFKA] if starts_a_broker else []
+            if page.needs and shutil.which(page.needs) is None:
+                marks.append(pytest.mark.skip(reason=f"there is no {page.needs} here"))
+            yield pytest.param(page, id=str(page), marks=marks)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[Path]:
+    """A directory that looks like a clone with its environment made; what a page writes stays in it."""
+    for path in ROOT.iterdir():
+        if not path.name.startswith((".", "hearsay-data")):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    yield tmp_path
+    if (tmp_path / ".stack").exists():
+        subprocess.run([sys.executable, "-m", "hearsay", "stack", "down"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("page", runnable())
+def test_the_commands_of_a_page_work_as_shown(
+    page: Page, clone: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outputs = tmp_path_factory.mktemp("outputs")
+    parts = [f'{{\n{block.text}\n}} >"{outputs}/{number}" 2>&1' for number, block in enumerate(page.run())]
+    code = run_script("\n".join(["set -euo pipefail", *parts]), clone)
+    printed = [path.read_text() for path in sorted(outputs.iterdir(), key=lambda path: int(path.name))]
+    failed = page.run()[len(printed) - 1]
+    assert code == 0, f"{page}, line {failed.line}:\n{failed.text}\n\nexit code {code}:\n{printed[-1]}"
+    for block, expected in expectations(page):
+        actual = printed[page.run().index(block)]
+        assert matches(expected.text, actual), f"{page}, line {expected.line}, was:\n{expected.text}\n\nis:\n{actual}"
+
+
+def run_script(script: str, directory: Path) -> int:
+    """Run it as a person at a terminal of 80 columns would; whatever it left in the background is ended."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
+    shell = subprocess.Popen(["bash", "-c", script], cwd=directory, env=environment, start_new_session=True)
+    try:
+        return shell.wait(PATIENCE_SECONDS)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+
+
+def expectations(page: Page) -> Iterator[tuple[Block, Block]]:
+    """Each block of commands with the block of output that follows it."""
+    for block, following in zip(page.blocks, page.blocks[1:], strict=False):
+        if following.language == "output":
+            assert block in page.run(), f"{page}, line {following.line}: output of nothing that is run"
+            yield block, following
+
+
+def matches(expected: str, actual: str) -> bool:
+    """Line by line, up to space at the ends; `...` alone in a line stands for any lines."""
+    lines = [".*" if line.strip() == "..." else re.escape(line.strip()) for line in expected.strip().splitlines()]
+    stripped = "\n".join(line.strip() for line in actual.strip().splitlines())
+    return re.fullmatch("\n".join(lines), stripped, re.DOTALL) is not None
+
+
+def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that is called, and its own arguments."""
+    command: Any = typer.main.get_command(app)
+    rest = [argument for argument in arguments if argument != "--debug"]
+    while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
+        name, *rest = rest
+        command = command.get_command(click.Context(command), name)
+        assert command is not None, f"there is no command {name!r}"
+    return command, rest
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_commands_that_are_not_run_could_be(page: Page) -> None:
+    for block in page.blocks:
+        if block.language == "sh" and block.not_run is not None:
+            for arguments in commands(block.text, "hearsay"):
+                command, own = resolve(arguments)
+                command.make_context("hearsay", list(own))  # parses, and does nothing
+            for arguments in commands(block.text, "make"):
+                subprocess.run(["make", "-n", *arguments], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_commands_in_the_text_exist(page: Page) -> None:
+    for code in INLINE.findall(page.prose):
+        for arguments in commands(code, "hearsay"):
+            command, own = resolve(arguments)
+            known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+            unknown = [
+                word for word in own if word.startswith("-") and word.partition("=")[0] not in known | {"--help"}
+            ]
+            assert not unknown, f"{page}: {code}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_no_command_hides_from_these_tests(page: Page) -> None:
+    assert {block.language for block in page.blocks} <= LANGUAGES
+    makes = [block.line for block in page.run() if any(commands(block.text, "make"))]
+    assert not makes, f"{page}, line {makes[0]}: make would change the environment that the tests run in"
+    shown = [block.text for block in page.blocks if block.language in ("", "text", "yaml", "json")]
+    indented = re.findall(r"^(?:    |\t)(.*)$", page.prose, flags=re.MULTILINE)
+    hidden = [
+        line for text in [*shown, *indented] for line in text.splitlines() if re.match(r"\$? ?(hearsay|make) ", line)
+    ]
+    assert not hidden, f"{page}: put {hidden[0]!r} into a block of sh"

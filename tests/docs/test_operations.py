@@ -1,0 +1,50 @@
+"""What operators look up is complete: every metric, reason, exit code, setting and topic."""
+
+from __future__ import annotations
+
+import re
+
+from hearsay import cli
+from protocols.settings import KafkaSettings, RedisSettings, Settings
+from protocols.wire import Reason
+from stream_app.faust_app import crash, metrics
+from stream_app.topics import Topics
+from tests.docs.pages import ROOT
+
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+
+
+def documented(names: set[str]) -> set[str]:
+    return {name for name in names if f"`{name}`" in PAGE}
+
+
+def test_every_metric_is_documented() -> None:
+    source = re.findall(r'"(hearsay_\w+)"', (ROOT / "stream_app" / "faust_app" / "metrics.py").read_text())
+    counters = {"hearsay_reports", "hearsay_finals"}
+    assert counters == {family.name for family in (metrics.REPORTS.describe()[0], metrics.FINALS.describe()[0])}
+    names = {f"{name}_total" if name in counters else name for name in source}
+    assert documented(names) == names
+    assert set(re.findall(r"`(hearsay_\w+)`", PAGE)) == names
+
+
+def test_every_reason_is_documented() -> None:
+    reasons = {reason.value for reason in Reason}
+    assert documented(reasons) == reasons
+
+
+def test_every_exit_code_is_documented() -> None:
+    codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
+    assert set(map(int, codes)) == {0, 2, cli.REFUSED, cli.TRY_AGAIN, cli.STOPPED, crash.EXIT}
+
+
+def test_every_setting_is_documented() -> None:
+    sections = {"kafka": KafkaSettings, "redis": RedisSettings}
+    fields = {name for name in Settings.model_fields if name not in sections}
+    fields |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
+    names = {f"HEARSAY_{name}".upper() for name in fields if not name.endswith("_file")}
+    assert documented(names) == names
+
+
+def test_every_topic_is_documented() -> None:
+    names = {topic.name for topic in Topics().all()}
+    assert documented(names) == names
