@@ -4,11 +4,12 @@ from analytics.consistent import clip_renormalise, norm_sub
 from analytics.estimation import Estimates, estimate, estimate_all
 from analytics.likelihood import most_likely
 from analytics.smoothing import smooth
-from analytics.windows import all_windows, first_reports
+from analytics.windows import all_windows, by_gap, first_reports
 
 __all__ = [
     "Estimates",
     "all_windows",
+    "by_gap",
     "clip_renormalise",
     "estimate",
     "estimate_all",

@@ -6,11 +6,16 @@ counters by period and gap, every window up to the horizon is a sum. Counters ha
     n[period, gap - 1]           reports                gaps 1 .. horizon; the last means "horizon or more, or never"
     N[period, gap - 1, value]    reports that support each value
 
-and whatever dimensions follow are carried along, so devices and histograms of devices take the same path.
+and whatever dimensions follow are carried along, so devices and histograms of devices take the same path. Long
+horizons have few gaps that occur: there, a `ByGap` per period holds those only.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,21 +24,51 @@ from numpy.typing import NDArray
 Counters = NDArray[Any]
 
 
-def first_reports(counters: Counters, start: int, length: int) -> Counters:
+@dataclass(frozen=True, eq=False)
+class ByGap:
+    """One period's counters: `counts[row, ...]` belong to gap `gaps[row]`; gaps ascend, and others have none.
+
+    >>> period = ByGap(np.array([1, 4]), np.array([10, 5]))
+    >>> int(period.at_least(1)), int(period.at_least(2)), int(period.at_least(5))
+    (15, 5, 0)
+    """
+
+    gaps: NDArray[np.integer[Any]]
+    counts: Counters
+
+    def at_least(self, gap: int) -> Counters:
+        """The sum over this gap and all longer ones."""
+        found: Counters = self._sums[bisect_left(self._listed, gap)]
+        return found
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        return list(self.gaps.tolist())
+
+    @cached_property
+    def _sums(self) -> Counters:
+        nothing = np.zeros((1, *self.counts.shape[1:]), dtype=self.counts.dtype)
+        return np.cumsum(np.concatenate([nothing, self.counts[::-1]]), axis=0)[::-1]
+
+
+def by_gap(counters: Counters) -> list[ByGap]:
+    """Counters `[period, gap - 1, ...]` period by period."""
+    gaps = np.arange(1, counters.shape[1] + 1)
+    return [ByGap(gaps, period) for period in counters]
+
+
+def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
     """The sum over each device's first report in one window: its unique devices, or their histogram.
 
     Device 1 reports in periods 0 and 1, device 2 in period 1 only:
 
-    >>> n = np.array([[0, 1], [1, 1]])
+    >>> n = by_gap(np.array([[0, 1], [1, 1]]))
     >>> int(first_reports(n, 0, 2)), int(first_reports(n, 1, 1))
     (2, 2)
     """
-    horizon = counters.shape[1]
-    if not 1 <= length <= horizon:
-        raise ValueError(f"a window of {length} periods; the horizon allows 1 to {horizon}")
-    if not 0 <= start <= len(counters) - length:
-        raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(counters) - 1}")
-    return np.asarray(sum(counters[start + j, j:].sum(axis=0) for j in range(length)))
+    if length < 1 or not 0 <= start <= len(periods) - length:
+        raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(periods) - 1}")
+    return np.asarray(sum(periods[start + later].at_least(later + 1) for later in range(length)))
 
 
 def all_windows(counters: Counters) -> Counters:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.mobility import History, mobility_report
+from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counters import Counts
 from stream_app.presence import Cells
@@ -27,15 +28,14 @@ Reporter = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
 
 def publish_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
     """The report as JSON. It depends on the counts alone, so a republication is the same bytes."""
-    first = min(closed)
+    first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
     reach = [closed[t] for t in range(first, period + 1)]
-    horizon = scheme.survey.horizon
-    dense = {q.name: [past.counts[q.name].dense(horizon) for past in reach] for q in scheme.questions}
+    counts = {q.name: [past.counts[q.name] for past in reach] for q in scheme.questions}
     history = History(
         scheme,
         first,
-        reports={name: np.stack([n for n, _ in periods]) for name, periods in dense.items()},
-        supports={name: np.stack([N for _, N in periods]) for name, periods in dense.items()},
-        cells={q.name: np.stack([past.cells[q.name] for past in reach]) for q in scheme.questions},
+        reports={name: [ByGap(past.gaps, past.n) for past in periods] for name, periods in counts.items()},
+        supports={name: [ByGap(past.gaps, past.N) for past in periods] for name, periods in counts.items()},
+        cells={q.name: [ByGap(gaps, past.cells[q.name]) for past in reach] for q in scheme.questions},
     )
     return mobility_report(history, ending=period).model_dump_json().encode()

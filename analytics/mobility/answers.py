@@ -31,11 +31,11 @@ class Answers:
 
     @classmethod
     def of(cls, history: History, name: str, window: Window) -> Answers:
-        n, reports, supports = history.answers(name, window)
+        question, supported = history.scheme.question(name), history.supported(name, window)
         return cls(
-            history.scheme.question(name).channel,
-            max(n, 0) if reports else 0,
-            supports / max(reports, 1),
+            question.channel,
+            0 if supported is None else history.answers(name, window),
+            np.zeros(question.k) if supported is None else supported,
             history.visitors(window),
             history.confidence,
             history.scheme.survey.presence_epsilon is not None,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,77 +12,66 @@ from analytics.calendar import Window
 from analytics.estimation import CONFIDENCE, Estimates
 from analytics.presence_noise import noise_error, noise_reach
 from analytics.ratios import exact
-from analytics.windows import Counters, all_windows, first_reports
+from analytics.windows import ByGap, first_reports
 from protocols.scheme import Scheme
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Counts of consecutive periods, from `first` on. By attribute:
+    """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
-    `reports[name][period, gap - 1]` and `supports[name][period, gap - 1, value]` are exact and stay inside;
-    `cells[name][period, gap - 1]` are the reports as they may be published: the same, or with noise.
+    `reports` and `supports` (of each value) are exact and stay inside; `cells` are the reports as they may be
+    published: the same, or with noise.
     """
 
     scheme: Scheme
     first: int
-    reports: Mapping[str, Counters]
-    supports: Mapping[str, Counters]
-    cells: Mapping[str, Counters]
+    reports: Mapping[str, Sequence[ByGap]]
+    supports: Mapping[str, Sequence[ByGap]]
+    cells: Mapping[str, Sequence[ByGap]]
     late: NDArray[np.int64] | None = None  # reports that came too late, by period
     presence_lost_before: int | None = None
     confidence: float = CONFIDENCE
 
     @property
     def periods(self) -> range:
-        return range(self.first, self.first + len(self._any(self.cells)))
-
-    @cached_property
-    def presence_cells(self) -> Counters:
-        """n[period, gap - 1] of devices as published: where each answers one attribute, over all attributes."""
-        if self.scheme.discloses:
-            return np.asarray(sum(self.cells.values()))
-        return self._any(self.cells)
+        return range(self.first, self.first + len(next(iter(self.cells.values()))))
 
     def visitors(self, window: Window) -> Estimates:
         """How many different devices reported: exact, or with the error of the noise."""
-        total = first_reports(self.presence_cells, window.first - self.first, window.length)
-        return self.counted(int(total), self._cells_of(window))
+        horizon = self.scheme.survey.horizon
+        total = sum(int(first_reports(cells, *self._place(window))) for cells in self._presence)
+        return self.counted(total, sum(horizon - later for later in range(window.length)))
 
     def counted(self, total: int, cells: int) -> Estimates:
-        """A sum of so many published cells: exact, or with the error of the noise; never below 0."""
+        """A sum of so many published cells of each attribute: exact, or with the noise's error; never below 0."""
         epsilon = self.scheme.survey.presence_epsilon
         if epsilon is None:
             return exact(np.array(max(total, 0)))
-        attributes = len(self.cells) if self.scheme.discloses else 1
-        error = noise_error(cells * attributes, epsilon)
-        reach = noise_reach(cells * attributes, epsilon, self.confidence)
+        noisy = cells * len(self._presence)
+        error, reach = noise_error(noisy, epsilon), noise_reach(noisy, epsilon, self.confidence)
         parts = max(total, 0), error, max(total - reach, 0), max(total + reach, 0)
         return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
 
-    def all_visitors(self) -> dict[Window, int]:
-        """The published number of visitors of every window up to the horizon."""
-        totals = all_windows(self.presence_cells)
-        last = self.periods[-1]
-        return {
-            Window(t, t + length): int(totals[t - self.first, length])
-            for t in self.periods
-            for length in range(totals.shape[1])
-            if t + length <= last
-        }
-
     def gap_counts(self, window: Window) -> NDArray[np.int64]:
         """Published visitors by the gap of their first report in the window; the last: not seen for a horizon."""
-        counts = np.zeros(self.presence_cells.shape[1], dtype=np.int64)
-        for later in range(window.length):
-            counts[later:] += self.presence_cells[window.first - self.first + later, later:]
+        counts = np.zeros(self.scheme.survey.horizon, dtype=np.int64)
+        for cells in self._presence:
+            for later in range(window.length):
+                period = cells[window.first - self.first + later]
+                counted = period.gaps > later
+                counts[period.gaps[counted] - 1] += period.counts[counted]
         return counts
 
-    def answers(self, name: str, window: Window) -> tuple[int, int, NDArray[np.float64]]:
-        """Of one attribute: answers as published, answers exactly, and exact supports."""
-        place = window.first - self.first, window.length
-        published, reports = first_reports(self.cells[name], *place), first_reports(self.reports[name], *place)
-        return int(published), int(reports), first_reports(self.supports[name], *place).astype(np.float64)
+    def answers(self, name: str, window: Window) -> int:
+        """How many answered one attribute, as published."""
+        return max(int(first_reports(self.cells[name], *self._place(window))), 0)
+
+    def supported(self, name: str, window: Window) -> NDArray[np.float64] | None:
+        """The exact share of these answers that support each value; None without answers."""
+        place = self._place(window)
+        reports = int(first_reports(self.reports[name], *place))
+        return first_reports(self.supports[name], *place) / reports if reports else None
 
     def shortfall(self, window: Window) -> int | None:
         if self.late is None:
@@ -95,9 +83,13 @@ class History:
         lost = self.presence_lost_before
         return lost is not None and window.first < lost <= window.last
 
-    def _cells_of(self, window: Window) -> int:
-        horizon = self.scheme.survey.horizon
-        return sum(horizon - later for later in range(window.length))
+    @property
+    def _presence(self) -> list[Sequence[ByGap]]:
+        """The published cells that devices are counted by: where each answers one attribute, of all attributes."""
+        every = list(self.cells.values())
+        return every if self.scheme.discloses else every[:1]
 
-    def _any(self, counters: Mapping[str, Counters]) -> Counters:
-        return next(iter(counters.values()))
+    def _place(self, window: Window) -> tuple[int, int]:
+        if window.length > self.scheme.survey.horizon:
+            raise ValueError(f"a window of {window.length} periods; the horizon is {self.scheme.survey.horizon}")
+        return window.first - self.first, window.length

@@ -66,7 +66,7 @@ class Publication:
         return {
             name: {
                 **self.silent,
-                **suppressions({w: self.answers(name, w).n for w in told}, self.survey.minimum),
+                **suppressions({w: self.history.answers(name, w) for w in told}, self.survey.minimum),
             }
             for name in names
         }
@@ -98,11 +98,14 @@ class Publication:
         history, longitudinal = self.history, self.survey.longitudinal
         result = {}
         for question in history.scheme.questions:
-            cells, reports = history.cells[question.name], history.reports[question.name].sum(axis=1)
-            n = np.where(reports > 0, np.maximum(cells.sum(axis=1), 0), 0)
-            supported = history.supports[question.name].sum(axis=1) / np.maximum(reports, 1)[:, None]
+            cells, name = history.cells[question.name], question.name
+            reports = np.array([period.at_least(1) for period in history.reports[name]])
+            supports = np.array([period.at_least(1) for period in history.supports[name]])
+            n, away = (np.array([period.at_least(gap) for period in cells]).clip(min=0) for gap in (1, 2))
+            n = np.where(reports > 0, n, 0)
+            supported = supports / np.maximum(reports, 1)[:, None]
             # A horizon of one period tells nothing of who comes back; that all do is the honest assumption.
-            kept = np.clip(cells[:, 0] / np.maximum(n, 1), 0, 1) if self.survey.horizon > 1 else 1.0
+            kept = np.clip(1 - away / np.maximum(n, 1), 0, 1) if self.survey.horizon > 1 else 1.0
             memo = question.memo_channel if longitudinal else None
             result[question.name] = smooth(
                 supported * n[:, None], n, question.channel, memo, kept, confidence=history.confidence

@@ -9,6 +9,7 @@ from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, Truth, mobility_report
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates, with_truth
+from analytics.windows import by_gap
 from protocols import Scheme, parse_survey
 
 PERIODS, HORIZON, DEVICES = 12, 4, 120
@@ -27,8 +28,8 @@ def history() -> History:
         gaps = np.minimum(t - last[here], HORIZON)
         np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
         last[here] = t
-    n = supports.sum(axis=2)
-    return History(scheme, 0, {"a": n}, {"a": supports}, {"a": n})
+    n = by_gap(supports.sum(axis=2))
+    return History(scheme, 0, {"a": n}, {"a": by_gap(supports)}, {"a": n})
 
 
 def _since(history: History, first: int, last: int) -> History:

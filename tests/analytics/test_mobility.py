@@ -11,6 +11,7 @@ from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, mobility_report
 from analytics.mobility.publication import standard_windows
 from analytics.presence_noise import noise_error
+from analytics.windows import ByGap
 from producers.scenarios import scenario, unique_devices
 from protocols import Scheme, parse_survey
 from tests.helpers.town import live, truths
@@ -157,9 +158,12 @@ def test_late_reports_are_a_windows_possible_shortfall_and_lost_presence_marks_i
 def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: History) -> None:
     scheme = _town("eps_inf: 5, eps_1: 4, solution: spl, presence_epsilon: 1")
     random = np.random.default_rng(1)
-    shape = history.cells["area"].shape
-    noise = random.geometric(1 - np.exp(-1 / 3), shape) - random.geometric(1 - np.exp(-1 / 3), shape)
-    cells = {name: counters + noise for name, counters in history.reports.items()}
+    draws = random.geometric(1 - np.exp(-1 / 3), (2, 72, 48))
+    noise = draws[0] - draws[1]
+    cells = {
+        name: [ByGap(period.gaps, period.counts + noise[t]) for t, period in enumerate(periods)]
+        for name, periods in history.reports.items()
+    }
     noised = replace(history, scheme=scheme, cells=cells)
     report = mobility_report(noised, [*(Window(t, t) for t in range(72)), Window(0, 23)])
     assert report.presence == "noised" and report.presence_scale == 3
@@ -185,3 +189,8 @@ def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
 
 def test_the_report_survives_json(report: MobilityReport) -> None:
     assert MobilityReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_window_beyond_the_horizon_is_refused(history: History) -> None:
+    with pytest.raises(ValueError, match="the horizon is 48"):
+        mobility_report(history, [Window(0, 48)])

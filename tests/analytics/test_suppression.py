@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from analytics.calendar import Window
 from analytics.mobility import History, mobility_report
 from analytics.mobility.suppression import merged_gaps, suppressions
+from analytics.windows import by_gap
 from tests.helpers.crowd import scheme_of
 
 MINIMUM = 10
@@ -47,7 +48,8 @@ def _history(new: list[int], returning: list[int]) -> History:
     """Two-valued answers; in each period some who are new and some who were there the period before."""
     scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", f"eps: 1, horizon: 3, minimum: {MINIMUM}")
     n = np.array([[back, 0, fresh] for fresh, back in zip(new, returning, strict=True)])
-    return History(scheme, 0, {"a": n}, {"a": np.stack([n // 2, n - n // 2], axis=2)}, {"a": n})
+    supports = np.stack([n // 2, n - n // 2], axis=2)
+    return History(scheme, 0, {"a": by_gap(n)}, {"a": by_gap(supports)}, {"a": by_gap(n)})
 
 
 def test_a_period_below_the_minimum_says_nothing() -> None:
@@ -75,9 +77,8 @@ def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:
 
 def test_without_reports_and_without_a_minimum_a_window_is_empty_and_says_so() -> None:
     scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", "eps: 1, horizon: 2")
-    empty = History(
-        scheme, 0, {"a": np.zeros((1, 2), int)}, {"a": np.zeros((1, 2, 2), int)}, {"a": np.zeros((1, 2), int)}
-    )
+    nobody, nothing = by_gap(np.zeros((1, 2), dtype=int)), by_gap(np.zeros((1, 2, 2), dtype=int))
+    empty = History(scheme, 0, {"a": nobody}, {"a": nothing}, {"a": nobody})
     window = mobility_report(empty).window(0, 0)
     assert window.visitors and window.visitors.value == 0
     assert window.attribute("a").answers == 0 and window.attribute("a").values == ()

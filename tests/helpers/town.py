@@ -8,6 +8,7 @@ import numpy as np
 
 from analytics.calendar import Window
 from analytics.mobility import History, Truth
+from analytics.windows import by_gap
 from producers.scenarios import Scenario, unique_devices, unique_histogram
 from protocols import Respondent, Scheme
 from protocols.simulation import seeded_keyring
@@ -37,7 +38,8 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:
             rows = gaps[asked] - 1
             reports[question.name][period] = np.bincount(rows, minlength=horizon)
             supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)
-    return History(scheme, 0, reports, supports, reports)
+    counted, supported = ({name: by_gap(table) for name, table in tables.items()} for tables in (reports, supports))
+    return History(scheme, 0, counted, supported, counted)
 
 
 def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, Truth]:
