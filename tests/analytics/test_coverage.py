@@ -28,7 +28,8 @@ FAMILIES = {
         name: (ONE % name, "eps_inf: 3, eps_1: 1")
         for name in ("l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "l-geometric", "loloha")
     },
-    "memo only": (ONE % "dbitflip", "eps_inf: 2"),
+    "dbitflip": (ONE % "dbitflip, parameter: 5", "eps_inf: 2"),
+    "memo only": (ONE % "oue", "eps_inf: 2"),
     "smp": (PAIR % "l-osue", "eps_inf: 3, eps_1: 1"),
     "spl": (PAIR % "l-grr", "solution: spl, eps_inf: 4, eps_1: 2"),
     **{
