@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from hearsay.datadir import DataDirectory
 from hearsay.results import Results
-from memo_store import MemoStore, local
+from memo_store import MemoStore, SurveyMemos, local
 from producers.fleet import Fleet
-from producers.reporting import Memos
 from producers.scenarios import Scenario
 from producers.sinks.base import Sink
 from producers.sinks.kafka import KafkaSink
@@ -34,7 +33,7 @@ class Origin:
 
     scheme: Scheme
     keyring: Keyring
-    memos: Memos
+    memos: SurveyMemos
     sink: Sink
     clock_key: bytes
 
@@ -85,7 +84,9 @@ def reporting(
     """Devices of the data directory's keyring that report to a sink."""
     scheme, keyring = Scheme(survey), data.fleet_keyring()
     with memo_store(data, settings) as store:
-        yield Origin(scheme, keyring, store.survey(Respondent(scheme, keyring)), sink, clock_key)
+        memos = store.survey(Respondent(scheme, keyring))
+        yield Origin(scheme, keyring, memos, sink, clock_key)
+        data.note_lost_presence(memos.presence_lost_before)
 
 
 @contextmanager
@@ -95,9 +96,8 @@ def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
         with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
             yield store
         return
-    unvouched = data.unvouched
     with local(data.redis) as server, MemoStore(server.url) as store:
-        if unvouched.exists():
+        if data.unvouched.exists():
             store.accept_loss()
-            unvouched.unlink()
+            data.unvouched.unlink()
         yield store

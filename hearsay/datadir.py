@@ -26,11 +26,18 @@ class DataDirectory:
 
     @property
     def unvouched(self) -> Path:
-        """A mark that is there until somebody has vouched for a Redis that was never used: it has lost nothing."""
-        mark = self.root / "redis.new"
-        if not (self.root / "redis").exists():
-            mark.touch()
-        return mark
+        """A mark that is there until somebody has vouched for the store of new devices: it has lost nothing."""
+        return self.root / "redis.new"
+
+    @property
+    def presence_lost_before(self) -> int | None:
+        """The period before which the store has forgotten who was seen; None if it remembers all."""
+        note = self.root / "presence.lost"
+        return int(note.read_text()) if note.exists() else None
+
+    def note_lost_presence(self, before: int | None) -> None:
+        if before is not None:
+            (self.root / "presence.lost").write_text(f"{before}\n")
 
     @property
     def collector(self) -> Path:
@@ -44,7 +51,10 @@ class DataDirectory:
 
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
-        return keyring_in(self.root / "fleet.key")
+        key = self.root / "fleet.key"
+        if not key.exists():
+            self.unvouched.touch()
+        return keyring_in(key)
 
     def clock_key(self) -> bytes:
         """The operator's key: whoever has it may close periods."""

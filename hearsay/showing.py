@@ -22,6 +22,9 @@ def visitors_table(report: MobilityReport) -> Table:
     table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False)
     for column in ("period", "visitors", *(["truly"] if known else []), "new", "returning", "so far, each once"):
         table.add_column(column, justify="left" if column == "period" else "right")
+    spoilt = [window for window in report.windows if window.presence_lost]
+    if spoilt:
+        table.caption = "some windows may count devices twice: the store had lost who was there before"
     for window in periods:
         cells = [_when(window), _count(window.visitors)]
         if known:

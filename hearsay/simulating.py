@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analytics.mobility import MobilityReport
-from analytics.mobility.combining import with_truth
+from analytics.mobility.combining import with_lost_presence, with_truth
 from hearsay import console
 from hearsay.collecting import Collection, collect
 from hearsay.datadir import DataDirectory
@@ -32,6 +32,7 @@ def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | N
     with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)
         report = mobility_of(collection.results, survey.id)
+    report = with_lost_presence(report, data.presence_lost_before)
     _show(with_truth(report, true_windows(scenario, report)), data.reports / f"{survey.id}.html")
 
 

@@ -31,6 +31,16 @@ def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityRepo
     return report.model_copy(update={"windows": tuple(map(told, report.windows))})
 
 
+def with_lost_presence(report: MobilityReport, before: int | None) -> MobilityReport:
+    """The report with a mark on windows over which devices may count twice: who was seen earlier was forgotten."""
+
+    def told(window: WindowReport) -> WindowReport:
+        spoilt = before is not None and window.first < before <= window.last
+        return window.model_copy(update={"presence_lost": True}) if spoilt else window
+
+    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+
+
 def with_truth(report: MobilityReport, truth: Mapping[Window, Truth]) -> MobilityReport:
     """The report with what a simulation knows beside what was estimated."""
 

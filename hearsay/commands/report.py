@@ -32,6 +32,8 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
+    from analytics.mobility.combining import with_lost_presence
+    from hearsay.datadir import DataDirectory
     from hearsay.reporting import chosen, latest, narrowed, open_results, write_files
     from hearsay.results import mobility_of
     from hearsay.showing import answers_table, visitors_table
@@ -39,6 +41,8 @@ def report(
     with open_results(data, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
+    if kafka is None:
+        whole = with_lost_presence(whole, DataDirectory(data).presence_lost_before)
     asked = _asked(period, window)
     told = whole if asked is None else narrowed(whole, *asked)
     written = write_files(told, html, csv, parquet)

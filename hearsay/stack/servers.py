@@ -11,6 +11,7 @@ from pathlib import Path
 from hearsay.datadir import DataDirectory
 from hearsay.stack.broker import KafkaBroker
 from hearsay.stack.jars import java, kafka_jars
+from memo_store import MemoStore
 from memo_store.local import RedisServer
 from memo_store.process import ServerProcess
 from protocols.errors import ServerError
@@ -57,7 +58,7 @@ class Stack:
             step(1, 4, "starting Kafka")
             broker = self._broker_on(port).ensure()
             step(2, 4, "starting Redis")
-            self.redis.ensure()
+            self._ensure_redis()
             step(3, 4, "making the topics")
             create(KafkaSettings(bootstrap=broker.bootstrap), Topics())
             self._write_settings(broker)
@@ -73,6 +74,14 @@ class Stack:
         """How each server is."""
         servers: list[ServerProcess] = [self.kafka, self.redis]
         return [_status(server) for server in servers]
+
+    def _ensure_redis(self) -> None:
+        """Start Redis; a new one has lost nothing, and is vouched for before anybody uses it."""
+        new = not self.settings_file.exists()
+        self.redis.ensure()
+        if new:
+            with MemoStore(self.redis.url) as store:
+                store.accept_loss()
 
     def _broker_on(self, port: int | None) -> KafkaBroker:
         broker = self.kafka

@@ -78,6 +78,16 @@ def test_a_report_is_json_for_programs(data: Path) -> None:
     assert [(window.first, window.last) for window in one.windows] == [(0, 6)]
 
 
+def test_a_report_marks_windows_that_lost_presence_spoils(data: Path) -> None:
+    note = data / "presence.lost"
+    note.write_text("4\n")
+    report = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
+    note.unlink()
+    spoilt = {(window.first, window.last) for window in report.windows if window.presence_lost}
+    assert spoilt == {(w.first, w.last) for w in report.windows if w.first < 4 <= w.last}
+    assert spoilt
+
+
 def test_a_report_is_a_page_and_tables(data: Path, tmp_path: Path) -> None:
     page, tables = tmp_path / "page.html", tmp_path / "tables"
     words = ("--html", str(page), "--csv", str(tables), "--parquet", str(tables))

@@ -30,10 +30,18 @@ def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
         DataDirectory(tmp_path).fleet_keyring()
 
 
-def test_a_redis_is_unvouched_until_the_mark_is_taken_away(tmp_path: Path) -> None:
+def test_the_store_of_new_devices_is_unvouched_until_the_mark_is_taken_away(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
+    data.fleet_keyring()
     assert data.unvouched.exists()
-    assert data.redis.is_dir()
-    assert data.unvouched.exists(), "killed before anybody vouched: still new"
     data.unvouched.unlink()
-    assert not data.unvouched.exists(), "a used Redis is never new again"
+    data.fleet_keyring()
+    assert not data.unvouched.exists(), "devices with a past: an empty store has lost it"
+
+
+def test_lost_presence_is_noted_for_later_reports(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    data.note_lost_presence(None)
+    assert data.presence_lost_before is None
+    data.note_lost_presence(4)
+    assert DataDirectory(tmp_path).presence_lost_before == 4

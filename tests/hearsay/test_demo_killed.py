@@ -54,6 +54,7 @@ def test_a_demo_killed_ten_times_publishes_the_same_bytes(tmp_path: Path) -> Non
     calm, troubled = tmp_path / "calm", tmp_path / "troubled"
     assert start(calm).wait(PATIENCE_SECONDS) == 0
     troubled.mkdir()
+    (troubled / "redis.new").touch()  # its store is new, though its devices are not
     for secret in calm.glob("*.key"):  # the same devices, the same noise
         shutil.copy2(secret, troubled / secret.name)
     whole = logged_bytes(calm)

@@ -34,6 +34,7 @@ def test_a_cluster_publishes_what_one_process_does(
     alone, clustered = tmp_path / "alone", tmp_path / "clustered"
     shown = demo(alone)
     clustered.mkdir()
+    (clustered / "redis.new").touch()  # its store is new, though its devices are not
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")  # the same devices
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
     with workers(1, kafka_settings, topics, KEY, tmp_path):
