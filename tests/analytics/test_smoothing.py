@@ -65,7 +65,7 @@ def test_it_does_not_pretend_to_have_averaged_the_memos_away(mechanism: str) -> 
     floor = variance(BASE, DEVICES, question.memo_channel, DEVICES)
     assert all((smoothed.error**2 > 0.8 * floor).all() for smoothed, _, _ in lived)
     held = [(smoothed.low <= truth) & (truth <= smoothed.high) for smoothed, _, truth in lived]
-    assert np.mean(held) > 0.8, "a town's memos err together in all periods; averaged away, half would miss"
+    assert np.mean(held) > 0.8, "a town's memos err together in all periods"
 
 
 @pytest.mark.parametrize("life", list(LIVES)[1:])
