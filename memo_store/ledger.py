@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from memo_store.layout import CHUNK, Placed
 from memo_store.link import Link
-from memo_store.registry import SurveyTerms, memo_table, presence_table
+from memo_store.registry import SurveyTerms, memo_table, presence_table, roll_table
+from memo_store.roll import Columns
 from memo_store.veil import Veil
 from protocols.keystream import Devices
 
@@ -39,14 +40,20 @@ def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) ->
     placed, presence = Placed.of(veil.pseudonyms(devices)), presence_table(veil)
     tables = {attribute.name: memo_table(veil, terms, attribute) for attribute in terms.attributes}
     values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
-    reports = np.zeros(len(devices), dtype=np.int64)
+    reports = _on_the_roll(link, veil, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
-        reports[part.order] = presence.parse(link.run(presence.read(part)))[1]
+        reports[part.order] += presence.parse(link.run(presence.read(part)))[1]
         for name, table in tables.items():
             records = [record or b"" for record in chain.from_iterable(link.run(table.read(part)))]
             values[name][part.order] = table.counts(records)
     return Ledger(terms.id, values, reports, spent(terms, values, reports), terms.meaning)
+
+
+def _on_the_roll(link: Link, veil: Veil, devices: Devices) -> NDArray[np.int64]:
+    """How many reports these devices have made as members of a fleet."""
+    counted = np.append(Columns.read(link, roll_table(veil)).counted(), 0)
+    return np.asarray(counted[np.minimum(devices, np.uint64(len(counted) - 1)).astype(np.int64)])
 
 
 def spent(terms: SurveyTerms, values: dict[str, NDArray[np.int64]], reports: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -62,7 +62,7 @@ class TableTerms(_Terms):
 
     survey: str
     fleet: str
-    kind: Literal["presence", "memo"]
+    kind: Literal["presence", "roll", "memo"]
     attribute: str = ""
 
 
@@ -106,6 +106,7 @@ def register(link: Link, scheme: Scheme, veil: Veil) -> SurveyTerms:
         )
     fleet = presence_table(veil).name
     about = {fleet: TableTerms(survey=survey.id, fleet=fleet, kind="presence")}
+    about[roll_table(veil)] = TableTerms(survey=survey.id, fleet=fleet, kind="roll")
     for attribute in terms.attributes:
         name = memo_table(veil, terms, attribute).name
         about[name] = TableTerms(survey=survey.id, fleet=fleet, kind="memo", attribute=attribute.name)
@@ -115,6 +116,10 @@ def register(link: Link, scheme: Scheme, veil: Veil) -> SurveyTerms:
 
 def presence_table(veil: Veil) -> PresenceTable:
     return PresenceTable(veil.table("presence"))
+
+
+def roll_table(veil: Veil) -> str:
+    return veil.table("roll")
 
 
 def memo_table(veil: Veil, terms: SurveyTerms, attribute: AttributeTerms) -> MemoTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from memo_store.link import Link
 from memo_store.memos import MemoTable
 from memo_store.presence import PRESENCE
 from memo_store.registry import TABLES, SurveyTerms, TableTerms, registered
+from memo_store.roll import Columns
 
 PAGE = 5000
 Counts = NDArray[np.int64]
@@ -71,13 +73,18 @@ def read_stats(link: Link) -> StoreStats:
 
 
 def _survey(link: Link, terms: SurveyTerms, fleet: str, tables: dict[str, TableTerms]) -> SurveyStats:
-    ours = {table.attribute: name for name, table in tables.items() if table.fleet == fleet}
+    ours = {table.attribute: name for name, table in tables.items() if table.fleet == fleet and table.kind != "roll"}
+    rolls = [name for name, table in tables.items() if table.fleet == fleet and table.kind == "roll"]
     names = [attribute.name for attribute in terms.attributes]
     memos, at_cap = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     spending: dict[float, int] = {}
-    devices = reports = 0
-    for shard in range(SHARDS):  # a device is in the same shard of every table
-        values, delivered = _shard(link, terms, ours, shard)
+    enrolled = np.concatenate([Columns.read(link, roll).counted() for roll in rolls])
+    one_shot = terms.per_report is not None
+    devices, reports = 0, 0 if one_shot else int(enrolled.sum())
+    parts = (_shard(link, terms, ours, shard) for shard in range(SHARDS))  # a device is in one shard of all tables
+    # Where nothing is memoised, a fleet's devices are on its roll alone.
+    alone = enrolled[enrolled > 0] if one_shot else enrolled[:0]
+    for values, delivered in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone)]):
         devices, reports = devices + len(delivered), reports + int(delivered.sum())
         for name in names:
             memos[name] += int(values[name].sum())

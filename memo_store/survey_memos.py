@@ -7,7 +7,6 @@ the period), the sink's confirmation, `delivered`. A crash between any two of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ParamSpec, TypeVar
 
@@ -21,8 +20,9 @@ from memo_store.layout import CHUNK, Bytes, Placed, Words
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.link import Link
 from memo_store.memos import MemoTable
-from memo_store.presence import NEVER
-from memo_store.registry import SurveyTerms, memo_table, presence_table, register
+from memo_store.presence import Standing, standing
+from memo_store.registry import SurveyTerms, memo_table, presence_table, register, roll_table
+from memo_store.roll import Roll
 from memo_store.settlement import Journal
 from memo_store.veil import Veil
 from protocols.columns import Column
@@ -37,14 +37,6 @@ P = ParamSpec("P")
 LOSSES = 3
 """How often a store may lose its past during one batch before we stop believing in it."""
 log = structlog.get_logger("memo_store")
-
-
-@dataclass
-class Standing:
-    """What the store knows of devices before they report."""
-
-    gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
-    fresh: NDArray[np.bool_]  # False: has reported in this period or a later one, or the period is over
 
 
 class SurveyMemos:
@@ -77,9 +69,7 @@ class SurveyMemos:
         """For each device: the gap its report of this period must carry, and whether it may make one."""
         over = self._reach(period)
         last = self._guarded(period, self._last, self._placed(devices))
-        horizon = self._survey.horizon
-        gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
-        return Standing(gaps.astype(np.uint16), (last < period) & (period > over))
+        return standing(last, period, over, self._survey.horizon)
 
     def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column:
         """Each device's memo for its value: found, or created, or at the cap the last one created.
@@ -120,6 +110,11 @@ class SurveyMemos:
         placed = self._placed(devices)
         for rows in placed.slices(CHUNK):
             self._guarded(period, self._history.run, self._presence.deliver(placed.part(rows), period))
+
+    def roll(self, devices: int) -> Roll:
+        """Presence for a fleet whose devices are numbered from 0 to `devices` - 1, in place of ours: far cheaper."""
+        horizon, table = self._survey.horizon, roll_table(self._veil)
+        return Roll(self._link, self._history, table, devices, horizon, self._reach, self._guarded)
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from producers.memo_cache import CachedMemos
-from producers.reporting import ROWS_PER_FRAME, Memos, Progress, Reported, Reporter, no_progress
+from memo_store import SurveyMemos
+from producers.fleet_memos import FleetMemos
+from producers.reporting import ROWS_PER_FRAME, Progress, Reported, Reporter, no_progress
 from producers.scenarios import Scenario
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
-from protocols.errors import ScenarioError
+from protocols.errors import ScenarioError, Stopped
 from protocols.keystream import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -31,7 +32,7 @@ class Fleet:
         self,
         scheme: Scheme,
         keyring: Keyring,
-        memos: Memos,
+        memos: SurveyMemos,
         sink: Sink,
         scenario: Scenario,
         clock_key: bytes | None = None,
@@ -42,9 +43,8 @@ class Fleet:
         self.scenario = scenario
         self._clock = SourceClock(scheme.survey, clock_key, sink)
         respondent = Respondent(scheme, keyring)
-        if cache_bytes and scheme.survey.memo_cap is None:
-            memos = CachedMemos(memos, respondent, cache_bytes)
-        self._reporter = Reporter(respondent, memos, sink, rows_per_frame)
+        own = FleetMemos(memos, respondent, scenario.devices, cache_bytes)
+        self._reporter = Reporter(respondent, own, sink, rows_per_frame)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never
@@ -57,6 +57,8 @@ class Fleet:
     ) -> Iterator[Reported]:
         """The same, one period at a time: each is confirmed, and those that are over are closed, when it is given."""
         for period in range(self.scenario.periods) if periods is None else periods:
+            if stop():
+                raise Stopped(f"stopped before period {period}", f"resume with period {period}")
             self._clock.reach(period)
             reported = self._reporter.report(self.scenario.presences(period), progress, stop)
             ended = period == self.scenario.periods - 1  # nothing follows, so grace may pass at once

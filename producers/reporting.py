@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise, zip_longest
 from typing import Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ from protocols.scheme import Question
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
-FRAMES_PER_FLUSH = 32
+FRAMES_PER_FLUSH = 64
 
 Rows = NDArray[np.intp]
 
@@ -71,6 +72,29 @@ def no_progress(reported: Reported) -> None:
     """Nobody watches."""
 
 
+@dataclass(frozen=True)
+class _Encoded:
+    """A frame as it travels: how many rows, one of their tokens, and the bytes."""
+
+    rows: int
+    token: int
+    value: bytes
+
+
+@dataclass(frozen=True)
+class _Portion:
+    """Frames that are sent and confirmed together, and whose reports are in them, in the same order."""
+
+    devices: Devices
+    frames: list[_Encoded]
+    repeats: int
+
+    def first(self, frames: int) -> _Portion:
+        """The first frames only."""
+        rows = sum(frame.rows for frame in self.frames[:frames])
+        return _Portion(self.devices[:rows], self.frames[:frames], self.repeats)
+
+
 class Reporter:
     """Reports periods of one survey for the devices of one keyring."""
 
@@ -90,25 +114,36 @@ class Reporter:
         self._frames_per_flush = frames_per_flush
 
     def report(self, truth: Presences, progress: Progress = no_progress, stop: Stop = never) -> Reported:
-        """Report one period for every device that is there and has not reported it yet."""
+        """Report one period for every device that is there and has not reported it yet.
+
+        While the sink carries one portion of frames, the next is made. Presence is recorded when a portion is safe.
+        """
         so_far = Reported(truth.period, len(truth.devices))
+        underway: _Portion | None = None
+        try:
+            for portion in self._portions(truth):
+                so_far = self._confirm(underway, so_far, progress)
+                underway = self._send(portion, stop)
+                if stop():
+                    break
+            so_far = self._confirm(underway, so_far, progress)
+        except DeliveryError as error:
+            where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
+            raise DeliveryError(f"{where}: {error.message}", error.hint) from error
+        if so_far.done < so_far.present:
+            raise Stopped(
+                f"stopped in period {so_far.period}, {so_far.done} of its {so_far.present} devices reported",
+                f"resume with period {so_far.period}: what was reported is not reported again",
+            )
+        return so_far
+
+    def _portions(self, truth: Presences) -> Iterator[_Portion]:
+        """All frames of a period, a few at a time."""
         tokens = self._respondent.tokens(truth.devices, truth.period)
         for questions, members in self._answering(truth.devices):
-            cuts = self._frames(tokens, members)
+            cuts = self._cut(tokens, members)
             for first in range(0, len(cuts), self._frames_per_flush):
-                batch = cuts[first : first + self._frames_per_flush]
-                try:
-                    so_far = self._deliver(truth, questions, tokens, batch, so_far, stop)
-                except DeliveryError as error:
-                    where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
-                    raise DeliveryError(f"{where}: {error.message}", error.hint) from error
-                progress(so_far)
-                if stop():
-                    raise Stopped(
-                        f"stopped in period {so_far.period}, {so_far.done} of its {so_far.present} devices reported",
-                        f"resume with period {so_far.period}: what was reported is not reported again",
-                    )
-        return so_far
+                yield self._make(truth, questions, tokens, cuts[first : first + self._frames_per_flush])
 
     def _answering(self, devices: Devices) -> Iterator[tuple[Sequence[Question], Rows]]:
         """Which questions are answered by which rows: all by all, or under smp each device its own."""
@@ -120,55 +155,62 @@ class Reporter:
         for place, question in enumerate(questions):
             yield [question], np.flatnonzero(sampled == place)
 
-    def _frames(self, tokens: Tokens, members: Rows) -> list[Rows]:
-        """The rows of each frame: one partition, ascending tokens, nearly equal sizes."""
-        ordered = members[np.argsort(tokens[members])]
-        partitions = partition_of(tokens[ordered], self._sink.partitions)
-        frames: list[Rows] = []
-        for partition in range(self._sink.partitions):
-            rows = ordered[partitions == partition]
-            if len(rows):
-                frames += np.array_split(rows, -(-len(rows) // self._rows_per_frame))
-        return frames
+    def _cut(self, tokens: Tokens, members: Rows) -> list[Rows]:
+        """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
+        partitions = partition_of(tokens[members], self._sink.partitions)
+        by_partition = members[np.argsort(partitions.astype(np.uint16), kind="stable")]
+        ends = np.cumsum(np.bincount(partitions)).tolist()
+        frames: list[list[Rows]] = []
+        for begin, end in pairwise([0, *ends]):
+            rows = by_partition[begin:end]
+            rows = rows[np.argsort(tokens[rows])]
+            frames.append(np.array_split(rows, max(1, -(-len(rows) // self._rows_per_frame))))
+        return [rows for turn in zip_longest(*frames) for rows in turn if rows is not None and len(rows)]
 
-    def _deliver(
-        self,
-        truth: Presences,
-        questions: Sequence[Question],
-        tokens: Tokens,
-        batch: list[Rows],
-        so_far: Reported,
-        stop: Stop,
-    ) -> Reported:
-        """Send some frames, wait until they are safe, record presence; frames after a wish to stop are not begun."""
-        rows = np.concatenate(batch)
-        frame_of = np.repeat(np.arange(len(batch)), [len(part) for part in batch])
+    def _make(self, truth: Presences, questions: Sequence[Question], tokens: Tokens, cuts: list[Rows]) -> _Portion:
+        """The reports of some rows, as frames; those who have reported are left out."""
+        rows = np.concatenate(cuts)
+        frame_of = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
         standing = self._memos.standing(truth.devices[rows], truth.period)
         fresh = np.flatnonzero(standing.fresh)
-        so_far = replace(so_far, repeats=so_far.repeats + len(rows) - len(fresh))
-        if not len(fresh):
-            return so_far
+        repeats = len(rows) - len(fresh)
         rows = rows[fresh]
         devices = truth.devices[rows]
-        answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
-        survey = self.scheme.survey
-        reports = Frame(survey.id, survey.fingerprint, truth.period, tokens[rows], standing.gaps[fresh], answers)
-        sent = 0
-        ends = np.searchsorted(frame_of[fresh], np.arange(len(batch)), side="right")
-        for end in np.unique(ends[ends > 0]).tolist():
-            if stop():
-                break
-            size = self._send(reports.take(slice(sent, end)))
-            so_far = replace(so_far, sent=so_far.sent + end - sent, frames=so_far.frames + 1, bytes=so_far.bytes + size)
-            sent = end
-        self._sink.flush()
-        self._memos.delivered(devices[:sent], truth.period)
-        return so_far
+        if not len(devices):
+            return _Portion(devices, [], repeats)
+        survey, period = self.scheme.survey, truth.period
+        answers = {q.name: self._answers(q, devices, period, truth.values[q.name][rows]) for q in questions}
+        reports = Frame(survey.id, survey.fingerprint, period, tokens[rows], standing.gaps[fresh], answers)
+        ends = np.searchsorted(frame_of[fresh], np.arange(len(cuts)), side="right").tolist()
+        frames = [reports.take(slice(begin, end)) for begin, end in pairwise([0, *ends]) if begin < end]
+        return _Portion(
+            devices, [_Encoded(len(f), int(f.tokens[0]), encode_frame(f, self.scheme)) for f in frames], repeats
+        )
 
-    def _send(self, frame: Frame) -> int:
-        value = encode_frame(frame, self.scheme)
-        self._sink.send(int(partition_of(frame.tokens[:1], self._sink.partitions)[0]), FRAME, value)
-        return len(value)
+    def _send(self, portion: _Portion, stop: Stop) -> _Portion:
+        """What was handed to the sink: frames after a wish to stop are not."""
+        for i, frame in enumerate(portion.frames):
+            if stop():
+                return portion.first(i)
+            self._sink.send(frame.token % self._sink.partitions, FRAME, frame.value)
+        return portion
+
+    def _confirm(self, portion: _Portion | None, so_far: Reported, progress: Progress) -> Reported:
+        """Wait until a portion is safe, then record who has reported."""
+        if portion is None:
+            return so_far
+        self._sink.flush()
+        if len(portion.devices):
+            self._memos.delivered(portion.devices, so_far.period)
+        so_far = replace(
+            so_far,
+            sent=so_far.sent + len(portion.devices),
+            repeats=so_far.repeats + portion.repeats,
+            frames=so_far.frames + len(portion.frames),
+            bytes=so_far.bytes + sum(len(frame.value) for frame in portion.frames),
+        )
+        progress(so_far)
+        return so_far
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         if not self.scheme.survey.longitudinal:

@@ -41,6 +41,8 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._part, name)
+        if name == "roll":
+            return lambda devices: self._steps.around(found(devices))
         if name not in STEPS:
             return found
 

@@ -1,0 +1,93 @@
+"""A fleet's roll says of its devices what the presence table would say, and notices a second writer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import redis
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memo_store import MemoStore
+from memo_store.local import RedisServer
+from protocols.errors import StoreError
+from tests.memo_store.surveys import devices, respondent
+
+EVERYONE = devices(40)
+Happening = list[tuple[int, set[int]]]
+steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
+
+
+@given(steps)
+def test_a_roll_agrees_with_the_presence_table(redis_server: RedisServer, happening: Happening) -> None:
+    with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:
+        client.flushall()
+        table, numbered = (store.survey(respondent(id=id, terms="grace: 9d,")) for id in ("table", "numbered"))
+        roll = numbered.roll(40)
+        for period, there in happening:
+            some = np.array(sorted(there), dtype=np.uint64)
+            for presence in (table, roll):
+                standing = presence.standing(some, period)
+                presence.delivered(some[standing.fresh], period)
+            expected, found = table.standing(EVERYONE, period), roll.standing(EVERYONE, period)
+            assert found.gaps.tolist() == expected.gaps.tolist()
+            assert found.fresh.tolist() == expected.fresh.tolist()
+        assert numbered.ledger(EVERYONE).reports.tolist() == table.ledger(EVERYONE).reports.tolist()
+        again = numbered.roll(40).standing(EVERYONE, 9)
+        assert again.gaps.tolist() == table.standing(EVERYONE, 9).gaps.tolist()
+
+
+def test_saying_it_twice_or_late_changes_nothing(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent(terms="grace: 9d,"))
+        roll = memos.roll(40)
+        for period in (3, 3, 2, 3):
+            roll.delivered(EVERYONE[:10], period)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 30
+        assert not roll.standing(EVERYONE[:10], 3).fresh.any()
+        assert roll.standing(EVERYONE[:10], 4).gaps.tolist() == [1] * 10
+
+
+def test_a_second_writer_is_refused(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        first, second = memos.roll(40), memos.roll(40)
+        first.delivered(EVERYONE[:5], 0)
+        with pytest.raises(StoreError, match="another process reports for the same fleet"):
+            second.delivered(EVERYONE[5:], 0)
+        memos.roll(40).delivered(EVERYONE[5:], 0)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 40
+
+
+def test_a_roll_survives_an_emptied_store_as_long_as_its_fleet_runs(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        roll = memos.roll(40)
+        roll.delivered(EVERYONE[:20], 0)
+        client.flushall()
+        roll.delivered(EVERYONE[20:], 1)
+        assert memos.presence_lost_before == 1
+        assert memos.roll(40).standing(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
+
+
+def test_a_fleet_may_grow(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        memos.roll(10).delivered(EVERYONE[:10], 0)
+        memos.roll(40).delivered(EVERYONE[30:], 1)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
+        assert memos.roll(10).standing(EVERYONE[30:], 2).gaps.tolist() == [1] * 10
+
+
+@pytest.mark.parametrize("budgets", ["eps_inf: 2, eps_1: 1", "eps: 1"])
+def test_the_look_at_the_store_counts_what_is_on_the_roll(redis_url: str, budgets: str) -> None:
+    with MemoStore(redis_url) as store:
+        people = respondent(budgets=budgets)
+        memos = store.survey(people)
+        if people.scheme.survey.longitudinal:
+            memos.lookup(people.scheme.questions[0], EVERYONE[:8], np.zeros(8, dtype=np.int64), 0)
+        roll = memos.roll(40)
+        roll.delivered(EVERYONE[:8], 0)
+        roll.delivered(EVERYONE[:4], 1)
+        (found,) = store.stats().surveys
+        assert (found.devices, found.reports) == (8, 12)
