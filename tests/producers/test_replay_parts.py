@@ -1,0 +1,85 @@
+"""The parts of a replay: pace, times, and events on their way to the end of their period."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from producers.replay.choosing import event_type
+from producers.replay.journal import Journal, Totals
+from producers.replay.pace import Pace
+from producers.replay.spool import Spool
+from producers.replay.times import BAD, moments
+from protocols.errors import ReplayError
+
+
+def test_event_time_runs_as_many_times_faster_as_asked() -> None:
+    clock = [100.0]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    pace = Pace(1000, now=lambda: clock[0], sleep=sleep)
+    for moment in (5_000.0, 8_600.0, 5_000.0):  # the last is past: nobody waits for it
+        pace.wait_for(moment, lambda: False)
+    assert clock[0] == pytest.approx(103.6)
+
+
+def test_a_wish_to_stop_ends_the_wait() -> None:
+    naps: list[float] = []
+    pace = Pace(1, now=lambda: 0.0, sleep=naps.append)
+    pace.wait_for(0, lambda: False)
+    pace.wait_for(1e9, lambda: len(naps) >= 3)
+    assert len(naps) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-13-01T00:00:00Z", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01", "2026-01-01T00:00", "x"],
+)
+def test_what_is_no_moment_is_bad_and_costs_only_itself(text: str) -> None:
+    good = "2026-01-01T00:00:00Z"
+    assert [m == BAD for m in moments(pa.array([good, text, good]), None)] == [False, True, False]
+
+
+def test_typed_times_are_read_as_they_are_meant() -> None:
+    seconds = 1_767_225_600
+    for column in (
+        pa.array([seconds], pa.timestamp("s", "Europe/Paris")),
+        pa.array([seconds * 1000], pa.timestamp("ms", "UTC")),
+        pa.array([seconds], pa.int64()),
+    ):
+        assert moments(column, None).tolist() == [seconds * 1_000_000]
+    assert moments(pa.array([seconds], pa.timestamp("s")), None).tolist() == [BAD]
+    assert moments(pa.array([seconds + 3600], pa.timestamp("s")), ZoneInfo("Europe/Paris")).tolist() == [
+        seconds * 1_000_000
+    ]
+
+
+def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path) -> None:
+    events = np.zeros(5000, dtype=event_type(1))
+    events["device"] = np.random.default_rng(1).integers(0, 500, 5000)
+    events["line"] = np.arange(5000)
+    spool = Spool(tmp_path / "spool", 1, at_once=400)
+    spool.add(events, np.zeros(5000, dtype=np.int64))
+    mix = np.uint64(0x9E3779B97F4A7C15)
+    portions = list(spool.take(0, lambda devices: (devices * mix) >> np.uint64(32)))
+    assert sorted(np.concatenate([p["line"] for p in portions]).tolist()) == list(range(5000))
+    seen = [set(p["device"].tolist()) for p in portions]
+    assert sum(map(len, seen)) == len(set.union(*seen))
+    assert max(map(len, portions)) < 2 * 400
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_journal_gives_back_what_it_was_given_and_names_damage(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "replay.json")
+    assert journal.read() == Totals()
+    journal.write(Totals(through=3, reports=7))
+    assert (journal.read().through, journal.read().reports) == (3, 7)
+    (tmp_path / "replay.json").write_text("half a fi")
+    with pytest.raises(ReplayError, match="is damaged"):
+        journal.read()
