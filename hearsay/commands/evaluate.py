@@ -43,7 +43,9 @@ def evaluate(
     csv: Annotated[Path | None, typer.Option(help="Instead: a table with one row per person.")] = None,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), with commas between them.")] = "",
     devices: Annotated[int | None, typer.Option(help="How many devices the scenario has.", min=1)] = None,
-    periods: Annotated[int | None, typer.Option(help="How many periods they live through; 1.", min=1)] = None,
+    periods: Annotated[
+        int | None, typer.Option(help="How many periods: 1 unless told, with --once all.", min=1)
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Everybody of all periods as a single period, with their first values.")
     ] = False,
@@ -128,7 +130,10 @@ def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
 def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     corrections = list(scores[0].mse) if scores else []
-    title = f"eps (one-shot) or eps_inf = {eps:g}, eps_1 = {alpha * eps:g}"
+    budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}
+    title = "; ".join(
+        budgets[kind] for kind in sorted({outcome.method.longitudinal for outcome in outcomes}, reverse=True)
+    )
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("method", "terms", "reveals"):
         table.add_column(heading, no_wrap=True)
