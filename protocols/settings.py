@@ -180,7 +180,6 @@ class Settings(BaseSettings):
     clock_key_file: Path | None = None
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")
     presence_key_file: Path | None = None
-    data_dir: Path = Field(Path("hearsay-data"), description="Where an embedded run keeps its state and results.")
 
     @model_validator(mode="before")
     @classmethod

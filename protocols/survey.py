@@ -41,6 +41,8 @@ def _moment(value: Any) -> Any:
 
 Epsilon = Annotated[float, Field(ge=MIN_EPS)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
+OUTAGE = timedelta(days=7)
+"""How long all workers may be gone before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
 class Survey(Strict):
@@ -172,8 +174,12 @@ class Survey(Strict):
 
     @property
     def ahead(self) -> int:
-        """How far beyond the last closed period reports are taken: what grace keeps open, and two more."""
-        return ceil(self.grace / self.period) + 2
+        """How far beyond the last closed period reports are taken: what grace keeps open, and two more.
+
+        With `clock: wall` it is the workers who close periods: while none runs, reports of a week wait in the log.
+        """
+        waiting = max(self.grace, OUTAGE) if self.clock == "wall" else self.grace
+        return ceil(waiting / self.period) + 2
 
     def bounds(self, period: int) -> tuple[datetime, datetime]:
         """When a period begins and ends."""

@@ -26,11 +26,11 @@ def test_nothing_set_means_a_broker_on_this_machine_and_a_redis_of_our_own() -> 
 def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
     settings_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings_file.write_text("HEARSAY_KAFKA_BOOTSTRAP=file:1\nHEARSAY_DATA_DIR=/from/file\n")
+    settings_file.write_text("HEARSAY_KAFKA_BOOTSTRAP=file:1\nHEARSAY_REDIS_URL=redis://from-file\n")
     monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", "variable:2")
     settings = load(settings_file)
     assert settings.kafka.bootstrap == "variable:2"
-    assert settings.data_dir == Path("/from/file")
+    assert settings.redis.url == "redis://from-file"
 
 
 def test_the_file_may_be_named_by_a_variable(settings_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

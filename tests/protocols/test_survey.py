@@ -234,7 +234,11 @@ def test_periods_are_found_by_moment_and_back() -> None:
         6,
         -96,
     )
-    assert survey.ahead == 6
+
+
+def test_reports_of_a_week_without_workers_are_taken() -> None:
+    assert load({"period": "1d", "grace": "1h", "clock": "wall"}).ahead == 9
+    assert load({"period": "15m", "grace": "1h", "clock": "source"}).ahead == 6
 
 
 def test_an_attribute_nobody_asked_for_is_an_error_that_lists_those_asked() -> None:
