@@ -5,13 +5,14 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check servers bench fresh clean
+.PHONY: demo test check servers chaos bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run the festival week end to end in one process"
 	@echo "make test    every check and every test"
 	@echo "make check   formatting, lint, types, layers (no tests)"
+	@echo "make chaos   a hundred kills, pauses and broker crashes, and a recount (about half an hour)"
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
@@ -36,6 +37,10 @@ servers: .venv/ready
 
 test: check | servers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
+chaos: | servers
+	$(BIN)/python -m tests.chaos $(CHAOS)
 
 bench: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'

@@ -1,0 +1,178 @@
+"""The worker beside a bare reader and beside Faust as it is usually written, on one broker in one run.
+
+    bare reader       aiokafka reads the frames and does nothing with them
+    worker            `hearsay worker` counts them, with and without looking for repeated tokens
+    idiomatic Faust   one JSON report a message, a tumbling table (bench/_idiomatic.py)
+    recovery          a worker finds 4 x 1M tokens again; a bare reader reads the same changelog
+
+Frames are ready-made: 4,096 rows of L-GRR with 16 values. Broker and workers share the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import uvloop
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from bench.tables import Table
+from hearsay.stack import KafkaBroker
+from producers.sinks.kafka import KafkaSink
+from protocols import Scheme, parse_survey
+from protocols.settings import KafkaSettings
+from protocols.wire import FRAME, Frame, encode_frame
+from stream_app.reading import read_topic
+from stream_app.registry import publish
+from stream_app.topics import Topics, create
+from tests.helpers.workers import WorkerProcess, workers
+
+ROWS, PARTITIONS = 4096, 4
+STATE_FRAMES = PARTITIONS * 245  # about 1M tokens a partition
+FRAMES = 3000
+JSON_REPORTS = 30_000
+WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.15, 0.3, 300, 3
+KEY = b"an operator's key for benchmarks"
+SCHEME = Scheme(
+    parse_survey(
+        "{id: bench, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps_inf: 2, eps_1: 1, "
+        "attributes: [{name: area, range: {last: 15}, mechanism: l-grr}]}"
+    )
+)
+
+
+def run() -> Table:
+    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as directory:
+        broker = KafkaBroker(Path(directory) / "kafka").start()
+        try:
+            return measure(KafkaSettings(bootstrap=broker.bootstrap), Path(directory))
+        finally:
+            broker.stop()
+
+
+def measure(kafka: KafkaSettings, directory: Path) -> Table:
+    table = Table("Stream app: reports/s, side by side", ("", "reports/s", "of the bare reader"))
+    with_tokens, without = make(kafka, "tokens"), make(kafka, "plain")
+
+    fill(kafka, with_tokens, STATE_FRAMES, seed=1)
+    with workers(1, kafka, with_tokens, KEY, directory) as (worker,):
+        wait_for(worker, STATE_FRAMES * ROWS)
+        worker.leave()
+        fill(kafka, with_tokens, FRAMES, seed=2)
+        fill(kafka, without, FRAMES, seed=2)
+        bare = uvloop.run(read(kafka, without.reports)) * ROWS
+        state = uvloop.run(read(kafka, with_tokens.counting_changelog, rate=False))
+        sizes = state_bytes(kafka, with_tokens)
+        worker.start()
+        tokens = rate(worker, FRAMES * ROWS)
+        recovery = worker.metric('hearsay_recovery_seconds{table="counting"}')
+        per_token = worker.metric("hearsay_token_bytes") / worker.metric("hearsay_tokens")
+        worker.leave()
+    with workers(1, kafka, without, KEY, directory / "plain", "--no-check-tokens") as (worker,):
+        plain = rate(worker, FRAMES * ROWS)
+        worker.leave()
+    usual = idiomatic(kafka, directory)
+
+    table.row("bare reader", f"{bare:,.0f}", "1")
+    table.row("worker, tokens checked", f"{tokens:,.0f}", f"{tokens / bare:.2f}")
+    table.row("worker, tokens not checked", f"{plain:,.0f}", f"{plain / bare:.2f}")
+    table.row("idiomatic Faust", f"{usual:,.0f}", f"{usual / bare:.5f}")
+    table.remarks += [
+        f"worker over idiomatic Faust: {tokens / usual:,.0f}x",
+        f"recovery of {STATE_FRAMES * ROWS / 1e6:.1f}M tokens: {recovery:.2f} s, "
+        f"{recovery / state:.1f}x a bare reader of the same changelog ({state:.2f} s)",
+        f"state: {sizes / (STATE_FRAMES * ROWS):.1f} bytes a report in the changelog, "
+        f"{per_token:.1f} bytes a token in memory",
+    ]
+    for name, found, wanted in (
+        ("with tokens, of the bare reader", tokens / bare, WITH_TOKENS),
+        ("without tokens, of the bare reader", plain / bare, WITHOUT_TOKENS),
+        ("over idiomatic Faust", tokens / usual, OVER_IDIOMATIC),
+    ):
+        if found < wanted:
+            table.missed.append(f"{name}: {found:.2f}, wanted at least {wanted}")
+    if recovery / state > RECOVERY:
+        table.missed.append(f"recovery: {recovery / state:.1f}x a bare reader, wanted at most {RECOVERY}x")
+    return table
+
+
+def make(kafka: KafkaSettings, prefix: str) -> Topics:
+    topics = Topics(prefix, PARTITIONS, 1)
+    create(kafka, topics)
+    publish(kafka, topics, SCHEME.survey)
+    return topics
+
+
+def fill(kafka: KafkaSettings, topics: Topics, frames: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sink = KafkaSink(kafka, topics.reports)
+    gaps = np.ones(ROWS, dtype=np.uint16)
+    for number in range(frames):
+        partition = number % PARTITIONS
+        tokens = np.sort(rng.integers(1, 1 << 60, ROWS, dtype=np.uint64)) * np.uint64(PARTITIONS) + np.uint64(partition)
+        answers = {"area": rng.integers(0, 16, ROWS).astype(np.uint8)}
+        frame = Frame("bench", SCHEME.survey.fingerprint, 0, tokens, gaps, answers)
+        sink.send(partition, FRAME, encode_frame(frame, SCHEME))
+    sink.flush()
+    sink.close()
+
+
+async def read(kafka: KafkaSettings, topic: str, rate: bool = True) -> float:
+    """Records a second over the whole topic; or, for a changelog of few large records, the seconds it takes."""
+    consumer = AIOKafkaConsumer(**kafka.client_options(), enable_auto_commit=False, auto_offset_reset="earliest")
+    await consumer.start()
+    partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    began = time.perf_counter()
+    consumer.assign(partitions)
+    ends = await consumer.end_offsets(partitions)
+    records = 0
+    await consumer.seek_to_beginning(*partitions)
+    while any([await consumer.position(tp) < ends[tp] for tp in partitions]):
+        records += sum(len(batch) for batch in (await consumer.getmany(timeout_ms=200)).values())
+    seconds = time.perf_counter() - began
+    await consumer.stop()
+    return records / seconds if rate else seconds
+
+
+def wait_for(worker: WorkerProcess, reports: int) -> None:
+    while worker.metric("hearsay_reports_total") < reports:
+        assert worker.running, worker.log.read_text()[-2000:]
+        time.sleep(0.1)
+
+
+def rate(worker: WorkerProcess, reports: int) -> float:
+    """Reports a second, once it is under way: compiling and joining the group do not count."""
+    wait_for(worker, reports // 10)
+    first, began = worker.metric("hearsay_reports_total"), time.perf_counter()
+    wait_for(worker, reports)
+    return (worker.metric("hearsay_reports_total") - first) / (time.perf_counter() - began)
+
+
+def state_bytes(kafka: KafkaSettings, topics: Topics) -> int:
+    newest = {record.key: record.value or b"" for record in read_topic(kafka, topics.counting_changelog)}
+    return sum(len(key) + len(value) for key, value in newest.items())
+
+
+def idiomatic(kafka: KafkaSettings, directory: Path) -> float:
+    """Reports a second of Faust as its documentation shows it."""
+    topics = Topics("idiomatic", PARTITIONS, 1)
+    create(kafka, topics)
+    sink = KafkaSink(kafka, topics.reports)
+    for number in range(JSON_REPORTS):
+        sink.send(number % PARTITIONS, "application/json", json.dumps({"area": number % 16}).encode())
+    sink.flush()
+    sink.close()
+    script = Path(__file__).with_name("_idiomatic.py")
+    environment = {**os.environ, "BROKER": kafka.bootstrap, "REPORTS": str(JSON_REPORTS), "DATA": str(directory)}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("rate ")]
+    assert found, done.stderr[-2000:]
+    return float(found[0].removeprefix("rate "))

@@ -1,0 +1,1 @@
+"""Long ordeals, run by hand: `make chaos`."""
