@@ -9,10 +9,8 @@ Indices are unsigned because numba then leaves out the test for negative ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -20,21 +18,15 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from protocols.compiling import compiled
+
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Whole = NDArray[np.integer[Any]]
-Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 struct_proxy: Any = cgutils.create_struct_proxy
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-
-
-def compiled(loop: Loop) -> Loop:
-    try:
-        return cast(Loop, numba.njit(nogil=True, cache=True)(loop))
-    except RuntimeError:  # nowhere to keep compiled code, as in a read-only container
-        return cast(Loop, numba.njit(nogil=True)(loop))
 
 
 @compiled

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.loops import compiled
+from protocols.compiling import compiled
 
 Words = NDArray[np.uint64]
 

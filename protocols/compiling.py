@@ -1,0 +1,62 @@
+"""Loops compiled by numba at their first call, kept for the next process, by one process at a time.
+
+numba numbers its cache files by looking which are there. Two processes that compile different types of one loop at the
+same moment can take the same number, and then load each other's code (numba's issue 4807). So whoever compiles, or
+looks for what was compiled, holds a lock of this user's on this machine.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def compiled(loop: Loop) -> Loop:
+    """The loop, compiled when it is first called with arguments of some types."""
+    try:
+        dispatcher: Any = numba.njit(nogil=True, cache=True)(loop)
+    except RuntimeError:  # nowhere to keep compiled code, as in a read-only container
+        return cast(Loop, numba.njit(nogil=True)(loop))
+    compile_for = dispatcher.compile
+
+    def compile_alone(signature: Any) -> Any:
+        with _turn:
+            return compile_for(signature)
+
+    dispatcher.compile = compile_alone
+    return cast(Loop, dispatcher)
+
+
+class _Turn:
+    """One process, and in it one thread, at a time; a loop that calls another compiles it within the same turn."""
+
+    def __init__(self) -> None:
+        self._threads = threading.RLock()
+        self._depth = 0
+        self._lock = -1
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        if self._depth == 0:
+            path = Path(tempfile.gettempdir()) / f"hearsay-compiling-{os.getuid()}.lock"
+            self._lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            os.close(self._lock)
+        self._threads.release()
+
+
+_turn = _Turn()
