@@ -51,6 +51,8 @@ def event_of(kind: str, value: bytes) -> Event:
             return Garbage(value)
     except (ValueError, KeyError, TypeError, AttributeError, OSError):
         return Garbage(value)
+    if not rows:
+        return Garbage(value)  # cut off after its head
     for term, reason in (("survey", "unknown-survey"), ("fingerprint", "wrong-fingerprint")):
         if terms[term] != TERMS[term]:
             return Garbage(value, reason, len(rows))
