@@ -12,6 +12,7 @@ SURFACE = {
     "analytics": [
         "Estimates",
         "all_windows",
+        "by_gap",
         "clip_renormalise",
         "estimate",
         "estimate_all",

@@ -85,8 +85,9 @@ def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kaf
         "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
     assert sent.exit_code == 0, sent.exception
-    assert "32 records sent" in sent.output  # 8 frames and 8 clock records a day
-    assert len(read_topic(kafka_settings, "captured.reports")) == 32
+    arrived = read_topic(kafka_settings, "captured.reports")
+    assert f"{len(arrived)} records sent" in sent.output
+    assert len(arrived) > 16  # 8 clock records a day, and a frame for each partition that has somebody
     again = type_in(
         "send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
