@@ -2,7 +2,7 @@
 
     hearsay:{SHARD}:epoch            what the shard remembers of its own past (history.py)
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
-    hearsay:{0}:TABLE                a fleet's roll: presence as columns (roll.py)
+    hearsay:{0}:TABLE                a fleet's roll: presence as sealed columns (roll.py)
     hearsay:{SHARD}:TABLE@PERIOD     which cell each device settled on in an open period (settlement.py)
     hearsay:{TABLE}:state            of a survey: since when presence is known, which periods are open
     hearsay:surveys, hearsay:tables  which surveys and tables there are: public terms, no devices

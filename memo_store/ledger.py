@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from memo_store.layout import CHUNK, Placed
 from memo_store.link import Link
-from memo_store.registry import SurveyTerms, memo_table, presence_table, roll_table
-from memo_store.roll import Columns
+from memo_store.registry import SurveyTerms, memo_table, presence_table
+from memo_store.roll import read_roll
 from memo_store.veil import Veil
 from protocols.keystream import Devices
 
@@ -52,7 +52,7 @@ def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) ->
 
 def _on_the_roll(link: Link, veil: Veil, devices: Devices) -> NDArray[np.int64]:
     """How many reports these devices have made as members of a fleet."""
-    counted = np.append(Columns.read(link, roll_table(veil)).counted(), 0)
+    counted = np.append(read_roll(link, veil).reports, 0)
     return np.asarray(counted[np.minimum(devices, np.uint64(len(counted) - 1)).astype(np.int64)])
 
 

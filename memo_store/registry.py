@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from memo_store.link import Link
 from memo_store.memos import MemoTable
 from memo_store.presence import PresenceTable
+from memo_store.roll import roll_table
 from memo_store.veil import Veil
 from protocols.errors import FingerprintChanged
 from protocols.guarantees.linked import loss_of_values
@@ -116,10 +117,6 @@ def register(link: Link, scheme: Scheme, veil: Veil) -> SurveyTerms:
 
 def presence_table(veil: Veil) -> PresenceTable:
     return PresenceTable(veil.table("presence"))
-
-
-def roll_table(veil: Veil) -> str:
-    return veil.table("roll")
 
 
 def memo_table(veil: Veil, terms: SurveyTerms, attribute: AttributeTerms) -> MemoTable:

@@ -17,7 +17,7 @@ from memo_store.link import Link
 from memo_store.memos import MemoTable
 from memo_store.presence import PRESENCE
 from memo_store.registry import TABLES, SurveyTerms, TableTerms, registered
-from memo_store.roll import Columns
+from memo_store.roll import read_tally
 
 PAGE = 5000
 Counts = NDArray[np.int64]
@@ -78,12 +78,12 @@ def _survey(link: Link, terms: SurveyTerms, fleet: str, tables: dict[str, TableT
     names = [attribute.name for attribute in terms.attributes]
     memos, at_cap = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     spending: dict[float, int] = {}
-    enrolled = np.concatenate([Columns.read(link, roll).counted() for roll in rolls])
+    enrolled = np.concatenate([read_tally(link, roll) for roll in rolls])
     one_shot = terms.per_report is not None
     devices, reports = 0, 0 if one_shot else int(enrolled.sum())
     parts = (_shard(link, terms, ours, shard) for shard in range(SHARDS))  # a device is in one shard of all tables
     # Where nothing is memoised, a fleet's devices are on its roll alone.
-    alone = enrolled[enrolled > 0] if one_shot else enrolled[:0]
+    alone = enrolled if one_shot else enrolled[:0]
     for values, delivered in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone)]):
         devices, reports = devices + len(delivered), reports + int(delivered.sum())
         for name in names:

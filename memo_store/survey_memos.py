@@ -21,7 +21,7 @@ from memo_store.ledger import Ledger, read_ledger
 from memo_store.link import Link
 from memo_store.memos import MemoTable
 from memo_store.presence import Standing, standing
-from memo_store.registry import SurveyTerms, memo_table, presence_table, register, roll_table
+from memo_store.registry import SurveyTerms, memo_table, presence_table, register
 from memo_store.roll import Roll
 from memo_store.settlement import Journal
 from memo_store.veil import Veil
@@ -113,8 +113,8 @@ class SurveyMemos:
 
     def roll(self, devices: int) -> Roll:
         """Presence for a fleet whose devices are numbered from 0 to `devices` - 1, in place of ours: far cheaper."""
-        horizon, table = self._survey.horizon, roll_table(self._veil)
-        return Roll(self._link, self._history, table, devices, horizon, self._reach, self._guarded)
+        horizon = self._survey.horizon
+        return Roll(self._link, self._history, self._veil, devices, horizon, self._reach, self._guarded)
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""

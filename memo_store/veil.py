@@ -6,16 +6,25 @@
     pad        what a memo is sealed with; the tag alone says which, so any entry of a record can be opened
 
 All are derived from the keyring and useless without it: the same value has another tag and another sealed memo on
-every device. The memo is sealed because with a generous budget it *is* the true value, nearly always.
+every device. The memo is sealed because with a generous budget it *is* the true value, nearly always. A pad seals one
+thing for ever; what is written again and again is sealed under a nonce instead (`seal`).
 """
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memo_store.layout import PSEUDONYM, Bytes, Words
 from protocols.encodings import Values
+from protocols.errors import StoreError
 from protocols.keystream import BLOCK, Devices, Draws, Keyring
+
+NONCE = 12
+"""Bytes; drawn for every sealing, as AES-GCM wants it."""
 
 
 class Veil:
@@ -41,6 +50,20 @@ class Veil:
     def settling_pads(self, attribute: str, devices: Devices, period: int) -> Words:
         """What each device's settled cell of this period is sealed with."""
         return _draws(self._key("settled", attribute), devices, period).blocks(1).view("<u8")[:, 0]
+
+    def seal(self, place: str, content: bytes) -> bytes:
+        """Content that only this keyring opens, and only in this place; other bytes every time."""
+        nonce = secrets.token_bytes(NONCE)
+        return nonce + AESGCM(self._key("sealed")).encrypt(nonce, content, place.encode())
+
+    def unseal(self, place: str, sealed: bytes) -> bytes:
+        try:
+            return AESGCM(self._key("sealed")).decrypt(sealed[:NONCE], sealed[NONCE:], place.encode())
+        except (InvalidTag, ValueError):
+            raise StoreError(
+                f"what the store holds as {place!r} of survey {self._survey!r} is not what was put there",
+                "restore the store from a copy: somebody else has written to it, or it is damaged",
+            ) from None
 
     def _key(self, *purpose: str) -> bytes:
         return self._keyring.key(("store", self._survey, *purpose))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import redis
 
 from protocols.columns import Column
 from protocols.encodings import Values
@@ -38,6 +39,12 @@ def respondent(
 
 def devices(count: int) -> Devices:
     return np.arange(count, dtype=np.uint64)
+
+
+def roll_key(client: redis.Redis) -> bytes:
+    """Where the only fleet of a store has its roll."""
+    (key,) = (key for key in client.scan_iter("hearsay:{0}:*") if client.hexists(key, "tally"))
+    return bytes(key)
 
 
 class Unsteady(Respondent):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+from unittest import mock
+
 import numpy as np
 import pytest
 import redis
@@ -11,14 +15,15 @@ from hypothesis import strategies as st
 from memo_store import MemoStore
 from memo_store.local import RedisServer
 from protocols.errors import StoreError
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, respondent, roll_key
 
 EVERYONE = devices(40)
 Happening = list[tuple[int, set[int]]]
 steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
 
 
-@given(steps)
+@mock.patch("memo_store.roll.PERIODS_PER_BASE", 3)  # so that it is summed up often
+@given(happening=steps)
 def test_a_roll_agrees_with_the_presence_table(redis_server: RedisServer, happening: Happening) -> None:
     with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:
         client.flushall()
@@ -35,6 +40,18 @@ def test_a_roll_agrees_with_the_presence_table(redis_server: RedisServer, happen
         assert numbered.ledger(EVERYONE).reports.tolist() == table.ledger(EVERYONE).reports.tolist()
         again = numbered.roll(40).standing(EVERYONE, 9)
         assert again.gaps.tolist() == table.standing(EVERYONE, 9).gaps.tolist()
+
+
+def test_a_roll_does_not_grow_with_the_number_of_periods(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        roll, sizes = memos.roll(40), set()
+        for period in range(100):
+            roll.delivered(EVERYONE[period % 2 :], period)
+            sizes.add(client.hlen(roll_key(client)))
+        assert max(sizes) < 40
+        assert memos.ledger(EVERYONE).reports.tolist() == [50] + [100] * 39
+        assert memos.roll(40).standing(EVERYONE, 100).gaps.tolist() == [2] + [1] * 39
 
 
 def test_saying_it_twice_or_late_changes_nothing(redis_url: str) -> None:
@@ -67,6 +84,37 @@ def test_a_roll_survives_an_emptied_store_as_long_as_its_fleet_runs(redis_url: s
         client.flushall()
         roll.delivered(EVERYONE[20:], 1)
         assert memos.presence_lost_before == 1
+        assert memos.roll(40).standing(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
+
+
+def test_a_roll_survives_a_store_that_goes_back_in_time(tmp_path: Path) -> None:
+    """The old roll in the restored copy must not be taken for the work of another process."""
+    server = RedisServer(tmp_path / "redis").start()
+    try:
+        with MemoStore(server.url, sleep=lambda _: None) as store:
+            memos = store.survey(respondent())
+            roll = memos.roll(40)
+            roll.delivered(EVERYONE[:10], 0)
+            shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+            roll.delivered(EVERYONE[:30], 1)
+            server.kill()
+            shutil.rmtree(server.directory)
+            shutil.copytree(tmp_path / "copy", server.directory)
+            server.start()
+            roll.delivered(EVERYONE[30:], 2)
+            assert memos.presence_lost_before == 2
+            assert memos.roll(40).standing(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
+    finally:
+        server.stop()
+
+
+def test_a_roll_that_alone_was_dropped_is_written_again(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        roll = memos.roll(40)
+        roll.delivered(EVERYONE[:20], 0)
+        client.delete(roll_key(client))
+        roll.delivered(EVERYONE[20:], 1)
         assert memos.roll(40).standing(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from memo_store import MemoStore
 from memo_store.local import RedisServer
 from protocols.encodings import Values
-from protocols.keystream import Keyring
+from protocols.errors import StoreError
+from protocols.keystream import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, respondent, roll_key
 
 SECRET = b"a secret that must not be stored"
 PLANTED = [f"planted-{number:03}-value" for number in range(256)]
@@ -63,6 +65,51 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
     needles = [SECRET, SECRET.hex().encode(), b"planted-", *(row.tobytes() for row in plain)]
     needles += [spelling for device in TELLING.tolist() for spelling in spellings(device)]
     assert [needle for needle in needles if needle in store_bytes] == []
+
+
+def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> None:
+    """Those who report are chosen so that their marks spell a word, and the period is a word too."""
+    there = np.flatnonzero(np.unpackbits(np.frombuffer(b"who-reported", dtype=np.uint8))).astype(np.uint64)
+    period = int.from_bytes(b"when", "little")
+    with mock.patch("memo_store.roll.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
+        roll = store.survey(respondent(secret=7)).roll(96)
+        roll.delivered(there, period - 1)
+        roll.delivered(there, period)  # and now all is summed up
+        roll.delivered(there, period + 1)
+        assert roll.standing(there, period + 2).gaps.tolist() == [1] * len(there)
+    store_bytes = written(server)
+    assert store_bytes.count(b"tally") == 3, "the haystack must be the right one"
+    assert [needle for needle in (b"who-reported", b"when", bytes(16)) if needle in store_bytes] == []
+
+
+def sealed_rolls(url: str, there: list[Devices]) -> list[bytes]:
+    """What of a fleet's roll stands in the store, sealed, after each of these has reported in the next period."""
+    with redis.Redis.from_url(url) as client, MemoStore(url) as store:
+        client.flushdb()
+        roll, seen = store.survey(respondent()).roll(8000), []
+        for period, some in enumerate(there):
+            roll.delivered(some, period)
+            seen.append(client.hget(roll_key(client), str(period)))
+    return seen
+
+
+def test_a_rolls_shape_does_not_say_who_reported_and_the_same_ones_look_different_every_time(redis_url: str) -> None:
+    first, second = devices(8000)[:4000], devices(8000)[4000:]
+    same, other = (sealed_rolls(redis_url, [first, again]) for again in (first, second))
+    assert [len(part) for part in same] == [len(part) for part in other]
+    for before, after in (same, other):
+        changed = np.unpackbits(np.frombuffer(before, dtype=np.uint8) ^ np.frombuffer(after, dtype=np.uint8)).mean()
+        assert abs(changed - 0.5) < 5 * 0.5 / np.sqrt(8 * len(before)), "two copies of the store differ by noise"
+
+
+def test_a_roll_that_somebody_has_written_to_is_refused(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        memos.roll(40).delivered(devices(40), 0)
+        key = roll_key(client)
+        client.hset(key, "1", client.hget(key, "0"))  # one entry in the place of another
+        with pytest.raises(StoreError, match="is not what was put there"):
+            memos.roll(40)
 
 
 def tables(url: str) -> dict[bytes, dict[bytes, bytes]]:
