@@ -17,6 +17,7 @@ help:
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
 .venv/ready: pyproject.toml constraints.txt
+	@echo "making .venv and installing into it: a minute or a few, once"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
@@ -33,7 +34,7 @@ check: .venv/ready
 # Real servers for the tests: Java, Maven and Redis installed where possible, Kafka fetched once into the cache.
 servers: .venv/ready
 	sh scripts/servers.sh
-	$(BIN)/python -c 'from hearsay.stack.jars import kafka_jars; kafka_jars()'
+	$(BIN)/hearsay stack fetch
 
 test: check | servers
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Annotated, Any, Protocol
 
 import typer
@@ -24,6 +25,21 @@ class Step(Protocol):
     def __call__(self, done: int, total: int, what: str) -> None: ...
 
 
+class Lines:
+    """Progress in a log: nothing about what is done soon, then a line every few seconds."""
+
+    EVERY_SECONDS = 5.0
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._said_at = now()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if self._now() - self._said_at >= self.EVERY_SECONDS:
+            self._said_at = self._now()
+            err.print(f"{what}: {done:,} of {total:,}", markup=False, soft_wrap=True)
+
+
 def print_json(data: Any) -> None:
     """JSON on standard output, as it is: no colours, no wrapping."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
@@ -31,7 +47,10 @@ def print_json(data: Any) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Step]:
-    """A progress bar on standard error for anything longer than a second; plain silence when nobody watches."""
+    """A progress bar on standard error; in a log, where a bar cannot move, a line every few seconds."""
+    if not err.is_terminal:
+        yield Lines()
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -39,7 +58,7 @@ def progress(what: str) -> Iterator[Step]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+    with Progress(*columns, console=err, transient=True) as bars:
         task = bars.add_task(what, total=None)
 
         def step(done: int, total: int, what: str) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from hearsay import console
 from hearsay.stack import Stack
+from hearsay.stack.jars import kafka_jars
 
 app = typer.Typer(
     help="Run a real Kafka and a real Redis on this machine, without containers.",
@@ -85,6 +86,17 @@ def logs(
     for path, tail in tails.items():
         console.out.rule(str(path), align="left")
         console.out.print(tail or "(nothing yet)", markup=False, soft_wrap=True)
+
+
+@app.command()
+def fetch() -> None:
+    """Fetch Kafka's program files into the cache, so that `up` works without a network. Doing it again changes nothing.
+
+    Example: hearsay stack fetch
+    """
+    with console.progress("fetching Kafka (43 MB, once)"):
+        jars = kafka_jars()
+    console.out.print(f"Kafka is in {jars}", soft_wrap=True)
 
 
 def _show(stack: Stack, as_json: bool) -> None:
