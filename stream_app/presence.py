@@ -1,7 +1,7 @@
 """Noise on how many reported, for surveys that ask for it (PROTOCOLS 7).
 
 The number of reports is not protected by local randomisation. With `presence_epsilon`, every cell n[period, gap] gets
-two-sided geometric noise of scale 3 / epsilon, because one presence changes three cells. The noise derives from a key,
+two-sided geometric noise of scale 3 / epsilon (analytics.presence_noise says why). The noise derives from a key,
 the survey, the period and the cell: a republication is the same, and no averaging over republications helps.
 """
 
@@ -12,11 +12,11 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.presence_noise import scale
 from protocols.keystream import Keyring
 from protocols.scheme import Scheme
 from stream_app.counters import Counts
 
-CELLS_PER_PRESENCE = 3
 DIGITS = 40  # a geometric beyond 2^40 is less likely than the sun not rising for any epsilon worth having
 WORD = 1 << 64
 
@@ -33,12 +33,12 @@ def published_cells(counts: Counts, scheme: Scheme, period: int, keyring: Keyrin
     if epsilon is None:
         return {name: statistics.dense(horizon)[0] for name, statistics in counts.items()}
     gaps = np.arange(1, horizon + 1, dtype=np.uint64)
+    rate = 1 / scale(epsilon)
     noised = {}
     for place, (name, statistics) in enumerate(counts.items()):
         cells = gaps + np.uint64(place << 16 if scheme.discloses else 0)
         blocks = keyring.draws(("presence", scheme.survey.id), cells, period).blocks(DIGITS)
         words = blocks.view("<u8").reshape(horizon, 2, DIGITS)
-        rate = epsilon / CELLS_PER_PRESENCE
         noised[name] = statistics.dense(horizon)[0] + geometric(words[:, 0], rate) - geometric(words[:, 1], rate)
     return noised
 
