@@ -60,16 +60,23 @@ class Columns:
             self.marks = _fit(there, size).astype(np.bool_)
             self.latest[self.marks] = self.period
             self.reports += self.marks
+        self._tally = np.bincount(self.reports)
 
     def mark(self, devices: Devices, period: int) -> None:
         """These have reported in this period, unless they had in it or in a later one."""
         if period != self.period:
             self.entries, self.period = self.entries + 1, period
             self.marks[:] = False
-        fresh = devices[self.latest.take(devices) < period]
+        places = devices.astype(np.intp)  # numpy would convert them at every use
+        fresh = places[self.latest.take(places) < period]
         self.latest[fresh] = period
-        self.reports[fresh] += 1
         self.marks[fresh] = True
+        before = self.reports.take(fresh)
+        self.reports[fresh] = before + 1
+        moved = np.bincount(before)
+        self._tally = _fit(self._tally, max(len(self._tally), len(moved) + 1))
+        self._tally[: len(moved)] -= moved
+        self._tally[1 : len(moved) + 1] += moved
 
     def sum_up(self) -> None:
         """Let the base say it all."""
@@ -83,6 +90,11 @@ class Columns:
     def entry(self) -> bytes:
         """Who has reported in the period that was marked last."""
         return np.array(self.period, dtype=PERIOD).tobytes() + np.packbits(self.marks).tobytes()
+
+    def tally(self) -> bytes:
+        """Pairs: a number of reports, and how many devices have made so many."""
+        made = np.flatnonzero(self._tally)
+        return np.stack([made, self._tally[made]], axis=1).astype("<u8").tobytes()
 
 
 class Roll:
@@ -117,7 +129,7 @@ class Roll:
         name = "base" if whole else str(columns.entries - 1)
         sealed = self._veil.seal(name, columns.base() if whole else columns.entry())
         following = secrets.token_bytes(16)
-        fields = (name, sealed, "tally", _tally(columns.reports))
+        fields = (name, sealed, "tally", columns.tally())
         call = Call("enroll", SHARD, key, (columns.version, following, int(whole), *fields))
         try:
             ((found,),) = self._history.run([call])
@@ -147,16 +159,9 @@ def roll_table(veil: Veil) -> str:
 
 
 def read_tally(link: Link, table: str) -> Whole:
-    """How many reports each device of a fleet has made that has made any, in no order. Needs no key."""
+    """How many reports each device of a fleet has made, in no order. Needs no key."""
     pairs = np.frombuffer(link.ask("HGET", shard_key(SHARD, table), "tally") or b"", dtype="<u8").astype(np.int64)
     return np.repeat(pairs[::2], pairs[1::2])
-
-
-def _tally(reports: Whole) -> bytes:
-    devices = np.bincount(reports)
-    devices[:1] = 0
-    made = np.flatnonzero(devices)
-    return np.stack([made, devices[made]], axis=1).astype("<u8").tobytes()
 
 
 def _fit(column: NDArray[Any], size: int) -> NDArray[Any]:

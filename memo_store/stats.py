@@ -83,7 +83,7 @@ def _survey(link: Link, terms: SurveyTerms, fleet: str, tables: dict[str, TableT
     devices, reports = 0, 0 if one_shot else int(enrolled.sum())
     parts = (_shard(link, terms, ours, shard) for shard in range(SHARDS))  # a device is in one shard of all tables
     # Where nothing is memoised, a fleet's devices are on its roll alone.
-    alone = enrolled if one_shot else enrolled[:0]
+    alone = enrolled[enrolled > 0] if one_shot else enrolled[:0]
     for values, delivered in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone)]):
         devices, reports = devices + len(delivered), reports + int(delivered.sum())
         for name in names:

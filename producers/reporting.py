@@ -1,11 +1,11 @@
 """From one period's truth to confirmed frames: what a fleet and a replay have in common.
 
-    devices present ─► tokens ─► frames' rows ─► standing ─► memos ─► reports ─► sink, confirmed ─► presence recorded
+    present ─► tokens ─► portions ─► standing ─► memos ─► reports ─► frames ─► sink, confirmed ─► presence recorded
 
-Rows are put into frames by token, so a frame gathers devices by chance, other ones in every period: neither order nor
-company links two reports. Because everything is derived (PROTOCOLS 3), a second attempt at a period cuts the same
-frames and makes the same reports; devices whose presence was recorded are left out of it, and what was sent but not
-recorded is refused by the collector as a repeat. So a crash at any moment neither loses nor doubles a device.
+Rows are put into portions and frames by token, so a frame gathers devices by chance, other ones in every period:
+neither order nor company links two reports. Because everything is derived (PROTOCOLS 3), a second attempt at a period
+makes the same reports; devices whose presence was recorded are left out of it, and what was sent but not recorded is
+refused by the collector as a repeat. So a crash at any moment neither loses nor doubles a device.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
 FRAMES_PER_FLUSH = 64
+LOWER_HALF = np.uint64(0xFFFFFFFF)
 
 Rows = NDArray[np.intp]
 
@@ -83,16 +84,26 @@ class _Encoded:
 
 @dataclass(frozen=True)
 class _Portion:
-    """Frames that are sent and confirmed together, and whose reports are in them, in the same order."""
+    """Frames that are sent and confirmed together, and whose reports are in them."""
 
-    devices: Devices
+    devices: Devices  # ascending
+    order: Rows  # in which they follow one another in the frames
     frames: list[_Encoded]
     repeats: int
+
+    @classmethod
+    def empty(cls) -> _Portion:
+        return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), [], 0)
+
+    @property
+    def rows(self) -> int:
+        """How many devices it settles."""
+        return len(self.devices) + self.repeats
 
     def first(self, frames: int) -> _Portion:
         """The first frames only."""
         rows = sum(frame.rows for frame in self.frames[:frames])
-        return _Portion(self.devices[:rows], self.frames[:frames], self.repeats)
+        return _Portion(self.devices[self.order[:rows]], self.order[:rows], self.frames[:frames], self.repeats)
 
 
 class Reporter:
@@ -119,14 +130,19 @@ class Reporter:
         While the sink carries one portion of frames, the next is made. Presence is recorded when a portion is safe.
         """
         so_far = Reported(truth.period, len(truth.devices))
-        underway: _Portion | None = None
+        underway = _Portion.empty()
         try:
             for portion in self._portions(truth):
-                so_far = self._confirm(underway, so_far, progress)
-                underway = self._send(portion, stop)
+                self._sink.flush()
+                safe, underway = underway, _Portion.empty()
+                try:
+                    underway = self._send(portion, stop)
+                finally:
+                    so_far = self._record(safe, so_far, progress)
                 if stop():
                     break
-            so_far = self._confirm(underway, so_far, progress)
+            self._sink.flush()
+            so_far = self._record(underway, so_far, progress)
         except DeliveryError as error:
             where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
             raise DeliveryError(f"{where}: {error.message}", error.hint) from error
@@ -141,9 +157,8 @@ class Reporter:
         """All frames of a period, a few at a time."""
         tokens = self._respondent.tokens(truth.devices, truth.period)
         for questions, members in self._answering(truth.devices):
-            cuts = self._cut(tokens, members)
-            for first in range(0, len(cuts), self._frames_per_flush):
-                yield self._make(truth, questions, tokens, cuts[first : first + self._frames_per_flush])
+            for rows in self._deal(tokens, members):
+                yield self._make(truth, questions, tokens, rows)
 
     def _answering(self, devices: Devices) -> Iterator[tuple[Sequence[Question], Rows]]:
         """Which questions are answered by which rows: all by all, or under smp each device its own."""
@@ -155,37 +170,51 @@ class Reporter:
         for place, question in enumerate(questions):
             yield [question], np.flatnonzero(sampled == place)
 
-    def _cut(self, tokens: Tokens, members: Rows) -> list[Rows]:
-        """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
-        partitions = partition_of(tokens[members], self._sink.partitions)
-        by_partition = members[np.argsort(partitions.astype(np.uint16), kind="stable")]
-        ends = np.cumsum(np.bincount(partitions)).tolist()
-        frames: list[list[Rows]] = []
-        for begin, end in pairwise([0, *ends]):
-            rows = by_partition[begin:end]
-            rows = rows[np.argsort(tokens[rows])]
-            frames.append(np.array_split(rows, max(1, -(-len(rows) // self._rows_per_frame))))
-        return [rows for turn in zip_longest(*frames) for rows in turn if rows is not None and len(rows)]
+    def _deal(self, tokens: Tokens, members: Rows) -> list[Rows]:
+        """The rows of each portion, ascending: dealt by the token's lower half, so each meets all partitions."""
+        portions = -(-len(members) // (self._rows_per_frame * self._frames_per_flush))
+        dealt = (tokens[members] & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
+        return _groups(members, dealt, portions)
 
-    def _make(self, truth: Presences, questions: Sequence[Question], tokens: Tokens, cuts: list[Rows]) -> _Portion:
-        """The reports of some rows, as frames; those who have reported are left out."""
-        rows = np.concatenate(cuts)
-        frame_of = np.repeat(np.arange(len(cuts)), [len(cut) for cut in cuts])
+    def _make(self, truth: Presences, questions: Sequence[Question], tokens: Tokens, rows: Rows) -> _Portion:
+        """The reports of some rows, as frames; those who have reported are left out.
+
+        Memos and draws are read in the order of devices, which is how they lie in memory and share keystream blocks.
+        """
         standing = self._memos.standing(truth.devices[rows], truth.period)
         fresh = np.flatnonzero(standing.fresh)
         repeats = len(rows) - len(fresh)
         rows = rows[fresh]
         devices = truth.devices[rows]
         if not len(devices):
-            return _Portion(devices, [], repeats)
-        survey, period = self.scheme.survey, truth.period
-        answers = {q.name: self._answers(q, devices, period, truth.values[q.name][rows]) for q in questions}
-        reports = Frame(survey.id, survey.fingerprint, period, tokens[rows], standing.gaps[fresh], answers)
-        ends = np.searchsorted(frame_of[fresh], np.arange(len(cuts)), side="right").tolist()
-        frames = [reports.take(slice(begin, end)) for begin, end in pairwise([0, *ends]) if begin < end]
-        return _Portion(
-            devices, [_Encoded(len(f), int(f.tokens[0]), encode_frame(f, self.scheme)) for f in frames], repeats
+            return _Portion(devices, rows, [], repeats)
+        answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
+        frames = self._cut(tokens[rows])
+        survey, order = self.scheme.survey, np.concatenate(frames)
+        reports = Frame(
+            survey.id,
+            survey.fingerprint,
+            truth.period,
+            tokens[rows].take(order),
+            standing.gaps[fresh].take(order),
+            {name: column.take(order, axis=0) for name, column in answers.items()},
         )
+        bounds = np.cumsum([0, *map(len, frames)]).tolist()
+        encoded = [self._encode(reports.take(slice(*ends))) for ends in pairwise(bounds)]
+        return _Portion(devices, order, encoded, repeats)
+
+    def _cut(self, tokens: Tokens) -> list[Rows]:
+        """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
+        by_token = np.argsort(tokens)
+        partitions = self._sink.partitions
+        frames = [
+            np.array_split(rows, max(1, -(-len(rows) // self._rows_per_frame)))
+            for rows in _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
+        ]
+        return [rows for turn in zip_longest(*frames) for rows in turn if rows is not None and len(rows)]
+
+    def _encode(self, frame: Frame) -> _Encoded:
+        return _Encoded(len(frame), int(frame.tokens[0]), encode_frame(frame, self.scheme))
 
     def _send(self, portion: _Portion, stop: Stop) -> _Portion:
         """What was handed to the sink: frames after a wish to stop are not."""
@@ -195,11 +224,10 @@ class Reporter:
             self._sink.send(frame.token % self._sink.partitions, FRAME, frame.value)
         return portion
 
-    def _confirm(self, portion: _Portion | None, so_far: Reported, progress: Progress) -> Reported:
-        """Wait until a portion is safe, then record who has reported."""
-        if portion is None:
+    def _record(self, portion: _Portion, so_far: Reported, progress: Progress) -> Reported:
+        """Record who has reported, now that the portion is safe."""
+        if not portion.rows:
             return so_far
-        self._sink.flush()
         if len(portion.devices):
             self._memos.delivered(portion.devices, so_far.period)
         so_far = replace(
@@ -218,3 +246,10 @@ class Reporter:
             return self._respondent.answer_once(question, devices, period, settled)
         memos = self._memos.lookup(question, devices, values, period)
         return self._respondent.report(question, devices, period, memos)
+
+
+def _groups(rows: Rows, group: NDArray[np.integer[Any]], count: int) -> list[Rows]:
+    """The rows of each group, in the order they came in."""
+    group = group.astype(np.uint16)
+    ends = np.cumsum(np.bincount(group, minlength=count))
+    return np.split(rows[np.argsort(group, kind="stable")], ends[:-1])
