@@ -116,8 +116,8 @@ def _triangle(report: MobilityReport) -> Json:
 def _span(windows: Sequence[WindowReport]) -> str:
     if not windows:
         return ""
-    begin, end = min(window.begin for window in windows), max(window.end for window in windows)
-    return f"{begin:%d %B %Y} – {end - timedelta(microseconds=1):%d %B %Y}"
+    begin, last = min(window.begin for window in windows), max(window.end for window in windows) - timedelta(microseconds=1)
+    return f"{begin.day} {begin:%B %Y} – {last.day} {last:%B %Y}"
 
 
 def _most_telling(windows: Sequence[WindowReport]) -> int:

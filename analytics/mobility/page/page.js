@@ -9,6 +9,7 @@ const percent = Math.round(data.confidence * 100);
 const $ = (id) => document.getElementById(id);
 const whole = (x) => x == null ? "–" : Math.round(x).toLocaleString("en");
 const signed = (x) => x == null ? "–" : (x > 0 ? "+" : x < 0 ? "−" : "") + Math.abs(x).toFixed(1) + " %";
+const likely = (p) => `${Math.round(p * 100)}\u00a0%`;
 const known = (numbers) => numbers.value.length > 0 && numbers.value[0] != null;
 
 function make(tag, attributes = {}, ...children) {
@@ -20,15 +21,19 @@ function make(tag, attributes = {}, ...children) {
 
 function layout(extra = {}) {
   const axis = { gridcolor: LINE, zeroline: false, linecolor: LINE, tickfont: { color: SOFT }, automargin: true };
+  const titled = (given) => given.title ? { ...given, title: { font: { size: 13, color: SOFT }, ...given.title } } : given;
   const { xaxis = {}, yaxis = {}, ...rest } = extra;
   return {
     font: { family: "system-ui, -apple-system, Segoe UI, Roboto, Liberation Sans, Arial, sans-serif", size: 13, color: INK },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 8, r: 12, t: 12, b: 8 },
     hoverlabel: { bgcolor: "#fff", bordercolor: LINE, font: { color: INK } },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" },
-    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+    xaxis: { ...axis, ...titled(xaxis) }, yaxis: { ...axis, ...titled(yaxis) }, ...rest,
   };
 }
+
+// Labels that lean to the left end below their tick: none is lost at the right edge of a narrow screen.
+function slanted(labels) { return labels * 90 > Math.min(innerWidth, 1120) ? -40 : 0; }
 
 function draw(id, traces, extra) {
   Plotly.react(id, traces, layout(extra), { displayModeBar: false, responsive: true });
@@ -65,9 +70,9 @@ function headline() {
   const areas = longest && longest.attributes.find((a) => a.ranking);
   if (areas) {
     const [name, , probability] = areas.ranking.places[0];
-    cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `${Math.round(probability * 100)} % sure`));
+    cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `${likely(probability)} sure`));
   }
-  cards.push(figure("windows told of", { value: [told.length], low: [null], high: [null] }, whole,
+  cards.push(figure("windows in this report", { value: [told.length], low: [null], high: [null] }, whole,
     told.length < data.windows.length ? `${data.windows.length - told.length} suppressed` : "none suppressed"));
   $("headline").append(...cards);
 }
@@ -93,7 +98,7 @@ function visitors() {
   if (shown.some((w) => w.truth != null)) {
     traces.push({ type: "scatter", mode: "markers", name: "truth", x: begin, y: shown.map((w) => w.truth), marker: { symbol: "diamond-open", size: 9, color: WARM, line: { width: 2 } }, hoverinfo: "skip" });
   }
-  draw("visitors", traces, { barmode: "stack", bargap: shown.length > 60 ? 0.05 : 0.25, yaxis: { rangemode: "tozero" }, xaxis: { type: "date", ...(shown.length <= 31 ? { tickvals: begin, ticktext: labels } : {}) } });
+  draw("visitors", traces, { barmode: "stack", bargap: shown.length > 60 ? 0.05 : 0.25, yaxis: { rangemode: "tozero" }, xaxis: { type: "date", ...(shown.length <= 31 ? { tickvals: begin, ticktext: labels, tickangle: slanted(shown.length) } : {}) } });
 }
 
 function heat(id, x, y, z, text, extra, hover) {
@@ -180,7 +185,7 @@ function show(index) {
   if (known(w.new)) cards.push(figure("new", w.new, whole, `not seen for ${data.horizon} periods`), figure("returning", w.returning));
   if (w.change) cards.push(figure(`against ${w.change.against}`, w.change, signed));
   if (w.baseline) cards.push(figure("against the baseline", w.baseline, signed));
-  if (w.shortfall != null) cards.push(figure("came too late", { value: [w.shortfall], low: [null], high: [null] }, whole, "possible shortfall"));
+  if (w.shortfall != null) cards.push(figure("came too late", { value: [w.shortfall], low: [null], high: [null] }, whole, "at most so many are missing"));
   $("figures").append(...cards);
   $("gaps-section").hidden = !w.gaps.value.some((v) => v > 0);
   if (!$("gaps-section").hidden) {
@@ -194,7 +199,7 @@ function attribute(a, place, visitors) {
   const id = `attribute-${place}`;
   if (!$(id)) {
     $("attributes").append(make("section", { id },
-      make("h2", {}, a.name.replaceAll("_", " "), make("span", { class: "tag", id: `${id}-tag` })),
+      make("h2", {}, a.name.replaceAll("_", " "), make("span", { class: "tag", id: `${id}-tag`, title: "how answers are made noisy" })),
       make("p", { class: "hint", id: `${id}-hint` }), make("div", { id: `${id}-body` })));
   }
   $(`${id}-tag`).textContent = a.mechanism;
@@ -206,8 +211,10 @@ function attribute(a, place, visitors) {
   }
   $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`;
   const extras = [a.ranking && ranking(a.ranking), a.dwell && dwell(a.dwell), a.groups.label.length && groups(a.groups)].filter(Boolean);
-  const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(200, 74 + 25 * a.values.label.length)}px` });
-  const sides = make("div", { class: extras.length || a.flows.length ? "sides" : "" }, chart);
+  const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(150, 60 + 25 * a.values.label.length)}px` });
+  const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`], ["truth", "truth"]];
+  const legend = key.slice(0, a.values.truth ? 3 : 2).map(([sign, meaning]) => make("span", {}, make("i", { class: sign }), meaning));
+  const sides = make("div", { class: extras.length || a.flows.length ? "sides" : "" }, make("div", {}, make("p", { class: "key" }, ...legend), chart));
   if (extras.length || a.flows.length) sides.append(make("div", {}, ...extras, ...(a.flows.length ? [make("div", { class: "chart square", id: `${id}-flows` })] : [])));
   body.replaceChildren(sides);
   horizontal(`${id}-bars`, a, visitors);
@@ -221,15 +228,15 @@ function horizontal(id, a, visitors) {
   const pick = (list) => order.map((i) => list[i]);
   const numbers = { value: pick(v.value), low: pick(v.low), high: pick(v.high) }, y = pick(v.label);
   const traces = [
-    { type: "bar", orientation: "h", name: "consistent histogram", y, x: pick(v.consistent).map((s) => s * visitors), marker: { color: PALE }, hovertemplate: "%{y}: %{x:,.0f}<extra>consistent</extra>" },
+    { type: "bar", orientation: "h", y, x: pick(v.consistent).map((s) => s * visitors), marker: { color: PALE }, hovertemplate: "%{y}: %{x:,.0f}<extra>consistent</extra>" },
     {
-      type: "scatter", mode: "markers", name: `unbiased estimate, ${percent} % interval`, y, x: numbers.value, marker: { color: INK, size: 5 }, error_x: bars(numbers),
+      type: "scatter", mode: "markers", y, x: numbers.value, marker: { color: INK, size: 5 }, error_x: bars(numbers),
       customdata: pick(v.share.map((s, i) => [s * 100, v.low[i], v.high[i]])),
       hovertemplate: "%{y}: %{x:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f}), %{customdata[0]:.1f} %<extra></extra>",
     },
   ];
-  if (v.truth) traces.push({ type: "scatter", mode: "markers", name: "truth", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
-  draw(id, traces, { bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, zeroline: true, zerolinecolor: SOFT } });
+  if (v.truth) traces.push({ type: "scatter", mode: "markers", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
+  draw(id, traces, { showlegend: false, bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, zeroline: true, zerolinecolor: SOFT } });
 }
 
 function table(head, rows) {
@@ -239,10 +246,10 @@ function table(head, rows) {
 }
 
 function ranking(r) {
-  const meter = (p) => make("span", {}, make("span", { class: "meter" }, make("i", { style: `width:${p * 100}%` })), `${Math.round(p * 100)} %`);
+  const meter = (p) => make("span", {}, make("span", { class: "meter" }, make("i", { style: `width:${p * 100}%` })), likely(p));
   return make("div", {}, make("h3", {}, "Busiest"),
-    table(["area", "people", "this place is right"], r.places.map(([name, people, p], i) => [`${i + 1}. ${name}`, whole(people), meter(p)])),
-    make("p", { class: "hint" }, `All places right: ${Math.round(r.probability * 100)} %`));
+    table(["area", "people", "right place"], r.places.map(([name, people, p], i) => [`${i + 1}. ${name}`, whole(people), meter(p)])),
+    make("p", { class: "hint" }, `All ${r.places.length} in the right places: ${likely(r.probability)}`));
 }
 
 function dwell(d) {
