@@ -33,7 +33,7 @@ class Window(NamedTuple):
 def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]:
     """The whole hours, days or weeks (from Monday) among these periods, in the survey's own time zone.
 
-    Units that are shorter than a period, or longer than the horizon, have no windows.
+    Units that are not made of whole periods, or are longer than the horizon, have no windows.
 
     >>> from protocols import parse_survey
     >>> survey = parse_survey('''{id: s, start: 2026-01-05T18:00:00+01:00, period: 6h, eps: 1, horizon: 28,
@@ -42,7 +42,7 @@ def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]
     [Window(first=1, last=4), Window(first=5, last=8)]
     """
     size = UNITS[unit] // survey.period
-    if survey.period > UNITS[unit] or size > survey.horizon:
+    if UNITS[unit] % survey.period or size > survey.horizon:
         return []
     runs = [list(run) for _, run in groupby(periods, key=lambda t: _unit_begin(survey.bounds(t)[0], unit))]
     return [Window(run[0], run[-1]) for run in runs if len(run) == size]

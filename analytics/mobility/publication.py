@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
@@ -126,9 +125,15 @@ def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:
 
 
 def triangle_windows(survey: Survey, periods: range) -> list[Window]:
-    """Every run of the last days (of periods, where days are not whole) up to the horizon."""
-    days = calendar_windows(survey, periods, "day") if survey.period < timedelta(days=1) else []
-    steps = (days or [Window(t, t) for t in periods])[-LONGEST_TRIANGLE:]
+    """Every run of the last days up to the horizon; of periods, where the horizon does not reach over two whole days.
+
+    Which of them it is depends on the survey alone, so that the triangles of successive reports fit together.
+    """
+    two_days = range(2 * UNITS["day"] // survey.period)
+    by_day = len(two_days) <= survey.horizon and calendar_windows(survey, two_days, "day")
+    steps = (calendar_windows(survey, periods, "day") if by_day else [Window(t, t) for t in periods])[
+        -LONGEST_TRIANGLE:
+    ]
     runs = [Window(begin.first, end.last) for place, begin in enumerate(steps) for end in steps[place:]]
     return [run for run in runs if run.length <= survey.horizon]
 

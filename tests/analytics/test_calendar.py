@@ -32,6 +32,10 @@ def test_periods_longer_than_a_unit_have_no_such_windows() -> None:
     assert calendar_windows(_survey("2026-01-05T00:00:00Z", "2d", 7), range(10), "day") == []
 
 
+def test_periods_that_do_not_fill_a_day_make_no_days() -> None:
+    assert calendar_windows(_survey("2026-01-05T00:00:00Z", "7h", 7), range(30), "day") == []
+
+
 @pytest.mark.parametrize(
     ("window", "known", "expected"),
     [

@@ -9,6 +9,7 @@ from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, Truth, mobility_report
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates, with_truth
+from analytics.mobility.publication import triangle_windows
 from analytics.windows import by_gap
 from protocols import Scheme, parse_survey
 
@@ -58,6 +59,14 @@ def test_period_by_period_the_same_windows_are_told_of_and_the_same_is_said(
             [v.share for v in a.values] for a in window.attributes
         ]
     assert sorted(combined.triangle, key=str) == sorted(whole.triangle, key=str)
+
+
+@pytest.mark.parametrize(("period", "horizon"), [("1d", 4), ("6h", 3), ("6h", 4), ("6h", 8), ("7h", 8), ("36h", 4)])
+def test_triangles_of_successive_reports_have_the_same_steps(period: str, horizon: int) -> None:
+    terms = f"{{id: s, start: 2026-01-05T18:00:00Z, period: {period}, eps: 1, horizon: {horizon}"
+    survey = parse_survey(terms + ", attributes: [{name: a, values: [x, y]}]}")
+    one_by_one = [triangle_windows(survey, range(max(0, t - horizon + 1), t + 1)) for t in range(PERIODS)]
+    assert {window for told in one_by_one for window in told} == set(triangle_windows(survey, range(PERIODS)))
 
 
 def test_what_came_too_late_is_each_windows_possible_shortfall(combined: MobilityReport) -> None:

@@ -116,7 +116,10 @@ def _triangle(report: MobilityReport) -> Json:
 def _span(windows: Sequence[WindowReport]) -> str:
     if not windows:
         return ""
-    begin, last = min(window.begin for window in windows), max(window.end for window in windows) - timedelta(microseconds=1)
+    begin, last = (
+        min(window.begin for window in windows),
+        max(window.end for window in windows) - timedelta(microseconds=1),
+    )
     return f"{begin.day} {begin:%B %Y} – {last.day} {last:%B %Y}"
 
 

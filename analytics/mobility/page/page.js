@@ -87,6 +87,7 @@ function visitors() {
     traces.push({ type: "bar", name: "returning", x: begin, y: column("returning"), customdata: labels, marker: { color: PALE }, hovertemplate: hover });
     traces.push({ type: "bar", name: "new", x: begin, y: column("new"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
     const rest = shown.map((w) => known(w.new) ? null : w.visitors.value[0]);
+    if (rest.some((v) => v != null)) $("visitors-hint").append(" Grey: one of the two would be too few to say.");
     if (rest.some((v) => v != null)) traces.push({ type: "bar", name: "not told apart", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
   } else {
     traces.push({ type: "bar", name: "visitors", x: begin, y: column("visitors"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
@@ -113,12 +114,14 @@ function grid(rows, columns) { return Array.from({ length: rows }, () => Array(c
 
 function triangle() {
   const { steps, cells, unit } = data.triangle, size = steps.length;
+  $("triangle-section").hidden = size === 0;
+  $("unit").textContent = unit;
   const longest = Math.max(0, ...cells.map(([first, last]) => last - first)) + 1;
   const z = grid(longest, size);
   for (const [first, last, value] of cells) z[last - first][first] = value;
   const text = size <= 10 ? z.map((row) => row.map((v) => v == null ? "" : v >= 10000 ? (v / 1000).toFixed(1) + "k" : whole(v))) : undefined;
   heat("triangle", steps, z.map((_, i) => i + 1), z, text,
-    { xaxis: { title: { text: `first of the ${unit}`, standoff: 8 }, type: "category", showgrid: false, tickangle: size > 4 ? -40 : 0 }, yaxis: { title: { text: unit }, dtick: Math.max(1, Math.round(longest / 10)), showgrid: false } },
+    { xaxis: { title: { text: `first of the ${unit}`, standoff: 8 }, type: "category", showgrid: false, tickangle: size > 4 ? -40 : 0, nticks: 14 }, yaxis: { title: { text: unit }, dtick: Math.max(1, Math.round(longest / 10)), showgrid: false } },
     "from %{x}, %{y} long: %{z:,.0f} visitors<extra></extra>");
 }
 
@@ -134,7 +137,7 @@ function calendar() {
   const z = grid(rows.length, columns.length);
   for (const w of shown) z[byTime ? rows.indexOf(w.begin.slice(11, 16)) : weekday(w)][columns.indexOf(byTime ? day(w) : monday(w))] = w.visitors.value[0];
   const pretty = columns.map((d) => new Date(d + "T00:00:00Z").toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC", ...(byTime ? { weekday: "short" } : {}) }));
-  const text = rows.length * columns.length <= 70 ? z.map((row) => row.map((v) => v == null ? "" : whole(v))) : undefined;
+  const text = rows.length <= 12 && columns.length <= 6 ? z.map((row) => row.map((v) => v == null ? "" : whole(v))) : undefined;
   heat("calendar", pretty, rows, z, text,
     { xaxis: { title: { text: byTime ? "" : "week from", standoff: 8 }, type: "category", showgrid: false, tickangle: columns.length > 6 ? -40 : 0 }, yaxis: { autorange: "reversed", type: "category", showgrid: false } },
     "%{x} %{y}: %{z:,.0f} visitors<extra></extra>");
