@@ -47,11 +47,12 @@ def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
     """The report on one window only."""
     windows = [window for window in report.windows if (window.first, window.last) == (first, last)]
     if not windows:
-        spans = sorted({window.last - window.first + 1 for window in report.windows})
+        what = f"period {first}" if first == last else f"periods {first} to {last} as a window"
+        lengths = ", ".join(map(str, sorted({window.last - window.first + 1 for window in report.windows})))
         reach = f"{report.windows[0].first} to {max(window.last for window in report.windows)}"
         raise LogError(
-            f"nothing is published of periods {first} to {last}",
-            f"published are windows of {', '.join(map(str, spans))} periods, among periods {reach}",
+            f"nothing is published of {what}",
+            f"there are periods {reach}, and windows of {lengths} periods among them",
         )
     return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
 

@@ -12,6 +12,7 @@ from analytics.mobility.model import AttributeReport, MobilityReport, Quantity, 
 
 MOST_VALUES = 12
 BAR = 16
+LABEL = 28
 
 
 def visitors_table(report: MobilityReport) -> Table:
@@ -38,15 +39,18 @@ def visitors_table(report: MobilityReport) -> Table:
 def answers_table(window: WindowReport) -> RenderableType:
     """The answers of one window: estimates with their 95 % intervals, and the truth where it is known."""
     tables = [_answers(attribute) for attribute in window.attributes]
-    return Group(Text(f"\nAnswers, {_when(window)}", style="italic"), *tables)
+    visitors = "" if window.visitors is None else f": {_count(window.visitors)} visitors"
+    return Group(Text(f"\nAnswers, {_when(window)}{visitors}", style="italic"), *tables)
 
 
 def _answers(attribute: AttributeReport) -> RenderableType:
     if attribute.suppressed:
         return Text(f"  {attribute.name}: too few answers to say anything", style="dim")
     known = any(value.truth is not None for value in attribute.values)
-    head = f"{attribute.name} ({attribute.mechanism}, {attribute.answers or 0:,} answers)"
-    table = Table(head, "people", "± 95 %", *(["truly"] if known else []), "", box=None, pad_edge=False)
+    head = Text(f"\n{attribute.name}", style="bold")
+    head.append(f"  {attribute.mechanism}, {attribute.answers or 0:,} answers", style="not bold dim")
+    table = Table("", "people", "± 95 %", *(["truly"] if known else []), "", box=None, pad_edge=False)
+    table.columns[0].min_width = LABEL
     for column in table.columns[1 : 3 + known]:
         column.justify = "right"
     listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
@@ -58,7 +62,7 @@ def _answers(attribute: AttributeReport) -> RenderableType:
         table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES} more", style="dim")
-    return Group("", table)
+    return Group(head, table)
 
 
 def _when(window: WindowReport) -> str:

@@ -13,6 +13,7 @@ from hearsay.reporting import latest, write_files
 from hearsay.results import mobility_of, next_period, wait_for_final
 from hearsay.showing import answers_table, visitors_table
 from hearsay.truth import true_windows
+from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
 from producers.stopping import ctrl_c_asks
@@ -28,6 +29,7 @@ def populate(survey: Survey, name: str, devices: int | None, periods: int | None
 
 def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | None = None) -> None:
     """Live through the scenario from where an earlier run stopped, then report."""
+    check_scenario(survey, scenario)
     data = DataDirectory(directory)
     with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)

@@ -88,5 +88,5 @@ def check_scenario(survey: Survey, scenario: Scenario) -> None:
             )
             raise ScenarioError(
                 f"{where}: of attribute {attribute.name!r}, {what}",
-                f"give the survey exactly these values: {', '.join(told[:8])}{', ...' if len(told) > 8 else ''}",
+                f"give the survey exactly these values: [{', '.join(told)}]",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from protocols.errors import HearsayError
 from protocols.settings import Settings, load
 
 MAX_CLOCK_SKEW_SECONDS = 5.0
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven sends them to files too
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def _program(name: str, arguments: list[str], advice: str) -> Finding:
     if path is None:
         return Finding(name, None, "not on PATH", advice)
     answer = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=30, check=False)
-    first = (answer.stdout or answer.stderr).strip().splitlines()
+    first = COLOURS.sub("", answer.stdout or answer.stderr).strip().splitlines()
     return Finding(name, True, first[0] if first else path)
 
 

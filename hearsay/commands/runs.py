@@ -33,7 +33,9 @@ def demo(
 
 def run(
     survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file with clock: source.")],
-    scenario_name: Annotated[str, typer.Option("--scenario", help="telemetry, virtual-humans or commuters.")],
+    scenario_name: Annotated[
+        str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans or commuters.")
+    ],
     devices: Annotated[int | None, typer.Option(help="How many devices there are.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="How many periods they live through.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Another seed, another truth.")] = 0,
@@ -44,7 +46,7 @@ def run(
 
     Run it again to resume: what was counted is not counted twice.
 
-    Example: hearsay run survey.yaml --scenario commuters --devices 20000 --periods 48
+    Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
     """
     from hearsay.simulating import populate, simulate
     from hearsay.survey_files import read_survey
