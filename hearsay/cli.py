@@ -1,7 +1,4 @@
-"""The command line: every command in one place, errors as one sentence and a hint.
-
-Exit codes:  0 done   1 refused, with a sentence   2 wrong usage   75 try again later   130 stopped by the user
-"""
+"""The command line: every command in one place. It is quick to import, and so is `hearsay --help`."""
 
 from __future__ import annotations
 
@@ -10,13 +7,10 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from typer.core import TyperGroup
 
 from hearsay import console
-from protocols.errors import HearsayError, Stopped
-
-REFUSED, TRY_AGAIN, STOPPED = 1, 75, 130
+from hearsay.exits import STOPPED
 
 # A command is imported when it is called: most of them bring libraries that take their time.
 COMMANDS = {
@@ -79,13 +73,12 @@ def main() -> None:
     """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback."""
     try:
         app()
-    except HearsayError as error:
-        if "--debug" in sys.argv:
-            raise
-        console.err.print(f"[red bold]hearsay:[/] {escape(error.message)}", soft_wrap=True)
-        if error.hint:
-            console.err.print(f"[dim]hint:[/] {escape(error.hint)}", soft_wrap=True)
-        sys.exit(STOPPED if isinstance(error, Stopped) else TRY_AGAIN if error.retriable else REFUSED)
     except KeyboardInterrupt:
         console.err.print("stopped")
         sys.exit(STOPPED)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        from hearsay.explaining import explain
+
+        sys.exit(explain(error))

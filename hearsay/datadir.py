@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memo_store.key_file import keyring_in, secret_in
 from protocols import Keyring
+from protocols.errors import ScenarioError
 
 COLLECTOR = "collector"
 
@@ -63,6 +64,18 @@ class DataDirectory:
     def presence_key(self) -> bytes:
         """The key of the noise on published counts of devices: drawn once, so that a republication is the same."""
         return secret_in(self.root / "presence.key")
+
+    def belongs_to(self, survey: str, population: str) -> None:
+        """Keep a population's likeness, or refuse another one: its truth would not be that of the reports."""
+        note = self.root / f"{survey}.population"
+        kept = note.read_text().strip() if note.exists() else ""
+        if not kept:
+            note.write_text(f"{population}\n")
+        elif kept != population:
+            raise ScenarioError(
+                f"{self.root} holds reports of another population for survey {survey!r}",
+                "use the same scenario, devices and seed as before, or another directory with --data",
+            )
 
     def _made(self, name: str) -> Path:
         path = self.root / name

@@ -10,7 +10,7 @@ from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates
 from hearsay.console import Step
 from protocols import Survey
-from protocols.errors import LogError, ServerError
+from protocols.errors import LogError, ServerUnavailable
 from stream_app.results import Histogram, Live
 
 POLL_SECONDS = 1.0
@@ -53,7 +53,7 @@ def wait_for_final(results: Results, survey: str, period: int, step: Step) -> No
     while reached <= period:
         step(reached, period + 1, "waiting for the workers' results")
         if time.monotonic() - heard > PATIENCE_SECONDS:
-            raise ServerError(
+            raise ServerUnavailable(
                 f"period {reached} of survey {survey!r} was sent and closed, and nobody publishes its result",
                 "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
             )

@@ -12,7 +12,7 @@ from hearsay.datadir import DataDirectory
 from hearsay.reporting import latest, write_files
 from hearsay.results import mobility_of, next_period, wait_for_final
 from hearsay.showing import answers_table, visitors_table
-from hearsay.truth import true_windows
+from hearsay.truth import likeness, true_windows
 from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
@@ -31,6 +31,7 @@ def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | N
     """Live through the scenario from where an earlier run stopped, then report."""
     check_scenario(survey, scenario)
     data = DataDirectory(directory)
+    data.belongs_to(survey.id, likeness(scenario))
     with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)
         report = mobility_of(collection.results, survey.id)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from analytics.calendar import Window
 from analytics.mobility import MobilityReport, Truth
 from producers.scenarios import Scenario, unique_devices, unique_histogram
+
+
+def likeness(scenario: Scenario) -> str:
+    """What tells a population from others: a digest of who is there at first, and what is true of them."""
+    first = scenario.presences(0)
+    digest = sha256(first.devices.tobytes())
+    for name, values in sorted(first.values.items()):
+        digest.update(name.encode() + values.tobytes())
+    return f"{scenario.name} {digest.hexdigest()[:16]}"
 
 
 def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, Truth]:

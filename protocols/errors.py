@@ -14,6 +14,7 @@
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
     ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
     ├── ServerError           a broker or Redis process that did not start, answer or stop
+    │   └── ServerUnavailable  a cluster that is away, or on which nobody works (retriable)
     └── Stopped               the user asked to stop; says where to resume
 
 `retriable` is an attribute of the class: whoever wonders whether to try again asks the error, not a list of types.
@@ -91,6 +92,12 @@ class ScenarioError(HearsayError):
 
 class ServerError(HearsayError):
     """A server process did not start, answer or stop."""
+
+
+class ServerUnavailable(ServerError):
+    """A cluster did not answer, or its workers did not."""
+
+    retriable = True
 
 
 class Stopped(HearsayError):

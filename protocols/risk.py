@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from protocols.channels import Channel, MatrixChannel
 from protocols.lifelong import Buckets, Hashed
@@ -75,6 +74,8 @@ def _ratio(question: Question, same: bool) -> Variable:
     assert fake is None or np.ptp(fake) == 0, "the worst case is known for uniform and zero fakes"
     if question.mechanism.encoding.exclusive:
         return np.array([k * noise.p, k * noise.q]), np.array([1 / k, 1 - 1 / k])
+    from scipy.stats import binom  # takes over a second to import
+
     own, others = np.meshgrid([0, 1], np.arange(k))  # whether the common value's bit is set, and how many others are
     chances = np.where(own, noise.q, 1 - noise.q) * binom.pmf(others, k - 1, noise.q)  # of a zero vector
     up, down = noise.p / noise.q, (1 - noise.p) / (1 - noise.q)

@@ -8,7 +8,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from protocols.errors import LogError, ServerError
+from protocols.errors import LogError, ServerUnavailable
 from protocols.settings import KafkaSettings
 
 
@@ -29,4 +29,4 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
         finally:
             consumer.close()
     except KafkaError as error:
-        raise ServerError(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", "is it running?") from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", "is it running?") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from protocols.errors import FingerprintChanged, ServerError, SurveyError
+from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError
 from protocols.scheme import Scheme
 from protocols.settings import KafkaSettings
 from protocols.survey import Survey
@@ -45,5 +45,7 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerError(f"Kafka at {kafka.bootstrap} did not take the survey: {error}", "is it running?") from error
+        raise ServerUnavailable(
+            f"Kafka at {kafka.bootstrap} did not take the survey: {error}", "is it running?"
+        ) from error
     return True

@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from protocols.errors import LogError, ServerError
+from protocols.errors import LogError, ServerUnavailable
 from protocols.settings import KafkaSettings
 
 FRAME_BYTES = 4 * 1024 * 1024
@@ -257,7 +257,7 @@ def _admin(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
         finally:
             admin.close()
     except KafkaError as error:
-        raise ServerError(
+        raise ServerUnavailable(
             f"Kafka at {kafka.bootstrap} did not do as asked: {error}",
             "is it running? `hearsay stack up` starts one here; HEARSAY_KAFKA_BOOTSTRAP names another",
         ) from error

@@ -14,11 +14,7 @@ from rich.table import Table
 
 from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
 from analytics.evaluation import evaluate as evaluate_methods
-from analytics.evaluation.page import page
 from hearsay import console
-from hearsay.truths import from_csv, from_scenario
-from producers.scenarios import scenario
-from protocols.simulation import seeded_keyring
 
 
 def _words(text: str) -> list[str]:
@@ -79,6 +75,11 @@ def evaluate(
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
+    from analytics.evaluation.page import page
+    from hearsay.truths import from_csv, from_scenario
+    from producers.scenarios import scenario
+    from protocols.simulation import seeded_keyring
+
     budgets = _budgets(eps)
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")

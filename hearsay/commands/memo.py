@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 from rich.table import Table
 
 from hearsay import console
-from memo_store import MemoStore, StoreStats
-from memo_store.stats import SurveyStats
 from protocols.errors import SettingsError
 from protocols.settings import load
+
+if TYPE_CHECKING:
+    from memo_store import MemoStore, StoreStats
+    from memo_store.stats import SurveyStats
 
 app = typer.Typer(help="Look at the memo store, and vouch for its history.", no_args_is_help=True)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from hearsay import console
-from hearsay.stack import Stack
-from hearsay.stack.jars import kafka_jars
+
+if TYPE_CHECKING:
+    from hearsay.stack import Stack
 
 app = typer.Typer(
     help="Run a real Kafka and a real Redis on this machine, without containers.",
@@ -36,7 +37,7 @@ def up(
 
     Example: hearsay stack up && export HEARSAY_SETTINGS=.stack/hearsay.env
     """
-    stack = Stack(directory)
+    stack = _stack(directory)
     with console.progress("starting") as step:
         stack.up(port, step)
     _show(stack, as_json)
@@ -50,7 +51,7 @@ def down(directory: Directory = HERE, as_json: console.AsJson = False) -> None:
 
     Example: hearsay stack down
     """
-    stack = Stack(directory)
+    stack = _stack(directory)
     with console.progress("stopping"):
         stack.down()
     _show(stack, as_json)
@@ -62,7 +63,7 @@ def status(directory: Directory = HERE, as_json: console.AsJson = False) -> None
 
     Example: hearsay stack status --json
     """
-    stack = Stack(directory)
+    stack = _stack(directory)
     _show(stack, as_json)
     if not all(server.answers for server in stack.status()):
         raise typer.Exit(1)
@@ -78,7 +79,7 @@ def logs(
 
     Example: hearsay stack logs -n 50
     """
-    stack = Stack(directory)
+    stack = _stack(directory)
     tails = {server.log_file: server.tail(lines) for server in (stack.kafka, stack.redis)}
     if as_json:
         console.print_json({str(path): tail.splitlines() for path, tail in tails.items()})
@@ -94,9 +95,17 @@ def fetch() -> None:
 
     Example: hearsay stack fetch
     """
+    from hearsay.stack.jars import kafka_jars
+
     with console.progress("fetching Kafka (43 MB, once)"):
         jars = kafka_jars()
     console.out.print(f"Kafka is in {jars}", soft_wrap=True)
+
+
+def _stack(directory: Path) -> Stack:
+    from hearsay.stack import Stack
+
+    return Stack(directory)
 
 
 def _show(stack: Stack, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from protocols.encodings import Direct
 from protocols.mechanisms.base import Budget, Mechanism
@@ -16,6 +15,8 @@ def build_geometric(k: int, budget: Budget, parameter: int | None = None) -> Mec
 
 def build_l_geometric(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Two truncated geometrics; the second makes neighbouring values differ by exactly b in one report."""
+    from scipy.optimize import brentq  # takes over a second to import
+
     assert budget.one is not None
     first, target = geometric(k, budget.inf), budget.one
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hearsay import cli
+from hearsay import exits
 from protocols.settings import KafkaSettings, RedisSettings, Settings
 from protocols.wire import Reason
 from stream_app.faust_app import crash, metrics
@@ -34,7 +34,8 @@ def test_every_reason_is_documented() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
-    assert set(map(int, codes)) == {0, 2, cli.REFUSED, cli.TRY_AGAIN, cli.STOPPED, crash.EXIT}
+    assert set(map(int, codes)) == {0, 2, exits.REFUSED, exits.TRY_AGAIN, exits.STOPPED, exits.BROKEN}
+    assert crash.EXIT == exits.BROKEN
 
 
 def test_every_setting_is_documented() -> None:

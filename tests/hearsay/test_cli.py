@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.mobility import MobilityReport
+from hearsay.explaining import explain
+from hearsay.survey_files import example_text
 
 
 def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -48,6 +50,43 @@ def test_a_traceback_is_there_for_who_asks() -> None:
     assert "Traceback" in hearsay("--debug", "survey", "check", "no-such-file.yaml").stderr
 
 
+def test_the_systems_refusals_are_sentences_too(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for words in (["demo", "--data", str(file)], ["report", "--data", str(data), "--csv", str(file)]):
+        refused = hearsay(*words)
+        assert refused.returncode == 1
+        assert str(file) in refused.stderr and "hint:" in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
+def test_a_full_disk_is_said_in_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        refused = subprocess.run(
+            [sys.executable, "-m", "hearsay", "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("hearsay: No space left")
+
+
+def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(ValueError("of all things")) == 70
+    assert "ValueError: of all things" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["version"], ["plan", "{survey}"]], ids=lambda words: words[0])
+def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], tmp_path: Path) -> None:
+    survey = tmp_path / "survey.yaml"
+    survey.write_text(example_text("telemetry"))
+    given = [word.format(survey=survey) for word in words]
+    called = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "hearsay", *given], capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in called.stderr.splitlines()}
+    assert "typer" in loaded
+    assert not loaded & {"numba", "scipy", "pyarrow", "faust", "redis", "plotly"}
+
+
 def test_wrong_usage_has_its_own_exit_code() -> None:
     assert hearsay("no-such-command").returncode == 2
     assert hearsay("run").returncode == 2
@@ -57,11 +96,12 @@ def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
     nobody = hearsay("demo", "--data", str(tmp_path), HEARSAY_REDIS_URL="redis://127.0.0.1:1/0")
     assert nobody.returncode == 75
     assert "Redis" in nobody.stderr
+    nowhere = hearsay("topics", "check", HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
+    assert nowhere.returncode == 75
+    assert "127.0.0.1:1" in nowhere.stderr
 
 
 def test_simulations_refuse_to_pretend_to_real_time(tmp_path: Path) -> None:
-    from hearsay.survey_files import example_text
-
     file = tmp_path / "survey.yaml"
     file.write_text(example_text("mobility-week").replace("clock: source", "clock: wall"))
     refused = hearsay(
@@ -69,6 +109,21 @@ def test_simulations_refuse_to_pretend_to_real_time(tmp_path: Path) -> None:
     )
     assert refused.returncode == 1
     assert "clock: source" in refused.stderr
+
+
+def test_a_scenario_that_does_not_fit_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    file, made = tmp_path / "survey.yaml", tmp_path / "made"
+    file.write_text(example_text("telemetry"))
+    refused = hearsay("run", str(file), "--scenario", "commuters", "--data", str(made))
+    assert refused.returncode == 1 and "do not fit" in refused.stderr
+    assert not made.exists()
+
+
+def test_the_truth_of_other_people_is_not_shown_beside_the_reports(data: Path) -> None:
+    refused = hearsay("demo", "--devices", "600", "--data", str(data))
+    assert refused.returncode == 1
+    assert "another population" in refused.stderr
+    assert hearsay("demo", "--devices", "500", "--data", str(data)).returncode == 0
 
 
 def test_a_report_is_json_for_programs(data: Path) -> None:
@@ -110,6 +165,7 @@ def test_the_doctor_looks_and_hides_secrets() -> None:
     found = json.loads(seen.stdout)
     assert {finding["what"] for finding in found["findings"]} >= {"Python", "java", "redis-server", "clock"}
     assert "abab" not in seen.stdout
+    assert not any("\x1b" in finding["found"] for finding in found["findings"]), "colours are for terminals"
     assert found["settings"]["HEARSAY_CLOCK_KEY"] == "**********"
 
 
