@@ -85,6 +85,11 @@ class TokenSet:
             move(held, self._slots, self._keys)
 
 
+def load_loops() -> None:
+    """Load the compiled loops, or compile them, which takes a second or several."""
+    TokenSet().insert(np.arange(1, SMALLEST + 1, dtype=np.uint64))
+
+
 def _places(tokens: Tokens, keys: Tokens, size: int) -> NDArray[np.int64]:
     """Where each token's search begins: two keyed multiplications, then the upper half scaled to the table."""
     mixed = (tokens ^ keys[0]) * keys[1]

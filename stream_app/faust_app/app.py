@@ -11,11 +11,13 @@ import faust
 
 from protocols.settings import KafkaSettings
 from stream_app.counting import PartitionCounter
+from stream_app.faust_app.consuming import BatchTransport
 from stream_app.faust_app.counting_agent import Counting
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.lanes import Lanes
 from stream_app.faust_app.merging_agent import Merging
 from stream_app.faust_app.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
+from stream_app.faust_app.offsets import Offsets
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.producing import PatientProducer, Writer
 from stream_app.faust_app.recovery import OrderlyTables
@@ -30,8 +32,8 @@ ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
 WATCH_SECONDS = 2.0
 REQUEST_SECONDS = 60.0
-BUFFERED_RECORDS = 64
-"""Records read ahead in memory; each may have several megabytes."""
+BUFFERED_BATCHES = 4
+"""Read ahead in memory, each as much as a fetch brings from one partition."""
 BATCH_BYTES = 1 << 20
 
 
@@ -43,7 +45,8 @@ class StreamApp(faust.App):
     def __init__(self, options: WorkerOptions) -> None:
         super().__init__(options.topics.prefix, **_settings(options))
         topics = options.topics
-        surveys = self._surveys = Surveys(options.kafka, topics.surveys)
+        self.offsets = Offsets(options.kafka)
+        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self.offsets)
         writer = Writer(self, topics, options.clock_key)
         counting, merging = Counting(options, surveys), Merging(options, surveys)
         self._counting = Lanes[PartitionCounter](self, topics.reports, writer, counting.make, counting.apply)
@@ -71,15 +74,17 @@ class StreamApp(faust.App):
 
         table = StateTable(self, name, partitions, recovered)
         self.tables.add(table)
-        source = self.topic(
-            lanes.topic, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", acks=False
-        )
-        self.agent(source, name=name, concurrency=1)(lanes.consume)
+        self.agent(self.topic(lanes.topic, acks=False), name=name, concurrency=1)(lanes.consume)
 
     async def on_start(self) -> None:
         """Before recovery, which needs the surveys; Faust's own tasks start after it."""
         await super().on_start()
+        await self.offsets.start()
         self.add_future(self._surveys.follow())
+
+    async def on_stop(self) -> None:
+        await super().on_stop()
+        await self.offsets.stop()
 
     def on_webserver_init(self, web: Any) -> None:
         add_pages(web.web_app, lambda: self._counting.is_open and self._merging.is_open, REGISTRY)
@@ -111,6 +116,9 @@ class StreamApp(faust.App):
         await self._counting.finish()
         await self._merging.finish()
 
+    def _new_transport(self) -> BatchTransport:
+        return BatchTransport(self.conf.broker_consumer, self)
+
     def _new_producer(self) -> PatientProducer:
         return PatientProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
 
@@ -134,7 +142,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "topic_allow_declare": False,
         "topic_disable_leader": True,
         "stream_wait_empty": False,
-        "stream_buffer_maxsize": BUFFERED_RECORDS,
+        "stream_buffer_maxsize": BUFFERED_BATCHES,
         "table_standby_replicas": 0,
         "TableManager": OrderlyTables,
         "web_host": options.web_host,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from collections.abc import Callable, Mapping
 
-from faust.types import TP, Message
+from aiokafka import ConsumerRecord
+from faust.types import TP
 
 from protocols.wire import HEADER
 from stream_app.counting import PartitionCounter
@@ -37,22 +37,22 @@ class Counting:
                 options.check_tokens,
             )
 
-    async def apply(self, lane: Lane[PartitionCounter], message: Message, end: Callable[[TP], int]) -> bool:
+    async def apply(self, lane: Lane[PartitionCounter], received: ConsumerRecord, end: Callable[[TP], int]) -> bool:
         """Count one record; whether it closed something, which the merge waits for."""
-        record = Record(message.offset, content_type(message), message.value)
+        record = Record(received.offset, content_type(received), received.value)
         try:
             changes = lane.machine.apply(record)
         except NotYetKnown:
-            await self._surveys.settle(lane.tp, message.offset, end(lane.tp))
+            await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
             with self._surveys.certainly():
                 changes = lane.machine.apply(record)
         note_changes(changes)
         return changes.closed_through is not None
 
 
-def content_type(message: Message) -> str | None:
+def content_type(record: ConsumerRecord) -> str | None:
     """The header that says what a record is. It may be missing, or hold anything."""
-    for name, value in cast("Iterable[tuple[str, bytes | None]]", message.headers or ()):
+    for name, value in record.headers:
         if name == HEADER and value is not None:
-            return value.decode("utf-8", "replace")
+            return bytes(value).decode("utf-8", "replace")
     return None

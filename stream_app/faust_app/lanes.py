@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
+from aiokafka import ConsumerRecord
 from aiokafka.errors import IllegalStateError
-from faust.types import TP, Message
+from faust.types import TP
 
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.metrics import FLUSH_SECONDS
-from stream_app.faust_app.patience import patiently
 from stream_app.faust_app.producing import Writer
 from stream_app.faust_app.table import StateTable
 from stream_app.flushes import Flush
@@ -55,7 +55,7 @@ class Machine(Protocol):
 M = TypeVar("M", bound=Machine)
 Make = Callable[[int, Mapping[bytes, bytes], int], M]  # partition, records, where its log begins
 End = Callable[[TP], int]  # where a topic ends now
-Apply = Callable[["Lane[M]", Message, End], Awaitable[bool]]  # whether to write at once
+Apply = Callable[["Lane[M]", ConsumerRecord, End], Awaitable[bool]]  # whether to write at once
 
 
 class Lane(Generic[M]):
@@ -156,7 +156,7 @@ class Lanes(Generic[M]):
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
-        begins = await patiently(lambda: self._app.consumer.earliest_offsets(*tps)) if tps else {}
+        begins = await self._app.offsets.begins(tps)
         machines = {tp: self._make(tp.partition, table.records(tp.partition), begins[tp]) for tp in tps}
         starts = {tp: machine.next_offset for tp, machine in machines.items()}
         try:
@@ -196,14 +196,18 @@ class Lanes(Generic[M]):
         """The body of the agent: Faust's acknowledgements are off, ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                message = event.message
-                lane = self._lanes.get(message.partition)
-                if lane is None or message.generation_id != self._app.consumer_generation_id:
-                    continue
-                lane.slipped = message.offset > lane.machine.next_offset
-                if message.offset == lane.machine.next_offset or (lane.slipped and lane.attempts > MOST_ATTEMPTS):
-                    write_now = await self._apply(lane, message, self._end)
-                    await lane.read(len(message.value or b""), write_now)
+                for record in event.value:
+                    if event.message.generation_id == self._app.consumer_generation_id:
+                        await self._feed(record)
+
+    async def _feed(self, record: ConsumerRecord) -> None:
+        lane = self._lanes.get(record.partition)
+        if lane is None:
+            return
+        lane.slipped = record.offset > lane.machine.next_offset
+        if record.offset == lane.machine.next_offset or (lane.slipped and lane.attempts > MOST_ATTEMPTS):
+            write_now = await self._apply(lane, record, self._end)
+            await lane.read(len(record.value or b""), write_now)
 
     async def watch(self, idle: bool) -> None:
         """Go back for records that were published and did not reach us, in spite of idling.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from faust.types import TP, Message
+from aiokafka import ConsumerRecord
+from faust.types import TP
 
 from protocols.keystream import Keyring
 from stream_app.faust_app.lanes import Lane
@@ -34,11 +35,11 @@ class Merging:
                 log_start,
             )
 
-    async def apply(self, lane: Lane[Merger], message: Message, end: Callable[[TP], int]) -> bool:
+    async def apply(self, lane: Lane[Merger], record: ConsumerRecord, end: Callable[[TP], int]) -> bool:
         """Merge one partial; whether it made a period final."""
-        if (message.key or b"").decode() not in self._surveys:  # another worker knew it already
-            await self._surveys.settle(lane.tp, message.offset, end(lane.tp))
+        if (record.key or b"").decode() not in self._surveys:  # another worker knew it already
+            await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
         with self._surveys.certainly():
-            finals = lane.machine.apply(message.offset, message.value or b"")
+            finals = lane.machine.apply(record.offset, record.value or b"")
         note_finals(finals)
         return bool(finals)

@@ -4,17 +4,23 @@ The task that reads the changelogs announces the end by an event, and clears the
 waits for it comes too late when the last records arrive quickly, and is told five seconds later: here it stays.
 
 Faust then lets records flow in, seeks, and empties its queues, which loses what came in between. Here, sources are
-resumed last.
+resumed last. And changelog records are taken as they are fetched, many at a time and without a queue in which those of
+an earlier recovery could be left over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
+from aiokafka import ConsumerRecord
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
+from faust.types import TP
+
+from stream_app.faust_app.table import StateTable
 
 
 class Announcement(asyncio.Event):
@@ -42,6 +48,19 @@ class OrderlyRecovery(Recovery):
     def _set_recovery_started(self) -> None:
         super()._set_recovery_started()
         self._announcement.take_back()
+
+    def take(self, tp: TP, records: Sequence[ConsumerRecord]) -> None:
+        """Changelog records of one partition, in order, as they were fetched."""
+        if tp not in self.active_tps:
+            return
+        table, known = cast(StateTable, self.tp_to_table[tp]), self.active_offsets[tp]
+        for record in records:
+            if known is None or record.offset > known:
+                table.keep(record.key, record.value)
+        self.active_offsets[tp] = max(records[-1].offset, -1 if known is None else known)
+        if self.in_recovery and not self.need_recovery():
+            self._set_recovery_ended()
+            self._announcement.set()
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
         """The tables are up to date: tell them, which sets the offsets to read on from, and let the sources flow."""

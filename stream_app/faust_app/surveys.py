@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from faust.types import TP
 from pydantic import ValidationError
 
@@ -16,7 +16,7 @@ from protocols.scheme import Scheme
 from protocols.settings import KafkaSettings
 from protocols.survey import Survey
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.patience import patiently
+from stream_app.faust_app.offsets import Offsets
 
 FOLLOW_SECONDS = 1.0
 
@@ -30,9 +30,10 @@ class NotYetKnown(Exception):
 class Surveys:
     """The published surveys, compiled."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, offsets: Offsets) -> None:
         self._kafka = kafka
-        self._tp = TopicPartition(topic, 0)
+        self._offsets = offsets
+        self._tp = TP(topic, 0)
         self._schemes: dict[str, Scheme] = {}
         self._reading = asyncio.Lock()
         self._read = asyncio.Event()
@@ -86,7 +87,7 @@ class Surveys:
 
     async def _catch_up(self) -> None:
         async with self._reading:
-            end = (await patiently(lambda: self._consumer.end_offsets([self._tp])))[self._tp]
+            end = (await self._offsets.ends([self._tp]))[self._tp]
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)
                 for record in batches.get(self._tp, []):

@@ -8,9 +8,8 @@ from typing import Any, cast
 
 import faust
 from faust.tables.manager import TableManager
-from faust.types import TP, EventT
+from faust.types import TP
 
-from protocols.errors import LogError
 from stream_app.faust_app.crash import fatal
 from stream_app.state import partition_of_key
 
@@ -38,7 +37,7 @@ class StateTable(faust.Table[bytes, bytes]):
         return {key: value for key, value in self.data.items() if partition_of_key(key) == partition}
 
     def keep(self, key: bytes, value: bytes | None) -> None:
-        """Note what has been written."""
+        """Note what the changelog has."""
         if value is None:
             self.data.pop(key, None)
         else:
@@ -52,14 +51,6 @@ class StateTable(faust.Table[bytes, bytes]):
         recovery = cast(TableManager, self.app.tables).recovery
         for tp in newly_assigned:
             recovery.active_offsets.pop(tp, None)
-
-    async def on_changelog_event(self, event: EventT[Any]) -> None:
-        """A record left over from an earlier assignment would make Faust skip those before it."""
-        await super().on_changelog_event(event)
-        with fatal(f"recovering {self.name}"):
-            message = event.message
-            if message.topic != self.changelog_name or message.generation_id != self.app.consumer_generation_id:
-                raise LogError("Faust mixed up two recoveries")
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
         """Faust would swallow what goes wrong here, and go on with a state that is not there."""

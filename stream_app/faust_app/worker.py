@@ -16,6 +16,7 @@ from protocols.errors import ServerError
 from protocols.settings import KafkaSettings
 from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.options import WorkerOptions
+from stream_app.tokens import load_loops
 from stream_app.topics import Topics, existing
 
 LEAVE_SECONDS = 10.0
@@ -51,6 +52,7 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
 def run_worker(options: WorkerOptions) -> None:
     """Count until told to stop. Returns after SIGTERM or SIGINT; anything unexpected ends the process."""
     uvloop.install()
+    load_loops()  # now, rather than while partitions wait for it
     app = StreamApp(options)
     worker = Worker(app, redirect_stdouts=False, override_logging=False, quiet=True)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
