@@ -6,6 +6,7 @@ Both have a fixed number of bytes per row, in the memo store and on the wire, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ class PackedBits:
 Layout = Symbols | PackedBits
 
 
+@cache
 def smallest_unsigned(count: int) -> type[np.unsignedinteger[Any]]:
     """The smallest unsigned type that holds 0 .. count-1."""
     for dtype in (np.uint8, np.uint16, np.uint32):

@@ -19,6 +19,7 @@ from protocols.wire import Frame
 from stream_app.codec import Array
 
 Whole = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,27 @@ def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
     return {name: Statistics(*arrays[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
 
 
+def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
+    """Each report's row by its gap, and how many reports each of `size` rows has; None if a gap has no row yet.
+
+    >>> rows, n = group(np.array([2, 2, 1], dtype=np.uint16), np.array([-1, 1, 0], dtype=np.int32), 2)
+    >>> rows.tolist(), n.tolist()
+    ([0, 0, 1], [2, 1])
+    """
+    from stream_app.loops import look_up
+
+    view = np.ascontiguousarray(gaps).view()
+    view.flags.writeable = False  # one compiled loop serves columns that may and may not be written to
+    rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(size, dtype=np.int64)
+    return (rows, n) if look_up(view, rows_of, rows, n) else None
+
+
+def group_plainly(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
+    """The same, in numpy."""
+    rows = rows_of[gaps]
+    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
+
+
 class PeriodCounts:
     """The growing counts of one period."""
 
@@ -112,13 +134,14 @@ class _Counter:
             self._N[: len(held.gaps)] = held.N
 
     def count(self, answers: Column, gaps: NDArray[np.uint16]) -> None:
-        rows = self._rows[gaps]
-        if rows.size and rows.min() < 0:
-            self._meet(np.unique(gaps[rows < 0]))
-            rows = self._rows[gaps]
-        size = len(self._gaps)
-        self._n[:size] += np.bincount(rows, minlength=size)
-        self._N[:size] += self._encoding.count(answers, rows, size)
+        grouped = group(gaps, self._rows, len(self._gaps))
+        if grouped is None:
+            self._meet(np.unique(gaps[self._rows[gaps] < 0]))
+            self.count(answers, gaps)
+            return
+        rows, n = grouped
+        self._n[: len(n)] += n
+        self._N[: len(n)] += self._encoding.count(answers, rows, len(n))
 
     def snapshot(self) -> Statistics:
         gaps = np.array(self._gaps, dtype=np.uint16)

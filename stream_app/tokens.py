@@ -1,8 +1,8 @@
-"""The tokens seen in one period: a set of non-zero 64-bit numbers at about 16 bytes each (11 to 21).
+"""The tokens seen in one period: a set of non-zero 64-bit numbers at 11 to 16 bytes each.
 
-Open addressing with linear probing in a plain array of words, 0 for an empty slot, at most 3/4 full, and twice as large
-whenever it would be fuller. Tokens are the sender's to choose, and those of one partition share their remainder, so a
-slot comes from a mix with keys that are random in every process: nobody outside can make tokens collide.
+Open addressing with linear probing in a plain array of words, 0 for an empty slot, at most 3/4 full, and half as large
+again whenever it would be fuller. Tokens are the sender's to choose, and those of one partition share their remainder,
+so a slot comes from a mix with keys that are random in every process: nobody outside can make tokens collide.
 
 `insert` runs the compiled kernel; `insert_plainly` is its twin in numpy, which a test holds it equal to.
 """
@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 
 SMALLEST = 64
 FULL = (3, 4)  # grow beyond this load
-GROWTH = 2
+GROWTH = (3, 2)
 EMPTY = np.uint64(0)
 HALF = np.uint64(32)
 
@@ -81,7 +81,7 @@ class TokenSet:
         needed = -(-(self._count + more) * FULL[1] // FULL[0])
         if needed > len(self._slots):
             held = self._slots
-            self._slots = np.zeros(max(needed, len(held) * GROWTH), dtype=np.uint64)
+            self._slots = np.zeros(max(needed, len(held) * GROWTH[0] // GROWTH[1]), dtype=np.uint64)
             move(held, self._slots, self._keys)
 
 

@@ -47,17 +47,27 @@ class _Column:
         return self.dtype.itemsize if self.width is None else self.width
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """What a record batch says about its body: how long it is, and where what lies in it."""
+
+    length: int
+    rows: int
+    lengths: tuple[int, ...]  # for each column its rows and its nulls
+    places: tuple[int, ...]  # for each buffer its offset and its size
+
+
 def read_batch(data: bytes, max_rows: int) -> Batch:
     """The one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
     schema, start = _message(data, 0)
     header, start = _message(data, start)
     metadata, columns = _read_schema(schema)
-    message, batch = _open(header, RECORD_BATCH)
-    length = message.number(3, I64)
+    layout = _read_layout(header)
+    length = layout.length
     if length < 0 or data[start + length :] not in (b"", END) or start + length > len(data):
         raise Broken("the record does not end where its batch does")
-    rows, views = _read_columns(batch, columns, memoryview(data)[start : start + length], max_rows)
-    return Batch(metadata, rows, views)
+    views = _read_columns(layout, columns, memoryview(data)[start : start + length], max_rows)
+    return Batch(metadata, layout.rows, views)
 
 
 def _message(data: bytes, start: int) -> tuple[bytes, int]:
@@ -103,21 +113,27 @@ def _read_field(field: Table) -> _Column:
     raise Broken("a column that is neither unsigned integers nor fixed-size binary")
 
 
-def _read_columns(
-    batch: Table, columns: tuple[_Column, ...], body: memoryview, max_rows: int
-) -> tuple[int, dict[str, NDArray[Any]]]:
-    rows = batch.number(0, I64)
-    if not 0 < rows <= max_rows:
-        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
+@lru_cache(maxsize=256)  # ... and send frames of the same size
+def _read_layout(metadata: bytes) -> _Layout:
+    message, batch = _open(metadata, RECORD_BATCH)
     if batch.has(3) or batch.has(4):
         raise Broken("a compressed batch, or one with columns of variable layout")
-    if batch.numbers(1, 2, MAX_COLUMNS) != (rows, 0) * len(columns):
+    lengths, places = batch.numbers(1, 2, MAX_COLUMNS), batch.numbers(2, 2, 2 * MAX_COLUMNS)
+    return _Layout(message.number(3, I64), batch.number(0, I64), lengths, places)
+
+
+def _read_columns(
+    layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int
+) -> dict[str, NDArray[Any]]:
+    rows, places = layout.rows, layout.places
+    if not 0 < rows <= max_rows:
+        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
+    if layout.lengths != (rows, 0) * len(columns):
         raise Broken("columns of different lengths, or with nulls")
-    places = batch.numbers(2, 2, 2 * MAX_COLUMNS)
     if len(places) != 4 * len(columns):
         raise Broken("not two buffers for each column")
     # Each column has a validity buffer, which says nothing where there are no nulls, and then its values.
-    return rows, {
+    return {
         column.name: _view(column, body, offset, size, rows)
         for column, offset, size in zip(columns, places[2::4], places[3::4], strict=True)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protocols.wire import Frame
-from stream_app.counters import PeriodCounts, add_counts
+from stream_app.counters import PeriodCounts, add_counts, group, group_plainly
 from tests.helpers.crowd import scheme_of
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")
@@ -16,6 +16,15 @@ def frame(gaps: list[int], values: list[int]) -> Frame:
     tokens = np.arange(1, len(gaps) + 1, dtype=np.uint64)
     answers = {"a": np.array(values, dtype=np.uint8)}
     return Frame("s", "", 0, tokens, np.array(gaps, dtype=np.uint16), answers)
+
+
+def test_the_compiled_loop_groups_as_its_twin_in_numpy_does() -> None:
+    gaps = RNG.integers(0, 20, size=500, dtype=np.uint16)
+    rows_of = RNG.permutation(20).astype(np.int32)
+    for compiled, plain in zip(group(gaps, rows_of, 20) or (), group_plainly(gaps, rows_of, 20) or (), strict=True):
+        assert compiled.tolist() == plain.tolist()
+    rows_of[gaps[-1]] = -1
+    assert group(gaps, rows_of, 20) is group_plainly(gaps, rows_of, 20) is None
 
 
 def test_counts_are_by_gap_and_value_whatever_the_cut_into_frames_and_parts() -> None:
