@@ -32,7 +32,7 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Head, list[Array]]:
-    """The head and the arrays of one record; the arrays may be written to."""
+    """The head and the arrays of one record; the arrays are views of it, read-only."""
     try:
         if data[:2] != MAGIC:
             raise ValueError("unknown format")
@@ -42,7 +42,7 @@ def unpack(data: bytes) -> tuple[Head, list[Array]]:
         for dtype, *shape in shapes:
             count = int(np.prod(shape, dtype=np.int64))
             flat = np.frombuffer(data, dtype=dtype, count=count, offset=body)
-            arrays.append(flat.astype(flat.dtype.newbyteorder("=")).reshape(shape))
+            arrays.append(flat.astype(flat.dtype.newbyteorder("="), copy=False).reshape(shape))
             body += flat.nbytes
     except (ValueError, TypeError, KeyError) as error:
         raise LogError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import faust
 
@@ -79,7 +79,8 @@ class StreamApp(faust.App):
     async def on_start(self) -> None:
         """Before recovery, which needs the surveys; Faust's own tasks start after it."""
         await super().on_start()
-        await self.offsets.start()
+        changelogs = [cast(StateTable, table).changelog_name for table in self.tables.values()]
+        await self.offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.add_future(self._surveys.follow())
 
     async def on_stop(self) -> None:

@@ -21,9 +21,11 @@ class Offsets:
     def __init__(self, kafka: KafkaSettings) -> None:
         self._kafka = kafka
 
-    async def start(self) -> None:
+    async def start(self, topics: Iterable[str]) -> None:
+        """Connect, and learn now where the topics are that will be asked about."""
         self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
         await self._consumer.start()
+        await self.ends(TP(topic, 0) for topic in topics)
 
     async def stop(self) -> None:
         await self._consumer.stop()
