@@ -10,6 +10,7 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
+from producers.sinks.kafka_opening import opened
 from protocols.errors import DeliveryError
 from protocols.settings import KafkaSettings
 from protocols.wire import HEADER, MAX_RECORD_BYTES
@@ -52,27 +53,25 @@ class KafkaSink:
         self._underway: deque[_Underway] = deque()
         self._lost: list[tuple[int, Exception]] = []
         self._since_flush = 0
-        try:
-            self._producer = KafkaProducer(
-                **settings.client_options(),
-                enable_idempotence=True,
-                acks="all",
-                compression_type="lz4",
-                batch_size=BATCH_BYTES,
-                max_request_size=2 * MAX_RECORD_BYTES,
-                delivery_timeout_ms=int(deadline * 1000),
-                request_timeout_ms=int(min(deadline, 30) * 1000),
-                bootstrap_timeout_ms=int(OPEN_SECONDS * 1000),
-                max_block_ms=int(OPEN_SECONDS * 1000),
-                reconnect_backoff_max_ms=1000,
-                allow_auto_create_topics=False,
-                metrics_enabled=False,
-            )
-        except (KafkaError, OSError) as error:
-            raise DeliveryError(
-                f"Kafka at {settings.bootstrap} does not answer: {_name(error)}",
-                "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here",
-            ) from None
+        options = dict(
+            **settings.client_options(),
+            enable_idempotence=True,
+            acks="all",
+            compression_type="lz4",
+            batch_size=BATCH_BYTES,
+            max_request_size=2 * MAX_RECORD_BYTES,
+            delivery_timeout_ms=int(deadline * 1000),
+            request_timeout_ms=int(min(deadline, 30) * 1000),
+            max_block_ms=int(OPEN_SECONDS * 1000),
+            reconnect_backoff_max_ms=1000,
+            allow_auto_create_topics=False,
+            metrics_enabled=False,
+        )
+        self._producer = opened(
+            settings,
+            lambda seconds: KafkaProducer(**options, bootstrap_timeout_ms=int(seconds * 1000)),
+            OPEN_SECONDS,
+        )
         try:
             self.partitions = len(self._producer.partitions_for(topic))
         except KafkaError as error:

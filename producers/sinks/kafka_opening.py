@@ -1,0 +1,91 @@
+"""Getting into a Kafka cluster, or saying why not.
+
+kafka-python tries again whatever is the matter, and in the end says that the time is up. What was the matter it tells
+its log, so we listen there; and where trying again cannot help, we stop. A refused password is often heard of as a
+lost connection only: kafka-python drops what came just before the end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kafka.errors import KafkaError
+
+from protocols.errors import DeliveryError
+from protocols.settings import KafkaSettings
+
+FIRST_SECONDS = 2.0
+"""How long the first attempt may take; each further one takes twice as long."""
+T = TypeVar("T")
+
+
+def opened(settings: KafkaSettings, connect: Callable[[float], T], seconds: float) -> T:
+    """What `connect` returns, which is told how many seconds it has. After so many in all, DeliveryError says why."""
+    attempt, left = FIRST_SECONDS, seconds
+    with _listening() as ear:
+        while True:
+            try:
+                return connect(min(attempt, left))
+            except (KafkaError, OSError) as error:
+                left -= attempt
+                attempt *= 2
+                if left <= 0 or ear.heard_refusal:
+                    raise DeliveryError(*ear.explain(settings, error)) from None
+
+
+class _Ear(logging.Handler):
+    """Keeps what went wrong with connections."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        self._heard += [str(argument) for argument in arguments if isinstance(argument, Exception)]
+
+    @property
+    def heard_refusal(self) -> bool:
+        """Whether it will not be otherwise next time."""
+        return self._found("SaslAuthenticationFailed", "CERTIFICATE") is not None
+
+    def explain(self, settings: KafkaSettings, error: Exception) -> tuple[str, str]:
+        """A message and a hint."""
+        where = f"Kafka at {settings.bootstrap}"
+        certificate = self._found("CERTIFICATE")
+        if certificate:
+            return (
+                f"{where} and we do not trust each other: {certificate}",
+                "look at HEARSAY_KAFKA_SSL_CA, and _CERTIFICATE and _KEY if it wants to know who we are",
+            )
+        hangs_up = self._found("SaslAuthenticationFailed", "disconnected", "SSL")
+        if hangs_up and settings.security.startswith("SASL"):
+            return (
+                f"{where} hangs up on the user {settings.sasl_username!r}",
+                "look at HEARSAY_KAFKA_SASL_USERNAME, _PASSWORD and _MECHANISM, and at HEARSAY_KAFKA_SECURITY",
+            )
+        if hangs_up:
+            return f"{where} hangs up on us", "it may expect another HEARSAY_KAFKA_SECURITY"
+        return (
+            f"{where} does not answer: {error}",
+            "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here",
+        )
+
+    def _found(self, *words: str) -> str | None:
+        return next((text for text in self._heard if any(word in text for word in words)), None)
+
+
+@contextmanager
+def _listening() -> Iterator[_Ear]:
+    """Hear what kafka-python says of its connections, and let nobody else: every attempt is several lines."""
+    logger, ear = logging.getLogger("kafka.net"), _Ear()
+    logger.addHandler(ear)
+    passes_on, logger.propagate = logger.propagate, False
+    try:
+        yield ear
+    finally:
+        logger.propagate = passes_on
+        logger.removeHandler(ear)

@@ -1,0 +1,165 @@
+"""A broker that wants TLS, a client's certificate and a password: the settings open it, for fleets and for workers."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+
+from hearsay.stack import KafkaBroker
+from hearsay.stack.ports import free_port
+from memo_store import SurveyMemos
+from producers import Fleet
+from producers.sinks.kafka import KafkaSink
+from protocols.errors import DeliveryError
+from protocols.respondent import Respondent
+from protocols.settings import KafkaSettings, load
+from stream_app.registry import publish
+from stream_app.results import Histogram
+from stream_app.results_reader import read_finals
+from stream_app.topics import Topics, create
+from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
+from tests.helpers.sinks import KeepingSink
+from tests.helpers.topics import read_topic
+from tests.helpers.workers import workers
+from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
+
+USER, PASSWORD = "fleet", "correct horse"
+Environment = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """What an operator sets to reach a broker that takes nobody without a certificate and a password."""
+    directory = tmp_path_factory.mktemp("secured")
+    authority = Authority(directory / "certificates")
+    certificate, key = authority.issue("client")
+    broker = secured_broker(directory / "kafka", authority)
+    try:
+        add_user(broker.start())
+        yield {
+            "HEARSAY_KAFKA_BOOTSTRAP": broker.settings["listeners"].split(",")[1].removeprefix("SECURE://"),
+            "HEARSAY_KAFKA_SECURITY": "SASL_SSL",
+            "HEARSAY_KAFKA_SASL_USERNAME": USER,
+            "HEARSAY_KAFKA_SASL_PASSWORD": PASSWORD,
+            "HEARSAY_KAFKA_SSL_CA": str(authority.certificate),
+            "HEARSAY_KAFKA_SSL_CERTIFICATE": str(certificate),
+            "HEARSAY_KAFKA_SSL_KEY": str(key),
+        }
+    finally:
+        broker.stop()
+
+
+def secured_broker(directory: Path, authority: Authority) -> KafkaBroker:
+    """The local broker with a second door: the first stays open for the broker itself and for whoever adds users."""
+    certificate, key = authority.issue("broker")
+    keys = certificate.with_suffix(".pem")
+    keys.write_bytes(key.read_bytes() + certificate.read_bytes())
+    port, secure, controller = free_port(), free_port(), free_port()
+    door = "listener.name.secure"
+    return KafkaBroker(
+        directory,
+        port=port,
+        settings={
+            "listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            f"{door}.ssl.keystore.type": "PEM",
+            f"{door}.ssl.keystore.location": str(keys),
+            f"{door}.ssl.truststore.type": "PEM",
+            f"{door}.ssl.truststore.location": str(authority.certificate),
+            f"{door}.ssl.client.auth": "required",
+            f"{door}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+            f"{door}.scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+            f"{door}.plain.sasl.jaas.config": (
+                f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+            ),
+        },
+    )
+
+
+def add_user(broker: KafkaBroker) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin.alter_user_scram_credentials([UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, PASSWORD)])
+    admin.close()
+
+
+def send(settings: KafkaSettings, topic: str, records: list[tuple[int, str, bytes]]) -> None:
+    sink = KafkaSink(settings, topic)
+    for record in records:
+        sink.send(*record)
+    sink.flush()
+    sink.close()
+
+
+@pytest.fixture
+def settings(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return load().kafka
+
+
+def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
+    settings: KafkaSettings, open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path
+) -> None:
+    topics, survey, world = Topics("secured", partitions=2, merge_partitions=1), scheme(), Alternating(300, 2)
+    create(settings, topics)
+    publish(settings, topics, survey.survey)
+    sent = KeepingSink(2)
+    Fleet(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sent, world, CLOCK_KEY).run()
+    send(settings, topics.reports, sent.records)
+    assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
+    with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):
+        eventually(lambda: len(read_finals(settings, topics)) == world.periods or not worker.running, 90)
+        finals = read_finals(settings, topics)
+    assert [Histogram.model_validate_json(finals[survey.survey.id, p]).n for p in range(2)] == [
+        len(world.presences(p).devices) for p in range(2)
+    ]
+
+
+def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
+    plain = settings.model_copy(update={"sasl_mechanism": "PLAIN"})
+    create(plain, Topics("plain", partitions=1, merge_partitions=1))
+    send(plain, "plain.reports", [(0, "kind", b"value")])
+    assert read_topic(plain, "plain.reports") == [(0, "kind", b"value")]
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever is refused hears of it soon. kafka-python forgets sockets whose handshake fails; the test drops them."""
+    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
+    yield
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+@pytest.mark.usefixtures("settings", "_impatient")
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"SASL_PASSWORD": "wrong horse"}, "hangs up on the user 'fleet' .*_PASSWORD"),
+        ({"SASL_PASSWORD": "wrong horse", "SASL_MECHANISM": "PLAIN"}, "hangs up on the user 'fleet' .*_PASSWORD"),
+        ({"SECURITY": "PLAINTEXT"}, "hangs up on us .*HEARSAY_KAFKA_SECURITY"),
+        ({"SSL_CA": "stranger.pem"}, "do not trust each other: .*CERTIFICATE_VERIFY_FAILED.*HEARSAY_KAFKA_SSL_CA"),
+    ],
+)
+def test_who_is_not_let_in_is_told_why(
+    changed: Environment, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Authority(tmp_path, "stranger")
+    for name, value in changed.items():
+        monkeypatch.setenv(f"HEARSAY_KAFKA_{name}", value)
+    with pytest.raises(DeliveryError, match=complaint) as refused:
+        KafkaSink(load().kafka, "reports")
+    assert "horse" not in str(refused.value)
