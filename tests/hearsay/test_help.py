@@ -6,6 +6,7 @@ To accept a change: UPDATE_HELP=1 make test (or the same variable for pytest), a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 from hearsay.cli import app
+from tests.docs.pages import commands as called
+from tests.helpers.command_line import resolve
 
 SNAPSHOTS = Path(__file__).parent / "help"
 
@@ -57,3 +60,11 @@ def test_no_snapshot_is_left_over() -> None:
 def test_every_command_shows_an_example(path: tuple[str, ...]) -> None:
     group = any(other[: len(path)] == path and other != path for other in EVERY)
     assert group or "Example: hearsay" in help_of(path)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: "-".join(path) or "hearsay")
+def test_examples_are_commands(path: tuple[str, ...]) -> None:
+    for example in re.findall(r"^ *Example: (.*?)(?:^ *$|^╭)", help_of(path), flags=re.MULTILINE | re.DOTALL):
+        for arguments in called(" ".join(example.split()), "hearsay"):
+            command, own = resolve(arguments)
+            command.make_context("hearsay", own)  # parses, and does nothing
