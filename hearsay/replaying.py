@@ -12,7 +12,7 @@ from hearsay import console
 from hearsay.collecting import Origin, collect, reporting
 from hearsay.datadir import DataDirectory
 from producers.replay import Options, Pace, Progress, Replay, Summary
-from producers.sinks.directory import DirectorySink, Sent, send_capture
+from producers.sinks.directory import DirectorySink, Sent, captured_partitions, send_capture
 from producers.sinks.kafka import KafkaSink
 from producers.stopping import ctrl_c_asks
 from protocols import Survey
@@ -72,6 +72,7 @@ def _capturing(
 
 def send_directory(directory: Path, kafka: str | None) -> Sent:
     """Send captured reports to Kafka, from where an earlier attempt ended."""
+    captured_partitions(directory)  # a wrong directory is refused before a cluster is looked for
     settings = load() if kafka is None else load().at(kafka)
     with (
         closing(KafkaSink(settings.kafka, Topics(settings.kafka.prefix).reports)) as sink,

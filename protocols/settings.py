@@ -235,7 +235,9 @@ def load(file: Path | None = None) -> Settings:
     try:
         return Settings(_env_file=chosen)
     except ValidationError as error:
-        raise SettingsError(_explained(error), "`hearsay doctor` shows every setting") from None
+        raise SettingsError(
+            _explained(error), "correct the variable, or the line in the file that HEARSAY_SETTINGS names"
+        ) from None
 
 
 def _explained(error: ValidationError) -> str:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 
 def worker(
     app: Annotated[
-        str | None, typer.Option(help="Prefix of the topics, and name of the group; else HEARSAY_KAFKA_PREFIX.")
+        str | None, typer.Option(help="Prefix of the topics, and name of the group, if not that of the settings.")
     ] = None,
     web_host: Annotated[str, typer.Option(help="Where /live, /ready and /metrics answer.")] = "127.0.0.1",
-    web_port: Annotated[int, typer.Option(help="Their port; each worker on a machine needs its own.")] = 6066,
-    session: Annotated[float, typer.Option(help="Seconds until a silent worker is taken for dead.", min=1)] = 10.0,
+    web_port: Annotated[
+        int, typer.Option(metavar="PORT", help="Their port; each worker on a machine needs its own.", min=1, max=65535)
+    ] = 6066,
+    session: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Until a silent worker is taken for dead.", min=1)
+    ] = 10.0,
     check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
-    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR.")] = "INFO",
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+        typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
+    ] = "INFO",
 ) -> None:
     """Count reports and publish results, exactly, for as long as it runs.
 

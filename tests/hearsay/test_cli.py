@@ -60,6 +60,12 @@ def test_the_systems_refusals_are_sentences_too(data: Path, tmp_path: Path) -> N
         assert "Traceback" not in refused.stderr
 
 
+def test_what_is_no_capture_is_refused_before_a_cluster_is_looked_for(tmp_path: Path) -> None:
+    refused = hearsay("send", str(tmp_path), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
+    assert refused.returncode == 1
+    assert "not a capture" in refused.stderr
+
+
 def test_a_full_disk_is_said_in_a_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         refused = subprocess.run(
@@ -90,6 +96,7 @@ def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], tmp_pat
 def test_wrong_usage_has_its_own_exit_code() -> None:
     assert hearsay("no-such-command").returncode == 2
     assert hearsay("run").returncode == 2
+    assert hearsay("worker", "--log-level", "LOUD").returncode == 2
 
 
 def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:

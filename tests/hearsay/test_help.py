@@ -50,6 +50,7 @@ def test_the_help_text_is_the_one_we_looked_at(path: tuple[str, ...]) -> None:
         kept.write_text(shown)
     assert kept.exists(), f"{kept.name} is missing: run with UPDATE_HELP=1 and look at it"
     assert shown == kept.read_text()
+    assert "…" not in shown, "something is cut off"
 
 
 def test_no_snapshot_is_left_over() -> None:
