@@ -99,7 +99,7 @@ class Page:
 
 
 def pages() -> list[Page]:
-    places = ROOT.glob("*.md"), (ROOT / "docs").rglob("*.md"), (ROOT / "examples").rglob("*.md")
+    places = [ROOT.glob("*.md"), *((ROOT / room).rglob("*.md") for room in ("docs", "examples", "deploy"))]
     return [Page(path) for found in places for path in sorted(found)]
 
 

@@ -1,0 +1,189 @@
+"""Image, compose file, manifests, alerts and dashboard name what there is: settings, commands, pages, metrics.
+
+Nothing is run here: neither containers nor clusters are needed for the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from protocols.settings import KafkaSettings, RedisSettings, Settings
+from protocols.wire import Reason
+from stream_app.faust_app import metrics
+from stream_app.faust_app.web import add_pages
+from tests.helpers.command_line import resolve
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
+MANIFESTS = [
+    manifest
+    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for manifest in yaml.safe_load_all(path.read_text())
+]
+ALERTS = [
+    rule
+    for group in yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+]
+DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
+DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    for manifest in MANIFESTS:
+        if manifest["kind"] in ("Deployment", "Job"):
+            yield manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]
+
+
+def ours() -> dict[str, dict[str, Any]]:
+    """The services of the compose file that run our image."""
+    return {name: service for name, service in COMPOSE["services"].items() if service["image"] == "hearsay"}
+
+
+def expressions() -> list[str]:
+    shown = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    asked = [variable["query"] for variable in DASHBOARD["templating"]["list"] if variable["type"] == "query"]
+    return [rule["expr"] for rule in ALERTS] + shown + asked
+
+
+def settings() -> set[str]:
+    sections = {"kafka": KafkaSettings, "redis": RedisSettings}
+    names = {name for name in Settings.model_fields if name not in sections}
+    names |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
+    return {f"HEARSAY_{name}".upper() for name in names}
+
+
+def exported() -> set[str]:
+    """Every metric a worker exports, with the endings that Prometheus gives to counters and histograms."""
+    families = {family.name: family.type for family in metrics.REGISTRY.collect()}
+    source = Path(str(metrics.__file__)).read_text()
+    families |= dict.fromkeys(re.findall(r'(?:GaugeMetricFamily|_by_survey)\(\s*"(hearsay_\w+)"', source), "gauge")
+    endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
+    return {name + ending for name, kind in families.items() for ending in endings.get(kind, [""])}
+
+
+def test_every_setting_that_is_given_exists() -> None:
+    given = {name for service in ours().values() for name in service["environment"]}
+    given |= {name for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for name in manifest["data"]}
+    assert "HEARSAY_CLOCK_KEY_FILE" in given
+    assert given <= settings()
+
+
+def test_no_secret_is_written_down() -> None:
+    texts = [
+        path.read_text() for path in DEPLOY.rglob("*") if path.suffix in (".yaml", ".json") or "Docker" in path.name
+    ]
+    assert not any(re.search(r"\b[0-9a-f]{32,}\b", text) for text in texts)
+    assert not any(manifest["kind"] == "Secret" for manifest in MANIFESTS)
+
+
+def test_settings_that_name_files_name_what_is_mounted() -> None:
+    assert {service["environment"]["HEARSAY_CLOCK_KEY_FILE"] for service in ours().values()} == {
+        "/run/secrets/clock_key"
+    }
+    assert all(service["secrets"] == ["clock_key"] for service in ours().values())
+    files = [
+        value for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for value in manifest["data"].values()
+        if value.startswith("/")
+    ]  # fmt: skip
+    readme = (DEPLOY / "kubernetes" / "README.md").read_text()
+    for name, pod in pods():
+        (place,) = [m["mountPath"] for m in pod["containers"][0]["volumeMounts"] if m["name"] == "secrets"]
+        assert all(Path(file).parent == Path(place) for file in files), name
+    assert all(re.search(rf"--from-(literal|file)={Path(file).name}\b", readme) for file in files)
+
+
+def test_every_command_is_one_of_ours() -> None:
+    image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
+    calls = [image, *(service["command"] for service in ours().values())]
+    calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
+    assert len(calls) == 5
+    for call in calls:
+        command, own = resolve(list(call))
+        command.make_context("hearsay", own)  # parses, and does nothing
+
+
+def test_probes_ask_for_pages_that_there_are() -> None:
+    site = web.Application()
+    add_pages(site, lambda: True, metrics.REGISTRY)
+    pages = {route.resource.canonical for route in site.router.routes() if route.resource is not None}
+    containers = [container for name, pod in pods() if name == "hearsay-worker" for container in pod["containers"]]
+    (worker,) = containers
+    probes = {name: worker[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}
+    asked = re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", str(COMPOSE["services"]["worker"]["healthcheck"]["test"]))
+    assert asked == [("6066", "/ready")]
+    (scraped,) = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
+    assert {*probes.values(), "/ready", scraped["metrics_path"]} == pages
+    assert scraped["dns_sd_configs"][0]["names"] == ["worker"]
+
+
+def test_processes_have_no_privileges_and_limited_memory() -> None:
+    assert "USER 10001" in DOCKERFILE
+    for name, pod in pods():
+        assert pod["securityContext"]["runAsNonRoot"], name
+        for container in pod["containers"]:
+            rights = container["securityContext"]
+            assert rights["readOnlyRootFilesystem"] and not rights["allowPrivilegeEscalation"], name
+            assert container["resources"]["limits"]["memory"], name
+            assert "/tmp" in [mount["mountPath"] for mount in container["volumeMounts"]], (
+                "compiled loops are kept there"
+            )
+    assert all(service["read_only"] and service["tmpfs"] == ["/tmp"] for service in ours().values())
+
+
+def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, flags=re.MULTILINE))
+    assert copied == rooms
+    assert "--constraint constraints.txt" in DOCKERFILE
+    let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    assert rooms | {"deploy/kafka", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"} == let_in
+    assert all((ROOT / path).exists() for path in let_in)
+
+
+def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
+    tested = re.findall(r"<version>([\d.]+)</version>", (DEPLOY / "kafka" / "pom.xml").read_text())[0]
+    kafka, redis = COMPOSE["services"]["kafka"], COMPOSE["services"]["redis"]
+    assert kafka["image"] == f"apache/kafka:{tested}"
+    assert kafka["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
+    options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
+    assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
+    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+    assert published and all(port.startswith("127.0.0.1:") for port in published)
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_alerts_and_dashboard_ask_for_metrics_that_there_are(expression: str) -> None:
+    named = set(re.findall(r"\b(?:hearsay|process)_\w+", expression))
+    assert named <= exported()
+    assert named or "up{" in expression
+    for operator, outcomes in re.findall(r'outcome(=|!~)"([^"]+)"', expression):
+        known = {"counted", *(reason.value for reason in Reason)}
+        assert set(outcomes.split("|")) <= known, operator
+    assert expression.count("(") == expression.count(")")
+
+
+def test_every_alert_says_what_happened_and_what_to_do() -> None:
+    assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
+    for rule in ALERTS:
+        assert set(rule["annotations"]) == {"summary", "action"}, rule["alert"]
+        assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
+
+
+def test_the_dashboards_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
