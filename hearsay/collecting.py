@@ -85,8 +85,10 @@ def reporting(
     scheme, keyring = Scheme(survey), data.fleet_keyring()
     with memo_store(data, settings) as store:
         memos = store.survey(Respondent(scheme, keyring))
-        yield Origin(scheme, keyring, memos, sink, clock_key)
-        data.note_lost_presence(memos.presence_lost_before)
+        try:
+            yield Origin(scheme, keyring, memos, sink, clock_key)
+        finally:
+            data.note_lost_presence(memos.presence_losses)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ Secrets are made once, readable by their owner only, and never leave the directo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from memo_store.key_file import keyring_in, secret_in
@@ -31,14 +32,15 @@ class DataDirectory:
         return self.root / "redis.new"
 
     @property
-    def presence_lost_before(self) -> int | None:
-        """The period before which the store has forgotten who was seen; None if it remembers all."""
+    def presence_losses(self) -> set[int]:
+        """The periods in which the store had forgotten who was seen earlier, in all runs so far."""
         note = self.root / "presence.lost"
-        return int(note.read_text()) if note.exists() else None
+        return set(map(int, note.read_text().split())) if note.exists() else set()
 
-    def note_lost_presence(self, before: int | None) -> None:
-        if before is not None:
-            (self.root / "presence.lost").write_text(f"{before}\n")
+    def note_lost_presence(self, losses: Iterable[int]) -> None:
+        known = self.presence_losses.union(losses)
+        if known:
+            (self.root / "presence.lost").write_text("".join(f"{period}\n" for period in sorted(known)))
 
     @property
     def collector(self) -> Path:

@@ -35,7 +35,7 @@ def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | N
     with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)
         report = mobility_of(collection.results, survey.id)
-    report = with_lost_presence(report, data.presence_lost_before)
+    report = with_lost_presence(report, data.presence_losses)
     _show(with_truth(report, true_windows(scenario, report)), data.reports / f"{survey.id}.html")
 
 

@@ -1,4 +1,4 @@
-"""Which periods of a survey are open in the store, and since when presence is known."""
+"""Which periods of a survey are open in the store, and when presence was lost."""
 
 from __future__ import annotations
 
@@ -25,23 +25,39 @@ class Calendar:
         self._survey = survey
         self._now = now
         self._state, self._open = f"hearsay:{{{table}}}:state", f"hearsay:{{{table}}}:open"
-        self.since = int(link.ask("HGET", self._state, "since") or 0)
+        self._losses: set[int] = set()
+        self._newest = 0
+        self._learn(link.ask("HGET", self._state, "losses") or b"")
+
+    @property
+    def losses(self) -> tuple[int, ...]:
+        """In each of these periods, who had been seen before was not known any more."""
+        return tuple(sorted(self._losses - {0}))
 
     def reach(self, period: int, tables: Sequence[str]) -> int:
         """Come to a period, and drop the journals of those that are over. Returns the last one that is."""
+        self._newest = max(self._newest, period)
         lag = 1 + ceil(self._survey.grace / self._survey.period)
         by_the_wall = (
             "" if self._survey.clock == "source" else self._survey.period_of(self._now() - self._survey.grace) - 1
         )
-        self.since, over, *ended = self._link.ask(
+        losses, over, *ended = self._link.ask(
             "EVAL", script("reach"), 2, self._state, self._open, period, lag, by_the_wall
         )
+        self._learn(losses)
         if ended:
             keys = [journal_key(table, shard, p) for table in tables for shard in range(SHARDS) for p in ended]
             self._link.run([*(("UNLINK", key) for key in keys), ("SREM", self._open, *ended)], atomic=True)
         return int(over)
 
     def lose(self, period: int) -> None:
-        """Presence before this period is gone."""
-        self._link.ask("HSET", self._state, "since", period)
-        self.since = period
+        """What the store knew of presence is gone, as we notice in this period.
+
+        Reports of this period, and of later ones that are open, may have been recorded before: they are forgotten too,
+        so each of these periods is lost for the next. So is what the store knew of earlier losses, but we know them.
+        """
+        self._losses.update(range(period, max(period, self._newest) + 2))
+        self._link.ask("HSET", self._state, "losses", ",".join(map(str, sorted(self._losses))))
+
+    def _learn(self, losses: bytes) -> None:
+        self._losses.update(int(period) for period in losses.split(b",") if period)

@@ -57,13 +57,12 @@ class SurveyMemos:
         self._lost = False  # whether the store has lost its past, and this survey has not yet been let on
 
     @property
-    def presence_lost_before(self) -> int | None:
-        """Presence is known from this period on (None: from the survey's first).
+    def presence_losses(self) -> tuple[int, ...]:
+        """The periods in which presence began anew, ascending: who was last seen earlier looks as if never there.
 
-        A device that was last seen earlier looks as if it had never been there, so windows that reach back beyond
-        this period may count it twice.
+        A window that reaches from before such a period into it may count a device twice.
         """
-        return self._calendar.since or None
+        return self._calendar.losses
 
     def standing(self, devices: Devices, period: int) -> Standing:
         """For each device: the gap its report of this period must carry, and whether it may make one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from analytics.calendar import Window
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
@@ -31,11 +31,15 @@ def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityRepo
     return report.model_copy(update={"windows": tuple(map(told, report.windows))})
 
 
-def with_lost_presence(report: MobilityReport, before: int | None) -> MobilityReport:
-    """The report with a mark on windows over which devices may count twice: who was seen earlier was forgotten."""
+def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> MobilityReport:
+    """The report with a mark on windows over which devices may count twice.
+
+    In each of these periods the store had forgotten who was seen earlier: it spoils the windows that reach from before
+    it into it.
+    """
 
     def told(window: WindowReport) -> WindowReport:
-        spoilt = before is not None and window.first < before <= window.last
+        spoilt = any(window.first < loss <= window.last for loss in losses)
         return window.model_copy(update={"presence_lost": True}) if spoilt else window
 
     return report.model_copy(update={"windows": tuple(map(told, report.windows))})

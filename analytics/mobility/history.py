@@ -30,7 +30,6 @@ class History:
     supports: Mapping[str, Sequence[ByGap]]
     cells: Mapping[str, Sequence[ByGap]]
     late: NDArray[np.int64] | None = None  # reports that came too late, by period
-    presence_lost_before: int | None = None
     confidence: float = CONFIDENCE
 
     @property
@@ -77,11 +76,6 @@ class History:
         if self.late is None:
             return None
         return int(self.late[window.first - self.first : window.last - self.first + 1].sum())
-
-    def presence_lost(self, window: Window) -> bool:
-        """Whether devices seen before the loss and after it may count twice in this window."""
-        lost = self.presence_lost_before
-        return lost is not None and window.first < lost <= window.last
 
     @property
     def _presence(self) -> list[Sequence[ByGap]]:

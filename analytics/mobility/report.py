@@ -71,7 +71,6 @@ def _window(publication: Publication, window: Window) -> WindowReport:
         end=survey.bounds(window.last)[1],
         kind=publication.kinds[window],
         suppressed=publication.silent.get(window),
-        presence_lost=history.presence_lost(window),
     )
     if header.suppressed:
         return header

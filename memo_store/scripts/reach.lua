@@ -1,7 +1,8 @@
 -- A survey reaches a period. KEYS[1] its state, KEYS[2] its open periods; ARGV[1] period,
 -- ARGV[2] by how many periods a period is over before the newest one, or ARGV[3] the last one that is over.
--- Returns since when presence is known, the last period that is over, and the open periods that are.
-redis.call('HSETNX', KEYS[1], 'since', ARGV[1])
+-- Returns in which periods presence was lost (the first one ever reached counts: nothing is known before it), the last
+-- period that is over, and the open periods that are.
+redis.call('HSETNX', KEYS[1], 'losses', ARGV[1])
 local newest = tonumber(redis.call('HGET', KEYS[1], 'newest') or -1)
 if tonumber(ARGV[1]) > newest then
   newest = tonumber(ARGV[1])
@@ -9,7 +10,7 @@ if tonumber(ARGV[1]) > newest then
 end
 local over = tonumber(ARGV[3]) or newest - tonumber(ARGV[2])
 if tonumber(ARGV[1]) > over then redis.call('SADD', KEYS[2], ARGV[1]) end
-local reply = {tonumber(redis.call('HGET', KEYS[1], 'since')), over}
+local reply = {redis.call('HGET', KEYS[1], 'losses'), over}
 for _, open in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   if tonumber(open) <= over then reply[#reply + 1] = tonumber(open) end
 end

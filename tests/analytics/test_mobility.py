@@ -9,6 +9,7 @@ import pytest
 
 from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, mobility_report
+from analytics.mobility.combining import with_lost_presence
 from analytics.mobility.publication import standard_windows
 from analytics.presence_noise import noise_error
 from analytics.windows import ByGap
@@ -148,11 +149,10 @@ def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityRe
 
 def test_late_reports_are_a_windows_possible_shortfall_and_lost_presence_marks_it(history: History) -> None:
     late = np.arange(72)
-    report = mobility_report(
-        replace(history, late=late, presence_lost_before=30), [Window(24, 47), Window(30, 30), Window(29, 30)]
-    )
+    report = mobility_report(replace(history, late=late), [Window(24, 47), Window(30, 30), Window(29, 30)])
     assert [w.shortfall for w in report.windows] == [sum(range(24, 48)), 30, 59]
-    assert [w.presence_lost for w in report.windows] == [True, False, True]
+    assert not any(w.presence_lost for w in report.windows)
+    assert [w.presence_lost for w in with_lost_presence(report, [30, 60]).windows] == [True, False, True]
 
 
 def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: History) -> None:

@@ -41,7 +41,8 @@ def test_the_store_of_new_devices_is_unvouched_until_the_mark_is_taken_away(tmp_
 
 def test_lost_presence_is_noted_for_later_reports(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    data.note_lost_presence(None)
-    assert data.presence_lost_before is None
-    data.note_lost_presence(4)
-    assert DataDirectory(tmp_path).presence_lost_before == 4
+    data.note_lost_presence(())
+    assert data.presence_losses == set()
+    data.note_lost_presence((4,))
+    data.note_lost_presence((9,))
+    assert DataDirectory(tmp_path).presence_losses == {4, 9}

@@ -61,12 +61,12 @@ def test_a_store_that_goes_back_in_time_stops_capped_surveys_for_good(
     with pytest.raises(HistoryLost):
         look_up(capped, 2)
     look_up(uncapped, 2)
-    assert uncapped.presence_lost_before == 2
+    assert uncapped.presence_losses == (2, 3)
     with MemoStore(server.url) as later, pytest.raises(HistoryLost):
         later.survey(CAPPED)
     store.accept_loss()
     look_up(capped, 2)
-    assert capped.presence_lost_before == 2
+    assert capped.presence_losses == (2, 3)
 
 
 def test_a_lost_shard_is_enough(store: MemoStore, server: RedisServer) -> None:
@@ -88,16 +88,34 @@ def test_a_restart_without_loss_is_not_mistaken_for_one(store: MemoStore, server
         memos.delivered(EVERYONE, period)
         server.kill()
     assert memos.standing(EVERYONE, 5).gaps.tolist() == [2] * len(EVERYONE)
-    assert memos.presence_lost_before is None
+    assert memos.presence_losses == ()
 
 
 def test_a_survey_first_seen_in_a_later_period_says_that_it_knows_nothing_before(store: MemoStore) -> None:
     memos = store.survey(respondent())
     memos.standing(EVERYONE, 12)
-    assert memos.presence_lost_before == 12
-    assert store.survey(respondent()).presence_lost_before == 12
+    assert memos.presence_losses == (12,)
+    assert store.survey(respondent()).presence_losses == (12,)
     memos.standing(EVERYONE, 13)
-    assert memos.presence_lost_before == 12
+    assert memos.presence_losses == (12,)
+
+
+def test_every_loss_is_remembered_and_what_was_reported_before_it_in_the_same_period_counts_as_lost(
+    store: MemoStore, server: RedisServer
+) -> None:
+    """Who reported early in period 4 is new again in period 5: windows from 4 to 5 count that device twice."""
+    memos = store.survey(respondent(terms="grace: 9d,"))
+    for period in range(20):
+        memos.standing(EVERYONE, period)
+        memos.delivered(EVERYONE[:200], period)
+        if period in (4, 10):
+            with redis.Redis.from_url(server.url) as client:
+                client.flushall()
+        if period == 10:
+            memos.delivered(EVERYONE[200:], 8)  # late, and the loss is noticed only now
+        memos.delivered(EVERYONE[200:], period)
+    assert memos.presence_losses == (4, 5, 8, 9, 10, 11)
+    assert store.survey(respondent(terms="grace: 9d,")).presence_losses == (4, 5, 8, 9, 10, 11)
 
 
 def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, server: RedisServer) -> None:
@@ -121,4 +139,4 @@ def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoSt
             client.delete(journal)  # as somebody does who comes to period 2 while we are in the middle of a batch
     with pytest.raises(StoreError, match="period 1 of survey 'visits' is over"):
         slow.lookup(QUESTION, devices(800)[400:], np.zeros(400, dtype=np.int64), 1)
-    assert slow.presence_lost_before is None
+    assert slow.presence_losses == ()

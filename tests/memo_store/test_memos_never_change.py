@@ -97,7 +97,7 @@ def test_a_redis_that_is_killed_again_and_again_changes_no_memo(tmp_path: Path, 
             server.kill()
             after = memos.lookup(question, EVERYONE, VALUES, 1)
             assert np.count_nonzero(np.concatenate(before) != after) == 0
-            assert memos.presence_lost_before is None, "nothing was lost, so nothing may look lost"
+            assert memos.presence_losses == (), "nothing was lost, so nothing may look lost"
     finally:
         server.stop()
 
@@ -116,7 +116,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
     later = open_memos(respondent())
     assert np.count_nonzero(before != later.lookup(question, EVERYONE, (VALUES + 2) % 10, 3)) == 0, "nor for others"
     assert np.count_nonzero(before != memos.lookup(question, EVERYONE, VALUES, 4)) == 0
-    assert memos.presence_lost_before == 3
+    assert memos.presence_losses == (3, 4)
     assert open_memos(respondent()).standing(EVERYONE, 5).gaps.tolist() == [7] * 10_000
 
 
