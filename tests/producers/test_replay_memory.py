@@ -18,7 +18,7 @@ from producers.replay import Replay, event_files
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING
-from tests.producers.test_replay import OPTIONS, START, survey
+from tests.producers.events import OPTIONS, START, survey
 
 event_files.BLOCK_BYTES = 1 << 17  # small portions, so that a small file is already many of them
 url, directory = sys.argv[1], Path(sys.argv[2])

@@ -1,0 +1,36 @@
+"""Replays for the tests of what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memo_store import SurveyMemos
+from producers.replay import Options, Replay
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from tests.helpers.sinks import KeepingSink
+from tests.producers.events import (
+    OPTIONS,
+    MakeReplay,
+    survey,
+)
+from tests.producers.populations import CLOCK_KEY, KEYRING
+
+
+@pytest.fixture
+def replay(open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path) -> MakeReplay:
+    """Make replays that share a memo store and a workspace, each as a new process would."""
+
+    def make(
+        path: Path, sink: KeepingSink, options: Options = OPTIONS, scheme: Scheme | None = None, **more: Any
+    ) -> Replay:
+        scheme = scheme or survey()
+        memos = open_memos(Respondent(scheme, KEYRING))
+        more = {"clock_key": CLOCK_KEY, **more}
+        return Replay(scheme, KEYRING, memos, sink, path, options, tmp_path / "workspace", **more)
+
+    return make

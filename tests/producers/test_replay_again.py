@@ -1,0 +1,63 @@
+"""A replay that was stopped, or died, goes on where it was; one that is over says the same again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from producers.replay import Fault
+from protocols.errors import DeliveryError, Stopped
+from tests.helpers.sinks import KeepingSink, rows_by_token
+from tests.producers.events import (
+    EVENTS,
+    MakeReplay,
+    computed,
+    history,
+    nearly_sorted,
+    reported,
+    survey,
+    write,
+)
+
+
+def test_replaying_again_sends_nothing_and_says_the_same(replay: MakeReplay, tmp_path: Path) -> None:
+    path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
+    sink, again = KeepingSink(), KeepingSink()
+    first, second = replay(path, sink).run(), replay(path, again).run()
+    assert again.frames(survey()) == []
+    assert second == first
+
+
+def test_a_stopped_replay_goes_on_where_it_was(replay: MakeReplay, tmp_path: Path) -> None:
+    events = nearly_sorted(history(), timedelta(hours=2))
+    path = write(tmp_path / EVENTS, [e.row() for e in [*events, *events[-3:]]])
+    sink = KeepingSink()
+    for enough in (2, 9, 23):
+        with pytest.raises(Stopped, match="run the same command again"):
+            replay(path, sink).run(stop=lambda enough=enough: len(sink.records) >= enough)
+    summary = replay(path, sink).run()
+    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
+    assert summary.reports == len(computed(events))
+    assert summary.faults[Fault.DUPLICATE].count == 3
+
+
+def test_a_crash_is_repaired_by_running_again_even_without_the_journal(replay: MakeReplay, tmp_path: Path) -> None:
+    events = history()
+    path = write(tmp_path / EVENTS, [e.row() for e in events])
+    sink = KeepingSink(fail_after=13)
+    with pytest.raises(DeliveryError):
+        replay(path, sink).run()
+    for journal in (tmp_path / "workspace").glob("*.json"):
+        journal.unlink()
+    sink.fail_after = None
+    replay(path, sink).run()
+    rows = rows_by_token(sink.frames(survey()))
+    assert len(rows) == len(computed(events))
+
+
+def test_the_workspace_keeps_no_events(replay: MakeReplay, tmp_path: Path) -> None:
+    path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
+    replay(path, KeepingSink()).run()
+    assert [entry.suffix for entry in (tmp_path / "workspace").iterdir()] == [".json"]
