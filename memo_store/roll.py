@@ -49,7 +49,7 @@ class Columns:
         self.version = fields.get(b"version", b"")
         self.entries = sum(field.isdigit() for field in fields)
         base = np.frombuffer(veil.unseal("base", fields[b"base"]) if b"base" in fields else b"", dtype=PRESENCE)
-        entries = [veil.unseal(str(number), fields[b"%d" % number]) for number in range(self.entries)]
+        entries = [veil.unseal(str(number), fields.get(b"%d" % number, b"")) for number in range(self.entries)]
         bits = [np.unpackbits(np.frombuffer(entry[PERIOD.itemsize :], dtype=np.uint8)) for entry in entries]
         size = max(devices, *map(len, (base, *bits)))
         self.latest = _fit(base["last"].astype(np.int64), size) + NEVER

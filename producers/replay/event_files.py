@@ -136,24 +136,28 @@ class ParquetEvents:
     path: Path
 
     def batches(self, columns: Columns) -> Iterator[Batch]:
+        line = 1
         try:
-            file = pyarrow.parquet.ParquetFile(self.path)
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                _check_header(self.path, file.schema_arrow.names, columns)
+                total = max(1, file.metadata.num_rows)
+                for batch in file.iter_batches(BATCH_ROWS, columns=columns.names):
+                    lines = np.arange(line, line + batch.num_rows)
+                    line += batch.num_rows
+                    cells = {name: _text(batch.column(name), name == columns.time) for name in columns.names}
+                    yield Batch(lines, cells, [], (line - 1) / total)
         except (pa.ArrowInvalid, OSError):
-            raise ReplayError(f"{self.path} is not a Parquet file", "was it written to its end?") from None
-        with file:
-            _check_header(self.path, file.schema_arrow.names, columns)
-            line, total = 1, max(1, file.metadata.num_rows)
-            for batch in file.iter_batches(BATCH_ROWS, columns=columns.names):
-                lines = np.arange(line, line + batch.num_rows)
-                line += batch.num_rows
-                cells = {name: _text(batch.column(name), name == columns.time) for name in columns.names}
-                yield Batch(lines, cells, [], (line - 1) / total)
+            raise ReplayError(
+                f"{self.path} cannot be read as Parquet from about row {line} on", "was it written to its end?"
+            ) from None
 
 
 def _check_header(path: Path, present: list[str], columns: Columns) -> None:
     for name in columns.names:
         if name not in present:
             raise ReplayError(f"{path} has no column {name!r}", f"it has {', '.join(present)}")
+        if (times := present.count(name)) > 1:
+            raise ReplayError(f"{path} has {times} columns {name!r}", "rename all but the one that counts")
 
 
 def _lines_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:

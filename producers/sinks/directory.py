@@ -3,9 +3,9 @@
     capture.json       how many partitions the records are routed to
     00000000.arrow     what one flush confirmed: columns partition, content_type, value, in the order sent
     00000001.arrow
-    sent.json          how many files have been sent on, once sending has begun
+    sent.json          the number of the first file that has not been sent on, once sending has begun
 
-A file appears under its name whole and on disk, or not at all.
+A file appears under its name whole and on disk, or not at all. Files that were sent may be removed: numbers go on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class DirectorySink:
             )
         _write_whole(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
         self.partitions = partitions
-        self._next = len(captured_files(directory))
+        numbers = map(_number, captured_files(directory))
+        self._next = max([_first_unsent(directory), *(number + 1 for number in numbers)])
         self._records: list[tuple[int, str, bytes]] = []
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
@@ -50,8 +51,15 @@ class DirectorySink:
             return
         partitions, content_types, values = zip(*self._records, strict=True)
         batch = pa.record_batch([partitions, content_types, values], schema=SCHEMA)
+        path = self._directory / f"{self._next:08d}{SUFFIX}"
+        if path.exists():
+            raise DeliveryError(
+                f"{len(values)} records were not written: {path} is there already, so another process captures into "
+                f"{self._directory}",
+                "let one at a time",
+            )
         try:
-            _write_whole(self._directory / f"{self._next:08d}{SUFFIX}", _as_file(batch))
+            _write_whole(path, _as_file(batch))
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -104,9 +112,10 @@ def send_capture(
             f"{directory} was captured for {partitions} partitions, and there are {sink.partitions}",
             "send it where there are as many, or capture again",
         )
-    files = captured_files(directory)
-    sent = Sent(_files_sent(directory), len(files))
-    for path in files[sent.files :]:
+    files, first = captured_files(directory), _first_unsent(directory)
+    unsent = [path for path in files if _number(path) >= first]
+    sent = Sent(len(files) - len(unsent), len(files))
+    for path in unsent:
         if stop():
             raise Stopped(
                 f"stopped after {sent.files} of {len(files)} files of {directory}", "send it again to go on from there"
@@ -117,17 +126,28 @@ def send_capture(
             sink.send(*row)
             size += len(row[-1])
         sink.flush()
-        _write_whole(directory / SENT, json.dumps({"files": sent.files + 1}).encode())
+        _write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
         sent = Sent(sent.files + 1, len(files), sent.records + batch.num_rows, sent.bytes + size)
         progress(sent)
     return sent
 
 
-def _files_sent(directory: Path) -> int:
+def _number(path: Path) -> int:
+    try:
+        return int(path.stem)
+    except ValueError:
+        raise ReplayError(f"{path} is no file of this capture", "move it elsewhere") from None
+
+
+def _first_unsent(directory: Path) -> int:
     try:
         return int(json.loads((directory / SENT).read_text())["files"])
     except FileNotFoundError:
         return 0
+    except (ValueError, KeyError, TypeError):
+        raise ReplayError(
+            f"{directory / SENT} is damaged", "remove it: all is then sent again, and what was counted counts once"
+        ) from None
 
 
 def _read(path: Path) -> pa.RecordBatch:

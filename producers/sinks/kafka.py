@@ -87,10 +87,15 @@ class KafkaSink:
         if self._lost:
             self.flush()
         headers = [(HEADER, content_type.encode())]
-        outcome = self._producer.send(self.topic, value, headers=headers, partition=partition)
-        self._underway.append(_Underway(partition, len(value), outcome))
-        self._room -= len(value)
         self._since_flush += 1
+        try:
+            outcome = self._producer.send(self.topic, value, headers=headers, partition=partition)
+        except KafkaError as error:  # it never got on its way
+            self._lost.append((partition, error))
+            self.flush()
+        else:
+            self._underway.append(_Underway(partition, len(value), outcome))
+            self._room -= len(value)
 
     def flush(self) -> None:
         while self._underway:

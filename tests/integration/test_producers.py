@@ -88,6 +88,18 @@ def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again
     assert read_topic(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
 
 
+def test_what_kafka_python_will_not_take_is_not_delivered_either(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics
+) -> None:
+    sink = KafkaSink(kafka_settings, fresh_topics(partitions=1).reports)
+    with pytest.raises(DeliveryError, match=r"1 of the last 1 records .*MessageSizeTooLarge"):
+        sink.send(0, "kind", bytes(9 << 20))
+        sink.flush()
+    sink.close()
+    with pytest.raises(DeliveryError, match=r"1 of the last 1 records .*1 to partition 0"):
+        sink.send(0, "kind", b"too late")
+
+
 def test_a_topic_that_does_not_exist_is_named(kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
     with pytest.raises(DeliveryError, match="has no topic 'nowhere'"):

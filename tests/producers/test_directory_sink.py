@@ -97,6 +97,44 @@ def test_a_capture_is_continued_where_it_ended(tmp_path: Path) -> None:
     assert [value for *_, value in later.records] == [b"first", b"second"]
 
 
+def keep(sink: DirectorySink, value: bytes) -> None:
+    sink.send(0, "kind", value)
+    sink.flush()
+
+
+def test_files_that_were_sent_may_be_removed(tmp_path: Path) -> None:
+    """Failure would look like: the third record written over the second, or taken for one that was sent."""
+    sink = DirectorySink(tmp_path, 2)
+    keep(sink, b"first")
+    send_capture(tmp_path, KeepingSink(2))
+    keep(sink, b"second")
+    captured_files(tmp_path)[0].unlink()
+    keep(DirectorySink(tmp_path, 2), b"third")
+    later = KeepingSink(2)
+    sent = send_capture(tmp_path, later)
+    assert [value for *_, value in later.records] == [b"second", b"third"]
+    assert (sent.files, sent.of_files) == (2, 2)
+    for path in captured_files(tmp_path):
+        path.unlink()
+    keep(DirectorySink(tmp_path, 2), b"fourth")
+    assert send_capture(tmp_path, later).records == 1
+    assert later.records[-1][2] == b"fourth"
+
+
+def test_two_captures_into_one_directory_do_not_replace_each_other(tmp_path: Path) -> None:
+    one, other = DirectorySink(tmp_path, 2), DirectorySink(tmp_path, 2)
+    keep(one, b"first")
+    with pytest.raises(DeliveryError, match="another process captures into"):
+        keep(other, b"second")
+
+
+def test_a_damaged_note_of_what_was_sent_is_named(tmp_path: Path) -> None:
+    keep(DirectorySink(tmp_path, 2), b"first")
+    (tmp_path / "sent.json").write_text("{")
+    with pytest.raises(ReplayError, match=r"sent\.json is damaged"):
+        send_capture(tmp_path, KeepingSink(2))
+
+
 def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     DirectorySink(tmp_path, 2)
     with pytest.raises(SettingsError, match="captured for 2 partitions, not 3"):
