@@ -1,8 +1,8 @@
-"""The tokens seen in one period: a set of non-zero 64-bit numbers at 11 to 16 bytes each.
+"""The tokens seen in one period: a set of non-zero 64-bit numbers at 10 to 16 bytes each.
 
-Open addressing with linear probing in a plain array of words, 0 for an empty slot, at most 3/4 full, and half as large
-again whenever it would be fuller. Tokens are the sender's to choose, and those of one partition share their remainder,
-so a slot comes from a mix with keys that are random in every process: nobody outside can make tokens collide.
+Open addressing with linear probing in a plain array of words, 0 for an empty slot, at most 5/6 full, and 5/3 as large
+whenever it would be fuller. Tokens are the sender's to choose, and those of one partition share their remainder, so a
+slot comes from a mix with keys that are random in every process: nobody outside can make tokens collide.
 
 `insert` runs the compiled kernel; `insert_plainly` is its twin in numpy, which a test holds it equal to.
 """
@@ -18,8 +18,8 @@ Tokens = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
 SMALLEST = 64
-FULL = (3, 4)  # grow beyond this load
-GROWTH = (3, 2)
+FULL = (5, 6)  # grow beyond this load
+GROWTH = (5, 3)
 EMPTY = np.uint64(0)
 HALF = np.uint64(32)
 

@@ -157,14 +157,19 @@ class Lanes(Generic[M]):
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
         begins = await self._app.offsets.begins(tps)
-        machines = {tp: self._make(tp.partition, table.records(tp.partition), begins[tp]) for tp in tps}
+        made = await asyncio.gather(
+            *(asyncio.to_thread(self._make, tp.partition, table.records(tp.partition), begins[tp]) for tp in tps)
+        )
+        if assignment != self._assignments:
+            return  # revoked while we were at it: the next assignment calls again
+        machines = dict(zip(tps, made, strict=True))
         starts = {tp: machine.next_offset for tp, machine in machines.items()}
         try:
             await self._commit(starts)
             if starts:
                 await self._app.consumer.seek_wait(starts)
         except IllegalStateError:
-            return  # revoked while we were at it: the next assignment calls again
+            return
         if assignment != self._assignments:
             return
         for tp, machine in machines.items():

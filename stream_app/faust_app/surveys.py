@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -21,6 +22,7 @@ from stream_app.faust_app.offsets import Offsets
 FOLLOW_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
+_certain = ContextVar("certain", default=False)
 
 
 class NotYetKnown(Exception):
@@ -37,7 +39,6 @@ class Surveys:
         self._schemes: dict[str, Scheme] = {}
         self._reading = asyncio.Lock()
         self._read = asyncio.Event()
-        self._certain = False
         self._settled: dict[TP, int] = {}
 
     def __contains__(self, survey: str) -> bool:
@@ -49,18 +50,18 @@ class Surveys:
     def lookup(self, survey: str) -> Scheme | None:
         """The compiled survey; None only where we are certain that it is not published."""
         scheme = self._schemes.get(survey)
-        if scheme is None and not self._certain:
+        if scheme is None and not _certain.get():
             raise NotYetKnown(f"survey {survey!r} is not published")
         return scheme
 
     @contextmanager
     def certainly(self) -> Iterator[None]:
-        """After catching up: what is not known now is unknown."""
-        self._certain = True
+        """After catching up: what is not known now is unknown, to this task or thread."""
+        before = _certain.set(True)
         try:
             yield
         finally:
-            self._certain = False
+            _certain.reset(before)
 
     async def follow(self) -> None:
         """Read the registry, and go on reading it for ever."""

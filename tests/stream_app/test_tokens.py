@@ -41,4 +41,4 @@ def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     held = TokenSet()
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)
-    assert np.diff(empty).max() < 1_000
+    assert np.diff(empty).max() < 2_500  # 250 by chance, 50,000 if they did
