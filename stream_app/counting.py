@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from protocols.errors import LogError
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject
 from stream_app.flushes import Flush, Output, Write
 from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
+from stream_app.log_reader import LogReader
 from stream_app.partials import Part, Progress, message
 from stream_app.recovery import Records, known_scheme, recover
 from stream_app.state import (
@@ -26,6 +26,10 @@ from stream_app.state import (
     tokens_key,
 )
 
+PLAIN = (
+    "the reports topic must be plain: no compaction, no transactional producers, and retained for longer than a period "
+    "stays open"
+)
 UNKNOWN = ""  # the survey of a record that could not be read
 
 
@@ -39,7 +43,7 @@ class Changes:
     closed_through: int | None = None
 
 
-class PartitionCounter:
+class PartitionCounter(LogReader):
     """The counter of one input partition. Feed it every record in order, flush now and then.
 
     `records` is what earlier flushes left in the store (all that is there, also what is stale); the log begins at
@@ -58,27 +62,18 @@ class PartitionCounter:
         check_tokens: bool = True,
     ) -> None:
         recovered = recover(partition, records, lookup, log_start)
+        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
         self.partition = partition
-        self.missing = recovered.missing
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
         self._check_tokens = check_tokens
         self._position = recovered.position
         self._periods = recovered.periods
-        self._read = recovered.start
-        self._contained = recovered.position.offset
         self._listed = dict(recovered.position.open)
-        self._outputs: list[Output] = []
-        self._deletions = list(recovered.stale)
-        self._saved_position = b""
         self._pending = 0
         self._expected: dict[str, int] = {}  # tokens in a period, by survey: as many as in the last
         self._untold: set[str] = set()  # surveys whose rejects the merge has not heard of
-
-    @property
-    def next_offset(self) -> int:
-        return self._read + 1
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
@@ -102,14 +97,8 @@ class PartitionCounter:
 
     def apply(self, record: Record) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
-        if record.offset <= self._read:
+        if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
             return Changes()
-        if record.offset > self.next_offset:
-            raise LogError(
-                f"partition {self.partition} goes from offset {self._read} to {record.offset}: records are missing",
-                "the reports topic must be plain: no compaction, no transactional producers, and retained for longer "
-                "than a period stays open",
-            )
         decoded = decode(record, self._lookup, self._clock_key)  # a lookup that has to wait may raise: nothing is done
         self._read = record.offset
         if isinstance(decoded, Frame):
@@ -131,13 +120,12 @@ class PartitionCounter:
         counters = [Write(counter_key(self.partition, key), period.encode()) for key, period in changed.items()]
         for period in changed.values():
             period.unsaved = False
-        outputs, self._outputs = self._outputs, []
+        shown: list[Output] = []
         if provisional and self._read >= self._contained:  # what is read again was told before
-            outputs += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
-            outputs += [self._progress(survey, self._read) for survey in sorted(self._untold)]
-        deletions, self._deletions, self._pending = self._deletions, [], 0
-        stages = (tokens, counters, outputs, self._changed_position(), deletions)
-        return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
+            shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
+            shown += [self._progress(survey, self._read) for survey in sorted(self._untold)]
+        self._pending = 0
+        return self._flush(tokens, counters, self._position_record(), shown)
 
     def _frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
@@ -228,12 +216,8 @@ class PartitionCounter:
             self._outputs.append(output)
             self._pending += len(output.value)
 
-    def _changed_position(self) -> list[Write]:
-        """The position record, if it is another than last time. It lists for each period what its counter must have."""
+    def _position_record(self) -> Write:
+        """The position lists for each period what its counter must have."""
         self._position.offset = max(self._contained, self._read)
         self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
-        encoded = self._position.encode()
-        if encoded == self._saved_position:
-            return []
-        self._saved_position = encoded
-        return [Write(position_key(self.partition), encoded)]
+        return Write(position_key(self.partition), self._position.encode())

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from protocols.errors import LogError
 from protocols.keystream import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.counters import Counts, add_counts
 from stream_app.flushes import Flush, Output, Write
+from stream_app.log_reader import LogReader
 from stream_app.merge_state import (
     Final,
     HeldPart,
@@ -32,8 +32,10 @@ from stream_app.recovery import Records, known_scheme
 from stream_app.results import Histogram, Kind, Live, build_histogram
 from stream_app.state import NOTHING, Period
 
+PLAIN = "the partials topic must be plain: no compaction, no transactions"
 
-class Merger:
+
+class Merger(LogReader):
     """The owner of one partition of the partials topic. Feed it every partial in order, flush now and then.
 
     `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence.
@@ -50,8 +52,8 @@ class Merger:
         mobility: Reporter = publish_mobility,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
+        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
         self.owner = owner
-        self.missing = recovered.missing
         self._partitions = partitions
         self._lookup = lookup
         self._keyring = keyring
@@ -59,17 +61,8 @@ class Merger:
         self._position = recovered.position
         self._parts = recovered.parts
         self._finals = recovered.finals
-        self._read = recovered.start
-        self._contained = recovered.position.offset
         self._listed = dict(recovered.position.listed)
-        self._outputs: list[Output] = []
         self._changed: set[str] = set()  # surveys whose live result is out of date
-        self._deletions = list(recovered.stale)
-        self._saved_position = b""
-
-    @property
-    def next_offset(self) -> int:
-        return self._read + 1
 
     @property
     def standings(self) -> Mapping[str, Standing]:
@@ -78,13 +71,10 @@ class Merger:
 
     def apply(self, offset: int, value: bytes) -> list[Period]:
         """Merge one partial and say which periods it made final. One that was applied before changes nothing."""
-        if offset <= self._read:
+        if not self._is_next(
+            offset, "the partials go", "the partials topic must be plain: no compaction, no transactions"
+        ):
             return []
-        if offset > self.next_offset:
-            raise LogError(
-                f"the partials go from offset {self._read} to {offset}: records are missing",
-                "the partials topic must be plain: no compaction, no transactions",
-            )
         self._read = offset
         partial = decode_partial(value)
         if isinstance(partial, Part):
@@ -104,13 +94,10 @@ class Merger:
             held.unsaved = False
         for final in self._finals.values():
             final.unsaved = False
-        outputs, self._outputs = self._outputs, []
+        shown = [self._live_message(survey) for survey in sorted(self._changed) if live]
         if live:
-            outputs += [self._live_message(survey) for survey in sorted(self._changed)]
             self._changed.clear()
-        deletions, self._deletions = self._deletions, []
-        stages = (parts, finals, outputs, self._changed_position(), deletions)
-        return Flush(self._position.offset, tuple(tuple(stage) for stage in stages))
+        return self._flush(parts, finals, self._position_record(), shown)
 
     def live(self, survey: str) -> Live:
         """How a survey stands now.
@@ -209,14 +196,10 @@ class Merger:
     def _sorted_parts(self) -> list[tuple[Place, HeldPart]]:
         return sorted(self._parts.items(), key=lambda item: item[0])
 
-    def _changed_position(self) -> list[Write]:
+    def _position_record(self) -> Write:
         self._position.offset = max(self._contained, self._read)
         held = {place: held.offset for place, held in self._parts.items()}
         self._position.listed = {
             place: max(held.get(place, NOTHING), self._listed.get(place, NOTHING)) for place in {*held, *self._listed}
         }
-        encoded = self._position.encode()
-        if encoded == self._saved_position:
-            return []
-        self._saved_position = encoded
-        return [Write(merged_key(self.owner), encoded)]
+        return Write(merged_key(self.owner), self._position.encode())

@@ -35,6 +35,19 @@ class PromptThread(AIOKafkaConsumerThread):
         consumer._fetch_max_wait_ms = LONG_POLL_MILLISECONDS
         return consumer
 
+    async def _seek_wait(self, consumer: AIOKafkaConsumer, partitions: Mapping[TP, int]) -> None:
+        """Seeking throws away what was fetched ahead: leave alone what stands there already."""
+        elsewhere = {tp: offset for tp, offset in partitions.items() if _position(consumer, tp) != offset}
+        await super()._seek_wait(consumer, elsewhere)
+
+
+def _position(consumer: AIOKafkaConsumer, tp: TP) -> int | None:
+    """The offset that comes next, if that is known without asking."""
+    if tp not in consumer.assignment():
+        return None
+    state = consumer._subscription.subscription.assignment.state_value(tp)
+    return state.position if state.has_valid_position else None
+
 
 class BatchConsumer(Consumer):
     """Hands on what was fetched, in batches: the value of a message is the records of one partition."""
