@@ -36,6 +36,7 @@ from tests.helpers.workers import WorkerProcess, workers
 ROWS, PARTITIONS = 4096, 4
 STATE_FRAMES = PARTITIONS * 245  # about 1M tokens a partition
 FRAMES = 3000
+ROUNDS = 3  # of which the best counts: the machine may be busy
 JSON_REPORTS = 30_000
 WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.15, 0.3, 300, 3
 KEY = b"an operator's key for benchmarks"
@@ -60,23 +61,19 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     table = Table("Stream app: reports/s, side by side", ("", "reports/s", "of the bare reader"))
     with_tokens, without = make(kafka, "tokens"), make(kafka, "plain")
 
-    fill(kafka, with_tokens, STATE_FRAMES, seed=1)
     with workers(1, kafka, with_tokens, KEY, directory) as (worker,):
+        fill(kafka, with_tokens, STATE_FRAMES, seed=0)
         wait_for(worker, STATE_FRAMES * ROWS)
         worker.leave()
-        fill(kafka, with_tokens, FRAMES, seed=2)
-        fill(kafka, without, FRAMES, seed=2)
-        bare = uvloop.run(read(kafka, without.reports)) * ROWS
-        state = uvloop.run(read(kafka, with_tokens.counting_changelog, rate=False))
         sizes = state_bytes(kafka, with_tokens)
-        worker.start()
-        tokens = rate(worker, FRAMES * ROWS)
-        recovery = worker.metric('hearsay_recovery_seconds{table="counting"}')
+        state, recovery = recover(kafka, with_tokens, worker)
+        tokens = max(count(kafka, with_tokens, worker, seed) for seed in range(1, ROUNDS + 1))
         per_token = worker.metric("hearsay_token_bytes") / worker.metric("hearsay_tokens")
         worker.leave()
     with workers(1, kafka, without, KEY, directory / "plain", "--no-check-tokens") as (worker,):
-        plain = rate(worker, FRAMES * ROWS)
+        plain = max(count(kafka, without, worker, seed) for seed in range(1, ROUNDS + 1))
         worker.leave()
+    bare = max(uvloop.run(read(kafka, without.reports)) * ROWS for _ in range(ROUNDS))
     usual = idiomatic(kafka, directory)
 
     table.row("bare reader", f"{bare:,.0f}", "1")
@@ -138,6 +135,26 @@ async def read(kafka: KafkaSettings, topic: str, rate: bool = True) -> float:
     seconds = time.perf_counter() - began
     await consumer.stop()
     return records / seconds if rate else seconds
+
+
+def recover(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess) -> tuple[float, float]:
+    """How long a bare reader and a worker take over the same changelog, each at its best of several goes."""
+    bare, found = [], []
+    for _ in range(ROUNDS):
+        bare.append(uvloop.run(read(kafka, topics.counting_changelog, rate=False)))
+        worker.start().wait_until_ready()
+        found.append(worker.metric('hearsay_recovery_seconds{table="counting"}'))
+        worker.leave()
+    return min(bare), min(found)
+
+
+def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, seed: int) -> float:
+    """Reports a second of a worker that starts to find many; it goes on running."""
+    if worker.running:
+        worker.leave()
+    fill(kafka, topics, FRAMES, seed)
+    worker.start()
+    return rate(worker, FRAMES * ROWS)
 
 
 def wait_for(worker: WorkerProcess, reports: int) -> None:
