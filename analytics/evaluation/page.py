@@ -14,12 +14,13 @@ from analytics.evaluation.scores import Infeasible, Outcome, Score
 
 SYMBOLS = {"smp": "circle", "spl": "square", "rs+fd": "diamond", "rs+rfd": "star"}
 DASHES = {"exact": "solid", "tuple": "solid", "attribute": "dash", "published": "dot"}
+LOG_AXIS = {"type": "log", "exponentformat": "power", "dtick": "D2"}  # ticks at 1, 2 and 5 of every decade
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem }
 th, td { padding: 0.2rem 0.8rem; text-align: right; border-bottom: 1px solid #ddd }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
-.headline { font-weight: bold } .note { color: #666 }
+.headline { font-weight: bold } .note { color: #666 } .wide { overflow-x: auto }
 """
 
 
@@ -33,7 +34,8 @@ def page(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
     people = facts["people"]
     attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Evaluation on {escape(str(facts["source"]))}</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Evaluation on {escape(str(facts["source"]))}</title>
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
 <h1>How well would each method do?</h1>
 <p>On {escape(str(facts["source"]))}: {sum(people):,} reports in {len(people)} period(s), {facts["runs"]} run(s),
@@ -74,7 +76,7 @@ def against_budget(scores: Sequence[Score]) -> go.Figure:
     menu = {"buttons": buttons, "active": corrections.index(_first_shown(corrections)), "x": 1, "y": 1.12}
     figure.update_layout(
         title="MSE_avg by budget", xaxis_title="eps_inf, or eps of one-shot methods", yaxis_title="MSE_avg",
-        yaxis={"type": "log", "exponentformat": "power"}, height=640, template="plotly_white", updatemenus=[menu],
+        yaxis=LOG_AXIS, height=640, template="plotly_white", updatemenus=[menu],
     )  # fmt: skip
     return figure
 
@@ -93,10 +95,9 @@ def against_prediction(scores: Sequence[Score]) -> go.Figure:
         mode="markers",
         name="methods",
     )
-    axis = {"type": "log", "exponentformat": "power"}
     figure.update_layout(
         title="Raw estimates: measured against theory", xaxis_title="MSE in theory", yaxis_title="measured MSE",
-        xaxis=axis, yaxis=axis, height=520, template="plotly_white", showlegend=False,
+        xaxis=LOG_AXIS, yaxis=LOG_AXIS, height=520, template="plotly_white", showlegend=False,
     )  # fmt: skip
     return figure
 
@@ -124,7 +125,8 @@ def _table(scores: Sequence[Score]) -> str:
     corrections = list(scores[0].mse)
     headings = ["method", "terms", "eps", "reveals", *(f"MSE {name}" for name in corrections), "theory", "RMSE"]
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, scores))}</tbody></table>"
+    rows = "".join(map(_row, scores))
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _row(score: Score) -> str:
