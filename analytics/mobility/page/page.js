@@ -49,9 +49,9 @@ function bars(numbers) { // how far intervals reach to either side, for error ba
 
 function figure(title, numbers, format = whole, note = "") {
   const exact = numbers.low[0] === numbers.high[0];
-  const range = note || (exact || numbers.low[0] == null ? "" : `${format(numbers.low[0])} to ${format(numbers.high[0])}`);
+  const interval = exact || numbers.low[0] == null ? "" : `${format(numbers.low[0])} to ${format(numbers.high[0])}`;
   const shown = make("b", {}, format(numbers.value[0]));
-  return make("div", { class: "figure" }, make("span", {}, title), shown, make("span", { class: "range" }, range));
+  return make("div", { class: "figure" }, make("span", {}, title), shown, make("span", { class: "range" }, [interval, note].filter(Boolean).join(" · ")));
 }
 
 // ── the whole time ─────────────────────────────────────────────────────────────────────────────────────────────────
