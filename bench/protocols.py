@@ -25,6 +25,7 @@ from protocols.keystream import Draws
 N, K, D = 50_000, 100, 6
 EPS, EPS_INF, EPS_1 = 1.0, 2.0, 1.0
 PERIOD = 7
+ROUNDS = 4
 
 Work = Callable[[], object]
 
@@ -43,7 +44,7 @@ def run() -> Table:
     columns = ("", "ours ns/report", "theirs ns/report", "ratio", "wanted", "keystream")
     found = Table(f"Protocols against multi-freq-ldpy 0.2.5: n = {N:,}, k = {K}, d = {D} for RS+FD", columns)
     for contest in contests():
-        ours, theirs = best_of(15, contest.ours, process_time), best_of(3, contest.theirs, process_time)
+        ours, theirs = race(contest)
         ratio = theirs / ours
         reached = ratio >= contest.target
         mark = "" if reached else "  missed"
@@ -59,6 +60,16 @@ def run() -> Table:
         "counting: theirs estimates too, which takes no time to speak of",
     ]
     return found
+
+
+def race(contest: Contest) -> tuple[float, float]:
+    """Seconds of the fastest go of each. They take turns, so that whatever else the machine does hits both."""
+    rounds = [
+        (best_of(15, contest.ours, process_time), best_of(1, contest.theirs, process_time, warm=not turn))
+        for turn in range(ROUNDS)
+    ]
+    ours, theirs = zip(*rounds, strict=True)
+    return min(ours), min(theirs)
 
 
 def contests() -> Iterator[Contest]:
@@ -108,7 +119,7 @@ def two_rounds(values: np.ndarray[Any, Any], one_by_one: list[int]) -> Iterator[
 
 def several_attributes(tuples: np.ndarray[Any, Any], one_by_one: list[list[int]]) -> Iterator[Contest]:
     sizes = [K] * D
-    devices = np.arange(N, dtype=np.uint64)
+    devices, columns = np.arange(N, dtype=np.uint64), np.ascontiguousarray(tuples.T)
     clients: dict[str, Work] = {
         "grr": lambda: [RSpFD_GRR_Client(row, sizes, D, EPS) for row in one_by_one],
         "oue-z": lambda: [RSpFD_UE_zero_Client(row, sizes, D, EPS) for row in one_by_one],
@@ -118,8 +129,8 @@ def several_attributes(tuples: np.ndarray[Any, Any], one_by_one: list[list[int]]
         respondent, questions = asked(D, mechanism=mechanism, **terms)
 
         def ours(respondent: Respondent = respondent, questions: tuple[Question, ...] = questions) -> None:
-            for place, question in enumerate(questions):
-                respondent.answer_once(question, devices, PERIOD, tuples[:, place])
+            for question, values in zip(questions, columns, strict=True):
+                respondent.answer_once(question, devices, PERIOD, values)
 
         yield Contest(f"RS+FD[{mechanism.upper().replace('-Z', '-z')}], d = {D}", ours, theirs, 300)
 

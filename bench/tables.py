@@ -22,13 +22,16 @@ class Table:
         self.rows.append(cells)
 
 
-def best_of(times: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of the fastest of several goes, after one that does not count.
+def best_of(
+    times: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter, warm: bool = True
+) -> float:
+    """Seconds of the fastest of several goes, after one to warm up that does not count.
 
     Work that keeps one core busy and waits for nothing is best measured by `time.process_time`: other programs then
     do not count.
     """
-    work()
+    if warm:
+        work()
     found = []
     collecting = gc.isenabled()
     gc.disable()

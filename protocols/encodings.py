@@ -1,7 +1,8 @@
 """How a value becomes something noise can be added to, and which values an answer supports.
 
 An encoding knows nothing of budgets. It turns a value into a *cell* (what is memoised: the value itself, or its hash,
-or its bucket), a cell into a column, adds the noise of a round, and counts what answers support.
+or its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what
+answers support.
 
     Direct    the value is a symbol                    GRR, truncated geometric
     Unary     the value is a one-hot vector of bits    SUE, OUE
@@ -19,16 +20,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.columns import Column, Layout, PackedBits, Symbols
+from protocols.columns import Column, Layout, Mask, PackedBits, Symbols, smallest_unsigned
 from protocols.kernels import count_bits, count_symbols
 from protocols.keystream import Draws
+from protocols.noise import shift
 from protocols.rounds import Blur, Flip, Matrix, Round
-from protocols.sampling import Bits, Rows, Table
+from protocols.sampling import Rows, Table, eight_bits
 
 Values = NDArray[np.integer[Any]]
 Counts = NDArray[np.int64]
 Traits = NDArray[np.integer[Any]] | None
 Groups = NDArray[np.integer[Any]]
+Distribution = NDArray[np.float64] | None  # of fake values; None: zero vectors
 
 
 class Encoding(Protocol):
@@ -57,9 +60,18 @@ class Encoding(Protocol):
 
     def traits(self, draws: Draws) -> Traits: ...
     def cells(self, values: Values, traits: Traits) -> Values: ...
-    def encode(self, cells: Values) -> Column: ...
-    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column: ...
-    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column: ...
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        """Round 1: cells encoded, with noise."""
+        ...
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4)."""
+        ...
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        """Round 2."""
+        ...
+
     def finish(self, column: Column, traits: Traits) -> Column: ...
     def count(self, answers: Column, groups: Groups, size: int) -> Counts: ...
 
@@ -102,21 +114,21 @@ class Direct(_Plain):
     def answer(self) -> Symbols:
         return Symbols(self.k)
 
-    def encode(self, cells: Values) -> Column:
-        return cells.astype(self.memo.dtype)
-
-    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
-        if distribution is None:
-            raise ValueError("a direct encoding has no zero vector to fake with")
-        return _from(distribution).sample(draws).astype(self.memo.dtype, copy=False)
-
-    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, Blur):
-            return _rows(noise).sample(column, draws).astype(self.memo.dtype, copy=False)
+            return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
         # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
-        shifted = column.astype(np.uint32) + _shifts(self.k, noise).sample(draws)
-        shifted -= (shifted >= self.k) * np.uint32(self.k)
-        return shifted.astype(self.memo.dtype)
+        return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
+        if fakes is None or isinstance(noise, Blur):
+            raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
+        exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
+        return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return self.memoise(memo, noise, draws)
 
     def count(self, answers: Column, groups: Groups, size: int) -> Counts:
         return count_symbols(answers, groups, size, self.k)
@@ -141,49 +153,51 @@ class Unary(_Plain):
     def answer(self) -> PackedBits:
         return PackedBits(self.k)
 
-    def encode(self, cells: Values) -> Column:
-        column = np.zeros((len(cells), self.memo.bytes), dtype=np.uint8)
-        column[np.arange(len(cells)), cells >> 3] = np.left_shift(1, cells & 7).astype(np.uint8)
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return self._one_hot(cells, cells < self.k, noise, draws)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """A fake is the vector of a value nobody has, or of no value, perturbed like a true one."""
+        if fakes is None:
+            return self._one_hot(cells, own, noise, draws)
+        return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        flip = _flip(noise)
+        flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
+        if flip.p + flip.q != 1:  # a one is turned with 1 - p, not with q
+            flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
+        return memo ^ self._cleared(flips)
+
+    def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
+        """Every bit is 1 with q, except for the cell's own, if there is one: that is 1 with p."""
+        flip, narrow = _flip(noise), cells.astype(smallest_unsigned(self.k))
+        exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
+        return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))
+
+    def _cleared(self, column: Column) -> Column:
+        column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
         return column
-
-    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
-        """The vector of a value nobody has (None: of no value at all), perturbed like a true one."""
-        if distribution is None:
-            encoded: Column = np.zeros((len(draws), self.memo.bytes), dtype=np.uint8)
-        else:
-            encoded = self.encode(_from(distribution).sample(draws.fork(2)).astype(np.int64))
-        return self.perturb(encoded, first, draws)
-
-    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
-        if isinstance(noise, Blur):
-            raise TypeError("a unary encoding takes bit flips, not a matrix")
-        if noise.p + noise.q == 1:
-            return column ^ _bits(noise.q, self.k).sample(draws)
-        ones = _bits(noise.p, self.k).sample(draws)
-        zeros = _bits(noise.q, self.k).sample(draws.fork(1))
-        return (column & ones) | (~column & zeros)
 
     def count(self, answers: Column, groups: Groups, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
 
 
+def _flip(noise: Round) -> Flip:
+    if isinstance(noise, Blur):
+        raise TypeError("a unary encoding takes bit flips, not a matrix")
+    return noise
+
+
 @lru_cache(maxsize=256)
-def _shifts(k: int, flip: Flip) -> Table:
-    return Table([flip.p] + [flip.q] * (k - 1))
-
-
-def _from(distribution: NDArray[np.float64]) -> Table:
-    return _table(tuple(distribution.tolist()))
+def _shifts(k: int, flip: Flip, fakes: tuple[float, ...] | None = None) -> Table:
+    truth = [flip.p] + [flip.q] * (k - 1)
+    return Table(truth) if fakes is None else Table(truth, fakes)
 
 
 @lru_cache(maxsize=256)
 def _table(probabilities: tuple[float, ...]) -> Table:
     return Table(probabilities)
-
-
-@lru_cache(maxsize=256)
-def _bits(p: float, k: int) -> Bits:
-    return Bits(p, k)
 
 
 @lru_cache(maxsize=64)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.channels import independent
-from protocols.columns import Column, PackedBits, Symbols
-from protocols.encodings import Counts, Direct, Groups, Traits, Unary, Values
+from protocols.columns import Column, Mask, PackedBits, Symbols
+from protocols.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values
 from protocols.kernels import count_bits, count_symbols
 from protocols.keystream import Draws
 from protocols.rounds import Flip, Matrix, Round
@@ -88,14 +88,14 @@ class Hashed:
     def cells(self, values: Values, traits: Traits) -> Values:
         return np.asarray(self.hashes[traits, values])
 
-    def encode(self, cells: Values) -> Column:
-        return Direct(self.g).encode(cells)
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return Direct(self.g).memoise(cells, noise, draws)
 
-    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
         raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
 
-    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
-        return Direct(self.g).perturb(column, noise, draws)
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return Direct(self.g).perturb(memo, noise, draws)
 
     def finish(self, column: Column, traits: Traits) -> Column:
         return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
@@ -153,14 +153,14 @@ class Buckets:
         held = np.asarray(traits) == values[:, None]
         return np.where(held.any(axis=1), held.argmax(axis=1), self.d)
 
-    def encode(self, cells: Values) -> Column:
-        return self.memo.pack(np.asarray(cells)[:, None] == np.arange(self.d)[None, :])
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return Unary(self.d).memoise(cells, noise, draws)
 
-    def fake(self, distribution: NDArray[np.float64] | None, first: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
         raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
 
-    def perturb(self, column: Column, noise: Round, draws: Draws) -> Column:
-        return Unary(self.d).perturb(column, noise, draws)
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return Unary(self.d).perturb(memo, noise, draws)
 
     def finish(self, column: Column, traits: Traits) -> Column:
         bits = np.zeros((len(column), self.k), dtype=np.uint8)

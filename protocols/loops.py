@@ -1,4 +1,4 @@
-"""The loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+"""The counting loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
 
 Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
 places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
@@ -138,43 +138,3 @@ def add_up(data: Bytes, width: int, order: Words, ends: Counts, counts: Counts) 
                 if (blocks >> level) & 1:
                     spread(waiting[level], level + 3, places)
         start = ends[group]
-
-
-@compiled
-def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) -> None:
-    """counters[row, i] = (device, tweak | (first + i) << 32): what the keystream encrypts."""
-    rows, count, _ = counters.shape
-    for row in range(rows):
-        for i in range(count):
-            counters[row, i, 0] = devices[row]
-            counters[row, i, 1] = np.uint64(tweaks[row]) | np.uint64(first + i) << np.uint64(32)
-
-
-@compiled
-def fill_shared(devices: Words, tweaks: Whole, number: int, bits: int, counters: Words, places: Whole) -> int:
-    """One counter for each run of rows whose device >> bits and tweak are the same; how many there are is returned."""
-    numbered, mask = np.uint64(number) << np.uint64(32), (ONE << np.uint64(bits)) - ONE
-    last_block, last_tail, found = ZERO, ZERO, 0
-    for row in range(len(devices)):
-        block, tail = devices[row] >> np.uint64(bits), np.uint64(tweaks[row]) | numbered
-        if found == 0 or block != last_block or tail != last_tail:
-            last_block, last_tail = block, tail
-            counters[found, 0], counters[found, 1] = block, tail
-            found += 1
-        places[row] = ((found - 1) << bits) + np.int64(devices[row] & mask)
-    return found
-
-
-@compiled
-def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned."""
-    rows, count = symbols.shape
-    found = 0
-    for row in range(rows):
-        for i in range(count):
-            word = words[row, i]
-            symbols[row, i] = slots[word]
-            if word >= filled:
-                left[found] = row * count + i
-                found += 1
-    return found

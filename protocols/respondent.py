@@ -26,11 +26,17 @@ class Respondent:
         self.scheme = scheme
         self.keyring = keyring
         self._id = scheme.survey.id
+        self._sampled: tuple[Devices, Column] = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8)
 
-    def sampled(self, devices: Devices) -> NDArray[np.int64]:
+    def sampled(self, devices: Devices) -> Column:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
-        draws = self.keyring.draws(("sampled", self._id), devices)
-        return uniform(len(self.scheme.questions)).sample(draws).astype(np.int64)
+        known, sampled = self._sampled
+        if not np.array_equal(known, devices):  # every attribute of a report asks, one after the other
+            draws = self.keyring.draws(("sampled", self._id), devices)
+            sampled = uniform(len(self.scheme.questions)).sample(draws)
+            sampled.flags.writeable = False
+            self._sampled = devices.copy(), sampled
+        return sampled
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""
@@ -60,13 +66,11 @@ class Respondent:
 
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where another attribute is the device's own."""
-        answers = question.mechanism.memoise(cells, draws)
-        if question.faked:
-            place = self.scheme.survey.index(question.name)
-            others = np.flatnonzero(self.sampled(devices) != place)
-            first, encoding = question.mechanism.first, question.mechanism.encoding
-            answers[others] = encoding.fake(question.fake, first, draws.only(others))
-        return answers
+        mechanism = question.mechanism
+        if not question.faked:
+            return mechanism.memoise(cells, draws)
+        own = self.sampled(devices) == self.scheme.survey.index(question.name)
+        return mechanism.encoding.hide(cells, own, question.fake, mechanism.first, draws)
 
     def _traits(self, question: Question, devices: Devices) -> Traits:
         return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))

@@ -11,20 +11,24 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.columns import Column, PackedBits, smallest_unsigned
-from protocols.kernels import look_up
+from protocols.columns import Column, smallest_unsigned
 from protocols.keystream import Draws
+from protocols.noise import MANY, invert, look_up, look_up_again
+
+Probabilities = Sequence[float] | NDArray[np.float64]
+Exempt = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]  # for each row: a place, and its kind
 
 SLOTS = 1 << 16
 WORD = 1 << 64
 
 
 class Table:
-    """An exact sampler of one distribution.
+    """An exact sampler of one distribution, or of a few of them.
 
     >>> from protocols.keystream import Keyring
     >>> coin = Table([0.75, 0.25])
@@ -33,52 +37,53 @@ class Table:
     True
     """
 
-    def __init__(self, probabilities: Sequence[float] | NDArray[np.float64]) -> None:
-        weights = _whole_numbers(probabilities)
-        total = sum(weights)  # floats sum to 1 only nearly; shares of their sum are exact
-        owned = [weight * SLOTS // total for weight in weights]
-        self.symbols = len(weights)
-        self.filled = sum(owned)
-        self._slots = np.zeros(SLOTS, dtype=smallest_unsigned(self.symbols))
-        self._slots[: self.filled] = np.repeat(np.arange(self.symbols), owned)
-        self._cuts = _cuts([weight * SLOTS - own * total for weight, own in zip(weights, owned, strict=True)])
+    def __init__(self, *distributions: Probabilities) -> None:
+        weights = [_whole_numbers(probabilities) for probabilities in distributions]
+        totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
+        owned = [
+            np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
+        ]
+        self.symbols = len(weights[0])
+        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that a word tells without its kind
+        self._slots: NDArray[Any] = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
+        cuts = []
+        for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
+            self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
+            kept = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols).tolist()
+            cuts.append(_cuts([weight * SLOTS - own * total for weight, own in zip(each, kept, strict=True)]))
+        self._cuts = np.stack(cuts)
 
-    def sample(self, draws: Draws, count: int = 1) -> Column:
-        """One symbol for each row of `draws` (`count` > 1: that many, as columns)."""
-        out, left = look_up(self._slots, self.filled, draws.words(count))
+    def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
+        """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
+
+        What is `exempt` (a place in each row, and a kind) is of the distribution of its kind instead.
+        """
+        if count is None:
+            return self.sample(draws, 1, exempt)[:, 0]
+        out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
+        left = [np.empty(0, dtype=np.intp)]
+        for rows, words, starts in draws.parts(count):
+            left.append(look_up(self._slots[0], self.filled, words, starts, out[rows]) + rows.start * count)
+            if exempt is not None:
+                look_up_again(exempt[0][rows], exempt[1][rows], self._slots, words, starts, out[rows])
+        self._settle(out, np.concatenate(left), draws, exempt)
+        return out
+
+    def _settle(self, out: Column, left: NDArray[np.intp], draws: Draws, exempt: Exempt | None) -> None:
+        """What one word does not settle takes 64 further bits."""
         if len(left):
-            rows, places = np.divmod(left, count)
-            out[rows, places] = np.searchsorted(self._cuts, draws.extra(rows, places), side="right")
-        return out[:, 0] if count == 1 else out
+            rows, places = np.divmod(left, out.shape[1])
+            kinds = np.zeros_like(rows) if exempt is None else (exempt[0][rows] == places) * exempt[1][rows]
+            out[rows, places] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
 
-    def exact(self) -> list[Fraction]:
+    def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities this table really has."""
-        owned = np.bincount(self._slots[: self.filled], minlength=self.symbols)
-        cuts = [0, *(int(cut) for cut in self._cuts), WORD]
+        owned = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols)
+        cuts = [0, *(int(cut) for cut in self._cuts[kind]), WORD]
         left = Fraction(SLOTS - self.filled, SLOTS)
         return [
             Fraction(int(owned[i]), SLOTS) + left * Fraction(cuts[i + 1] - cuts[i], WORD) for i in range(self.symbols)
         ]
-
-
-class Bits:
-    """Packed vectors of k independent bits, each 1 with probability p; eight of them per look-up.
-
-    The layout is that of `PackedBits`.
-    """
-
-    def __init__(self, p: float, k: int) -> None:
-        ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).astype(int)
-        one = Fraction(p)
-        weights = [one**c * (1 - one) ** (8 - c) for c in range(9)]
-        self._table = Table([float(weights[c]) for c in ones])
-        self._layout = PackedBits(k)
-
-    def sample(self, draws: Draws) -> Column:
-        width = self._layout.bytes
-        out = self._table.sample(draws, width).reshape(len(draws), width)
-        out[:, -1] &= np.uint8(0xFF & ~self._layout.spare)
-        return out
 
 
 class Rows:
@@ -88,23 +93,21 @@ class Rows:
         self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
 
     def sample(self, rows: NDArray[np.integer], draws: Draws) -> Column:
-        """One symbol for each row of `draws`, from the distribution of the symbol in `rows`: bisection, all at once."""
-        words = draws.blocks(1).view("<u8")[:, 0]
-        cuts, width = self._cuts.ravel(), self._cuts.shape[1]
-        start = rows.astype(np.int64) * width
-        below = np.zeros(len(words), dtype=np.int64)  # how many cuts of its row are known to be at or below the word
-        for step in (1 << bit for bit in reversed(range(width.bit_length()))):
-            further = below + step
-            inside = further <= width
-            at = np.where(inside, start + further - 1, 0)
-            below = np.where(inside & (cuts.take(at) <= words), further, below)
-        return below.astype(smallest_unsigned(width + 1))
+        """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
+        return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
 
 
 @lru_cache(maxsize=64)
 def uniform(count: int) -> Table:
     """All of `count` symbols alike."""
     return Table([1.0] * count)
+
+
+@lru_cache(maxsize=64)
+def eight_bits(q: float, p: float | None = None) -> Table:
+    """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
+    own = [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)] if p is not None else []
+    return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
 
 
 def below(count: int, words: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -118,7 +121,15 @@ def below(count: int, words: NDArray[np.uint64]) -> NDArray[np.int64]:
     return (((words >> half) * factor + low) >> half).astype(np.int64)
 
 
-def _whole_numbers(floats: Sequence[float] | NDArray[np.float64]) -> list[int]:
+def _independent(bits: Sequence[float]) -> list[float]:
+    """The distribution of a byte whose bits are 1 with these probabilities."""
+    found = [Fraction(1)]
+    for one in map(Fraction, bits):
+        found = [rest * (1 - one) for rest in found] + [rest * one for rest in found]
+    return [float(chance) for chance in found]
+
+
+def _whole_numbers(floats: Probabilities) -> list[int]:
     """The same proportions in whole numbers, exactly: a float is an integer over a power of two."""
     ratios = [float(x).as_integer_ratio() for x in floats]
     scale = max(denominator for _, denominator in ratios)

@@ -53,8 +53,8 @@ class Mechanism:
         return self.first.then(self.second)
 
     def memoise(self, cells: Values, draws: Draws) -> Column:
-        """Round 1 over encoded cells."""
-        return self.encoding.perturb(self.encoding.encode(cells), self.first, draws)
+        """Round 1 over cells."""
+        return self.encoding.memoise(cells, self.first, draws)
 
     def report(self, memo: Column, draws: Draws) -> Column:
         """Round 2 over memos; without one, the memo is the report."""

@@ -58,7 +58,7 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
         memos.standing(TELLING, 0)
         memo = memos.lookup(question, TELLING, values, 0)
         memos.delivered(TELLING, 0)
-    plain = question.mechanism.encoding.encode(values)
+    plain = question.mechanism.encoding.memo.pack(np.eye(question.k)[values])
     assert (memo == plain).all(), "the test is about memos that are the truth"
     store_bytes = written(server)
     assert b"hearsay:surveys" in store_bytes, "the haystack must be the right one"

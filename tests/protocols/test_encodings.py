@@ -7,10 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from protocols.encodings import Unary
 from protocols.errors import InfeasibleError
 from protocols.lifelong import Buckets, Hashed
 from protocols.mechanisms import ONE_ROUND, Budget
 from protocols.mechanisms.evolving import PRIMES
+from protocols.rounds import Flip
 from protocols.simulation import seeded_keyring
 
 
@@ -47,6 +49,14 @@ def test_every_set_of_buckets_is_as_likely() -> None:
     found = {some: int((held == some).all(axis=1).sum()) for some in combinations(range(5), 3)}
     expected = 60_000 / len(found)
     assert sum((n - expected) ** 2 / expected for n in found.values()) < 37  # chi-square, 9 degrees: p > 2e-5
+
+
+@pytest.mark.parametrize("k", [1, 8, 9, 256, 300])
+@pytest.mark.parametrize("rows", [5, 3000])
+def test_without_noise_a_cell_is_one_bit_and_the_cell_after_the_last_is_none(k: int, rows: int) -> None:
+    draws = seeded_keyring(3).draws(("memo",), np.arange(rows, dtype=np.uint64))
+    cells = np.arange(rows) % (k + 1)
+    assert (Unary(k).memo.unpack(Unary(k).memoise(cells, Flip(1.0, 0.0), draws)) == np.eye(k + 1)[cells, :k]).all()
 
 
 def test_answers_show_only_what_is_held() -> None:

@@ -1,4 +1,4 @@
-"""The compiled kernels count what their plain twins count, and refuse what neither can count."""
+"""The compiled kernels of counting count what their plain twins count, and refuse what neither can count."""
 
 from __future__ import annotations
 
@@ -11,17 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocols.kernels import (
-    MANY,
-    count_bits,
-    count_bits_plainly,
-    count_symbols,
-    count_symbols_plainly,
-    counter_blocks,
-    counter_blocks_plainly,
-    look_up,
-    look_up_plainly,
-)
+from protocols.kernels import count_bits, count_bits_plainly, count_symbols, count_symbols_plainly
 
 dtypes = st.sampled_from([np.uint8, np.uint16])
 rows = st.integers(0, 2000)
@@ -73,26 +63,3 @@ def test_nothing_is_compiled_until_something_is_counted() -> None:
     """Importing numba takes longer than `--help` should."""
     code = "import sys, protocols.wire; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("n", [0, 1, MANY - 1, MANY, MANY + 1])
-@pytest.mark.parametrize("one_tweak", [True, False])
-def test_counter_blocks_are_as_defined_for_few_rows_and_many(n: int, one_tweak: bool) -> None:
-    rng = np.random.default_rng(n)
-    devices = rng.integers(0, 1 << 64, n, dtype=np.uint64)
-    tweaks = rng.integers(0, 1 << 32, n).astype(np.uint32)
-    tweaks = np.broadcast_to(np.uint32(7), n) if one_tweak else tweaks
-    for first, count in ((0, 1), (3 << 24, 3)):
-        blocks = counter_blocks(devices, tweaks, first, count)
-        assert np.array_equal(blocks, counter_blocks_plainly(devices, tweaks, first, count))
-
-
-@pytest.mark.parametrize("n", [0, 1, MANY - 1, MANY, 3 * MANY])
-@pytest.mark.parametrize(("symbols", "filled"), [(200, 65_000), (300, 65_536), (70_000, 0)])
-def test_words_are_looked_up_as_defined_for_few_rows_and_many(n: int, symbols: int, filled: int) -> None:
-    rng = np.random.default_rng(n)
-    slots = np.sort(rng.integers(0, symbols, 1 << 16)).astype(np.min_scalar_type(symbols))
-    words = rng.integers(0, 1 << 16, (n, 16)).astype(np.uint16)[:, :13]
-    for found, defined in zip(look_up(slots, filled, words), look_up_plainly(slots, filled, words), strict=True):
-        assert found.dtype == defined.dtype
-        assert np.array_equal(found, defined)

@@ -13,10 +13,10 @@ import pytest
 import memo_store
 import protocols
 from protocols import Keyring, Respondent
-from protocols.encodings import Direct
+from protocols.encodings import Direct, Unary
 from protocols.errors import SettingsError
-from protocols.rounds import geometric, grr
-from protocols.sampling import Bits, Rows, Table, below
+from protocols.rounds import Flip, geometric, grr
+from protocols.sampling import Rows, Table, below, eight_bits
 from protocols.simulation import seeded_keyring
 from tests.helpers.crowd import answers_of
 from tests.helpers.surveys import of_size, scheme_with
@@ -97,18 +97,20 @@ def test_purposes_devices_tweaks_and_lanes_share_no_bits() -> None:
         ring.draws(("a",), devices(1)).fork(1),
         ring.draws(("a",), devices(1)).fork(2),
     ]
-    blocks = [stream.blocks(4).reshape(4, 16) for stream in streams]
-    rows, places = np.arange(1), np.zeros(1, dtype=np.intp)
-    extras = {int(stream.extra(rows, places)[0]) for stream in streams}
-    seen = {bytes(block) for stream in blocks for block in stream}
-    assert len(seen) == 4 * len(streams) and len(extras) == len(streams)
-    assert not extras & {int(block[:8].view("<u8")[0]) for stream in blocks for block in stream}
+    rows, places = np.zeros(4, dtype=np.intp), np.arange(4)
+    seen = {
+        int(half)
+        for stream in streams
+        for drawn in (stream.blocks(4), next(stream.parts(16))[1], stream.extra(rows, places))
+        for half in drawn.reshape(-1).view("<u8")
+    }
+    assert len(seen) == (8 + 4 + 4) * len(streams)  # a block has two halves, a device alone has 16 words of a stream
 
 
 def test_no_devices_draw_nothing() -> None:
     nobody = seeded_keyring(1).draws(("a",), devices(0))
     assert len(Table([0.5, 0.5]).sample(nobody)) == 0
-    assert Bits(0.3, 20).sample(nobody).shape == (0, 3)
+    assert Unary(20).memoise(np.zeros(0, dtype=np.int64), Flip(0.5, 0.3), nobody).shape == (0, 3)
     assert len(Rows(geometric(4, 1.0).matrix).sample(np.zeros(0, dtype=np.int64), nobody)) == 0
 
 
@@ -129,11 +131,25 @@ def test_a_table_has_the_probabilities_it_was_given(k: int) -> None:
     assert all(abs(have - want / total) <= Fraction(1, 2**64) for have, want in zip(exact, wanted, strict=True))
 
 
+@pytest.mark.parametrize(("q", "p"), [(0.25, 0.5), (0.0812, 0.5), (0.1, 0.9)])
+def test_eight_bits_are_independent_and_one_of_them_has_its_own_chance(q: float, p: float) -> None:
+    table = eight_bits(q, p)
+    for kind in range(9):
+        exact = table.exact(kind)
+        assert sum(exact) == 1
+        chances = [Fraction(p) if bit == kind - 1 else Fraction(q) for bit in range(8)]
+        for byte in range(256):
+            wanted = Fraction(1)
+            for bit, chance in enumerate(chances):
+                wanted *= chance if byte >> bit & 1 else 1 - chance
+            assert abs(exact[byte] - wanted) < Fraction(1, 2**50)  # floats have 53 digits
+
+
 @pytest.mark.parametrize("k", [255, 256, 257, 65_536, 65_537, 200_000])
 def test_direct_answers_fit_domains_of_any_size(k: int) -> None:
     direct, flip = Direct(k), grr(k, 5.0)
     values = np.full(30_000, k - 1)
-    said = direct.perturb(direct.encode(values), flip, seeded_keyring(k).draws(("a",), devices(len(values))))
+    said = direct.memoise(values, flip, seeded_keyring(k).draws(("a",), devices(len(values))))
     assert said.dtype == direct.answer.dtype and said.max() < k
     spread = (len(values) * flip.p * (1 - flip.p)) ** 0.5
     assert abs(int((said == k - 1).sum()) - len(values) * flip.p) < 6 * spread
