@@ -43,9 +43,10 @@ test: check | servers
 chaos: | servers
 	$(BIN)/python -m tests.chaos $(CHAOS)
 
+# BENCH="protocols memo" runs some of them.
 bench: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(BENCH)
 
 # What a newcomer does: a clone, an empty environment, the README's two commands.
 fresh:

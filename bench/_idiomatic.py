@@ -30,7 +30,7 @@ began = 0.0
 
 
 @app.agent(reports)
-async def count(stream: faust.StreamT) -> None:
+async def count(stream: faust.StreamT[Report]) -> None:
     global seen, began
     async for report in stream:
         counts[report.area] += 1

@@ -18,6 +18,8 @@ from analytics.consistent import clip_renormalise, norm_sub
 from analytics.estimation import estimate_all
 from bench.tables import Table, best_of
 from protocols import Keyring, Scheme, Survey
+from protocols.channels import SupportChannel
+from protocols.rounds import Flip
 from stream_app.counters import Statistics
 from stream_app.mobility import ClosedPeriod, publish_mobility
 from stream_app.presence import published_cells
@@ -86,6 +88,7 @@ def _counts(scheme: Scheme) -> dict[str, Counts]:
 def _theirs(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
     for question in scheme.questions:
         first, second = question.mechanism.first, question.mechanism.second
+        assert isinstance(first, Flip) and isinstance(second, Flip)
         for histogram in counts[question.name]:
             MI_long(histogram, REPORTS, first.p, first.q, second.p, second.q)
 
@@ -93,6 +96,7 @@ def _theirs(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
 def _like_theirs(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
     for question in scheme.questions:
         channel = question.channel
+        assert isinstance(channel, SupportChannel)
         clip_renormalise((counts[question.name] / REPORTS - channel.floor) / channel.gain)
 
 

@@ -34,6 +34,7 @@ from protocols.noise import Stream, Words, blocks_alone, counter_blocks, extreme
 
 BLOCK = 16
 KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
+MOST = (1 << 64) - 1
 NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
@@ -78,7 +79,8 @@ class Keyring:
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | NDArray[np.integer] = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
-        tweaks = np.broadcast_to(np.asarray(tweak, dtype=np.uint32), devices.shape)
+        tweaks = np.asarray(tweak, dtype=np.uint32)
+        tweaks = tweaks if tweaks.ndim else np.broadcast_to(tweaks, devices.shape)
         return Draws(self.key(purpose), np.ascontiguousarray(devices, dtype=np.uint64), tweaks)
 
 
@@ -119,16 +121,17 @@ class Draws:
 
     def _words(self, devices: Devices, tweaks: NDArray[np.uint32], count: int) -> tuple[Stream, Words | None]:
         """Where many neighbours are here, their streams are made as a whole; elsewhere only the blocks rows need."""
-        low, high, in_a_row = extremes(devices)
-        first, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
-        if tweaks.strides != (0,) or groups * count > len(devices) * blocks_alone(count):
-            counters, starts = shared_blocks(devices, tweaks, self._from(SHARED), count)
+        first = self._from(SHARED)
+        low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
+        group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
+        if groups * count > len(devices) * blocks_alone(count):
+            counters, starts = shared_blocks(devices, tweaks, first, count)
             return self._encrypt(counters).view("<u2"), starts
-        streams = np.uint64(first) + np.arange(groups, dtype=np.uint64)
-        words = self._encrypt(counter_blocks(streams, tweaks[:groups], self._from(SHARED), count)).view("<u2")
+        streams = np.uint64(group) + np.arange(groups, dtype=np.uint64)
+        words = self._encrypt(counter_blocks(streams, tweaks[:groups], first, count)).view("<u2")
         if not in_a_row:
-            return words, (devices - np.uint64(NEIGHBOURS * first)) * np.uint64(count)
-        start = (low - NEIGHBOURS * first) * count
+            return words, (devices - np.uint64(NEIGHBOURS * group)) * np.uint64(count)
+        start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], None
 
     def extra(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.uint64]:

@@ -104,12 +104,13 @@ def settle_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols:
 
 @compiled
 def look_up_again(places: Whole, kinds: Whole, words: Whole, starts: Words, slots: Whole, symbols: Whole) -> None:
-    """symbols[row, place] = slots[kind, word], for the one place of each row that has another table."""
+    """symbols[row, place] = slots[kind, word], for the one place of each row that has another table (if any)."""
     rows, count = symbols.shape
     for row in range(rows):
-        place = np.uint64(places[row])
-        start = starts[row] if len(starts) else np.uint64(row) * np.uint64(count)
-        symbols[row, place] = slots[np.uint64(kinds[row]), words[start + place]]
+        place, kind = np.uint64(places[row]), np.uint64(kinds[row])
+        if kind:
+            start = starts[row] if len(starts) else np.uint64(row) * np.uint64(count)
+            symbols[row, place] = slots[kind, words[start + place]]
 
 
 @compiled

@@ -73,8 +73,10 @@ class Table:
         """What one word does not settle takes 64 further bits."""
         if len(left):
             rows, places = np.divmod(left, out.shape[1])
-            kinds = np.zeros_like(rows) if exempt is None else (exempt[0][rows] == places) * exempt[1][rows]
-            out[rows, places] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
+            kinds = np.zeros(len(rows), dtype=np.uint8)
+            if exempt is not None:
+                kinds = (exempt[0][rows] == places) * exempt[1][rows]
+            out.reshape(-1)[left] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities this table really has."""
