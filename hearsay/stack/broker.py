@@ -79,7 +79,8 @@ class KafkaBroker(ServerProcess):
 
     def _format(self, java_command: list[str]) -> None:
         cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", str(self.properties)]
+        named = f"--cluster-id={cluster}"  # in one word: an id may begin with a dash
+        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
         done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ServerError(

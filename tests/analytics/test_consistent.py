@@ -100,7 +100,7 @@ def test_the_likeliest_histogram_is_nearer_the_truth_than_the_papers(mechanism: 
     scheme = scheme_of(f"{{name: a, range: {{last: 29}}, mechanism: {mechanism}}}{other}", terms)
     truth = 1 / np.arange(1, 31) ** 1.3
     truth /= truth.sum()
-    trial = np.repeat(np.arange(30), 5000)
+    trial = np.repeat(np.arange(150), 5000)
     values = np.random.default_rng(2).choice(30, size=len(trial), p=truth)
     counts, n = counts_of(scheme, "a", values, trial)
     channel = scheme.question("a").channel
@@ -125,7 +125,7 @@ def test_the_covariance_of_votes_is_what_simulated_votes_show() -> None:
         "{name: a, range: {last: 3}, mechanism: oue-r}, {name: b, values: [x, y]}", "eps: 2, solution: rs+fd"
     )
     truth = np.array([0.6, 0.3, 0.1, 0.0])
-    trial = np.repeat(np.arange(2000), 50)
+    trial = np.repeat(np.arange(20_000), 50)  # a standard error of 0.04
     counts, n = counts_of(scheme, "a", np.random.default_rng(8).choice(4, size=len(trial), p=truth), trial)
     channel = scheme.question("a").channel
     shown = np.cov(estimate(counts, n, channel).value.T) * 50

@@ -26,7 +26,7 @@ SCHEME = Scheme(parse_survey(block("yaml")))
 def test_the_example_is_what_a_device_sends() -> None:
     device = Respondent(SCHEME, Keyring(bytes(range(32))))
     question, alone = SCHEME.questions[0], np.array([0], dtype=np.uint64)
-    memo = device.memoise(question, alone, device.cells(question, alone, np.array([1])))
+    memo = device.memoise(question, alone, device.cells(question, alone, np.array([0])))
     survey = SCHEME.survey
     frame = Frame(
         survey.id,
