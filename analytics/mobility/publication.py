@@ -81,9 +81,12 @@ class Publication:
         return answers.people(answers.shares)
 
     def changes(self, name: str | None = None) -> Changes:
-        """Comparisons of visitors, or of an attribute's values."""
-        silent = self.silent if name is None else self.silent_answers[name]
-        published = {window for window in self.kinds if window not in silent}
+        """Comparisons of visitors, or of an attribute's values where there are answers."""
+        if name is None:
+            published = {window for window in self.kinds if window not in self.silent}
+        else:
+            silent = self.silent_answers[name]
+            published = {window for window in self.kinds if window not in silent and self.answers(name, window).n}
         return Changes(self.survey.period, self.history.periods, self.baseline, published)
 
     def smoothed(self, name: str, window: Window) -> Estimates | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -194,3 +195,21 @@ def test_the_report_survives_json(report: MobilityReport) -> None:
 def test_a_window_beyond_the_horizon_is_refused(history: History) -> None:
     with pytest.raises(ValueError, match="the horizon is 48"):
         mobility_report(history, [Window(0, 48)])
+
+
+def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(scheme: Scheme, history: History) -> None:
+    """Nobody is not zero people with an error: there is nothing to compare with, and nothing to divide by."""
+
+    def with_an_empty_night(periods: Sequence[ByGap]) -> list[ByGap]:
+        return [ByGap(p.gaps, p.counts * 0) if t < 24 else p for t, p in enumerate(periods)]
+
+    silent = replace(
+        history,
+        **{
+            part: {name: with_an_empty_night(counts) for name, counts in getattr(history, part).items()}
+            for part in ("reports", "supports", "cells")
+        },
+    )
+    told = {(w.first, w.last): w for w in mobility_report(silent).windows}
+    assert all(row.change is None for row in told[24, 24].attribute("area").values)
+    assert any(row.change is not None for row in told[48, 48].attribute("area").values)
