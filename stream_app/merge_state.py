@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from stream_app.clocks import NEVER
-from stream_app.codec import pack, unpack
+from stream_app.codec import Head, pack, unpack
 from stream_app.counters import Counts, arrays_of, from_arrays
 from stream_app.flushes import Output, Write
 from stream_app.partials import Part, Progress, decode_partial, encode_partial
@@ -54,6 +54,11 @@ class Standing:
             return NEVER
         return min(progress.through for progress in self.progress.values())
 
+    def published_through(self, period: int) -> None:
+        """Finals are out through this period, whatever we thought. They are not made again: what they need is gone."""
+        if period > self.through:
+            self.through, self.begun = period, True
+
     @property
     def rejects(self) -> dict[str, int]:
         """Rows refused by all partitions since the beginning, by reason."""
@@ -79,6 +84,9 @@ class MergePosition:
     offset: int = NOTHING
     surveys: dict[str, Standing] = field(default_factory=dict)
     listed: dict[Place, int] = field(default_factory=dict)
+
+    def standing(self, survey: str) -> Standing:
+        return self.surveys.setdefault(survey, Standing())
 
     def encode(self) -> bytes:
         surveys = {
@@ -133,21 +141,23 @@ class HeldPart:
 
 @dataclass
 class Final:
-    """A closed period: the messages that announce it, and its counts."""
+    """A closed period: the messages that announce it, its counts, and through where finals were out before it."""
 
     outputs: tuple[Output, ...]
     counts: Counts
+    after: int = NEVER
     unsaved: bool = True
 
     def encode(self) -> bytes:
         messages = [[output.topic, output.key.decode(), output.value.decode()] for output in self.outputs]
-        return pack({"outputs": messages, "attributes": list(self.counts)}, arrays_of(self.counts))
+        head: Head = {"outputs": messages, "attributes": list(self.counts), "after": self.after}
+        return pack(head, arrays_of(self.counts))
 
     @staticmethod
     def decode(data: bytes) -> Final:
         head, arrays = unpack(data)
         outputs = tuple(Output(topic, key.encode(), value.encode()) for topic, key, value in head["outputs"])
-        return Final(outputs, from_arrays(head["attributes"], arrays), unsaved=False)
+        return Final(outputs, from_arrays(head["attributes"], arrays), head["after"], unsaved=False)
 
 
 @dataclass(frozen=True)
@@ -166,17 +176,19 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     """The merge state of one partition of the partials topic, from records of any age and in any order."""
     found = dict(records)
     position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
-    parts: dict[Place, HeldPart] = {}
     finals: dict[Period, Final] = {}
-    stale = []
+    written: dict[Place, bytes] = {}
     for key, value in sorted(found.items()):
         _, _, kind, survey, period, *rest = key.decode().split("/")
         if kind == "final":
             finals[survey, int(period)] = Final.decode(value)
-        elif int(period) <= position.surveys.get(survey, Standing()).through:
-            stale.append(Write(key, None))
         else:
-            parts[survey, int(period), int(rest[0])] = HeldPart.decode(value)
+            written[survey, int(period), int(rest[0])] = value
+    for (survey, _), final in finals.items():  # a position written late may be older than they are
+        position.standing(survey).published_through(final.after)
+    over = {place for place in written if place[1] <= position.standing(place[0]).through}
+    stale = [Write(part_key(owner, place), None) for place in sorted(over)]
+    parts = {place: HeldPart.decode(value) for place, value in written.items() if place not in over}
     start = resume_after(position.offset, position.listed, {place: held.offset for place, held in parts.items()})
     missing = ""
     if start + 1 < log_start:

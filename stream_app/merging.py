@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from protocols.keystream import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
+from stream_app.clocks import NEVER
 from stream_app.counters import Counts, add_counts
 from stream_app.flushes import Flush, Output, Write
 from stream_app.log_reader import LogReader
@@ -62,6 +63,7 @@ class Merger(LogReader):
         self._parts = recovered.parts
         self._finals = recovered.finals
         self._listed = dict(recovered.position.listed)
+        self._published = self._through()  # as of the last flush
         self._changed: set[str] = set()  # surveys whose live result is out of date
 
     @property
@@ -97,6 +99,7 @@ class Merger(LogReader):
         shown = [self._live_message(survey) for survey in sorted(self._changed) if live]
         if live:
             self._changed.clear()
+        self._published = self._through()
         return self._flush(parts, finals, self._position_record(), shown)
 
     def live(self, survey: str) -> Live:
@@ -136,6 +139,8 @@ class Merger(LogReader):
         self._changed.add(survey)
         made = list(self._close(survey, standing))
         for key in outdated(self._finals, survey, standing.through, known_scheme(self._lookup, survey).survey.horizon):
+            if self._finals[key].unsaved:
+                continue  # it has to be frozen first
             del self._finals[key]
             self._deletions.append(Write(final_key(self.owner, key), None))
         return made
@@ -165,7 +170,7 @@ class Merger(LogReader):
             outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
             report = self._mobility(scheme, period, self._reach(scheme, period, counts))
             outputs.append(Output("mobility", name, report))
-            self._finals[key] = Final(tuple(outputs), counts)
+            self._finals[key] = Final(tuple(outputs), counts, self._published.get(scheme.survey.id, NEVER))
         self._outputs += self._finals[key].outputs
         for place in [place for place in {*self._parts, *self._listed} if place[:2] == key]:
             self._parts.pop(place, None)
@@ -191,7 +196,11 @@ class Merger(LogReader):
         return Output("live", survey.encode(), self.live(survey).model_dump_json().encode())
 
     def _standing(self, survey: str) -> Standing:
-        return self._position.surveys.setdefault(survey, Standing())
+        return self._position.standing(survey)
+
+    def _through(self) -> dict[str, int]:
+        """Through where finals are out, by survey that has any."""
+        return {survey: standing.through for survey, standing in self._position.surveys.items() if standing.begun}
 
     def _sorted_parts(self) -> list[tuple[Place, HeldPart]]:
         return sorted(self._parts.items(), key=lambda item: item[0])

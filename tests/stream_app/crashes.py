@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from hypothesis import strategies as st
 
 from stream_app.flushes import Flush, Output, Write
 
-Step = tuple[Literal["read", "again", "flush", "crash", "pause", "wake"], int]
-scripts = st.lists(
-    st.tuples(st.sampled_from(["read", "again", "flush", "crash", "pause", "wake"]), st.integers(0, 12)), max_size=25
-)
+Deed = Literal["read", "again", "flush", "crash", "pause", "wake", "relapse"]
+Step = tuple[Deed, int]
+scripts = st.lists(st.tuples(st.sampled_from(get_args(Deed)), st.integers(0, 12)), min_size=10, max_size=40)
 
 
 class Worker(Protocol):
@@ -35,6 +34,7 @@ class World:
     end: int  # of the log
     store: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[str, list[Output]] = field(default_factory=lambda: defaultdict(list))
+    past: dict[tuple[bytes, bytes], None] = field(default_factory=dict)  # every record that was ever in the store
     asleep: list[list[Write | Output]] = field(default_factory=list)  # what paused workers have yet to write
 
     def live_through(self, script: Sequence[Step]) -> Worker:
@@ -63,6 +63,9 @@ class World:
                         self._land(items[: number + 1])
                         if items[number + 1 :]:
                             self.asleep.append(items[number + 1 :])
+                case "relapse":
+                    self._relapse(number)
+                    worker = self._restart()
         for items in self.asleep:
             self._land(items)
         worker = self._restart()
@@ -77,9 +80,17 @@ class World:
         for offset in range(worker.next_offset, end):
             worker.read(offset)
 
+    def _relapse(self, number: int) -> None:
+        """One record is again what it was at some time before, as after the late write of somebody long paused."""
+        older = [record for record in self.past if record not in self.store.items()]
+        if older:
+            key, value = older[number % len(older)]
+            self.store[key] = value
+
     def _land(self, items: Sequence[Write | Output]) -> None:
-        keep(self.store, items)
         for item in items:
+            keep(self.store, [item])
+            self.past |= dict.fromkeys(self.store.items())
             if isinstance(item, Output):
                 self.topics[item.topic].append(item)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocols import Scheme
 from protocols.keystream import Keyring
 from stream_app.counting import PartitionCounter
 from stream_app.flushes import Flush, Output
 from stream_app.judging import Record
 from stream_app.merging import Merger
+from stream_app.mobility import ClosedPeriod
 from stream_app.results import Histogram
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, log_of, told
@@ -21,7 +23,7 @@ from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Repor
 rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.integers(0, 1100))
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
 events = st.one_of(reports, reports, reports, st.builds(Tick, st.integers(0, 5)), st.just(Garbage(b"?")))
-logs = st.lists(events, max_size=25)
+logs = st.lists(events, min_size=12, max_size=40)
 
 
 @dataclass
@@ -69,15 +71,22 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
     return world, worker
 
 
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+    """In the place of a mobility report: all that it would be made from."""
+    return repr({t: {name: cells.tolist() for name, cells in closed[t].cells.items()} for t in sorted(closed)}).encode()
+
+
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
     log = [partial.value for partial in partials]
     keyring = Keyring(bytes(16))
-    world = World(lambda records: Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records)), len(log))
+    world = World(
+        lambda records: Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records, mobility=reached)), len(log)
+    )
     world.live_through(script)
     return world
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(logs, scripts)
 def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
     events: list[Event], script: list[Step]
@@ -88,7 +97,7 @@ def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_re
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.tuples(logs, logs), st.tuples(scripts, scripts), scripts, st.randoms(use_true_random=False))
 def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     partitions: tuple[list[Event], list[Event]], counting: tuple[list[Step], list[Step]], merging: list[Step], random
@@ -97,8 +106,9 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
-    published = merge(partials, merging, 2).topics["histograms"]
-    finals = {message.key: message.value for message in published}
-    assert all(finals[message.key] == message.value for message in published), "a final was published with other bytes"
-    results = [Histogram.model_validate_json(value) for value in finals.values()]
+    topics = merge(partials, merging, 2).topics
+    for name in ("histograms", "mobility"):
+        first = {message.key: message.value for message in reversed(topics[name])}
+        assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
+    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
     assert {result.period: told(result) for result in results} == Recount.of(partitions).finals

@@ -10,7 +10,7 @@ from protocols import Scheme
 from protocols.keystream import Keyring
 from stream_app.counters import Counts, Statistics
 from stream_app.flushes import Flush, Output
-from stream_app.merge_state import Final, final_key
+from stream_app.merge_state import Final, final_key, merged_key
 from stream_app.merging import Merger
 from stream_app.mobility import ClosedPeriod
 from stream_app.partials import Part, Progress, encode_partial
@@ -122,6 +122,19 @@ def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interru
     assert finals(flush) == {0: 12}
 
 
+def test_a_flush_says_how_far_was_read_and_the_next_one_writes_only_what_is_new() -> None:
+    owner = Owner(partitions=1)
+    assert owner.take(part(0, 0, 5, 10), part(0, 0, 6, 11, closed=True), progress(0, 6, 0)).offset == 2
+    assert not owner.merger.flush()
+
+
+def test_more_finals_than_windows_reach_are_all_frozen_before_they_are_published() -> None:
+    owner = Owner(partitions=1)
+    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 6))
+    frozen = [item.key for item in flush.stages[1] if not isinstance(item, Output)]
+    assert frozen == [final_key(0, ("s", period)) for period in range(7)]
+
+
 def test_rejects_are_told_live_and_not_in_finals() -> None:
     flush = Owner(partitions=2).take(
         progress(0, 4, -1, late=3), progress(1, 4, -1, late=1, repeat=2), part(0, 0, 4, 5), progress(0, 3, -1, late=99)
@@ -150,3 +163,31 @@ def test_mobility_reports_see_every_period_their_windows_reach_also_after_a_rest
         keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
     assert seen[4] == (4, {2: [3, 0, 0], 3: [4, 0, 0], 4: [5, 0, 0]})
     assert len([key for key in store if b"/final/" in key]) == 2, "what no window reaches is forgotten"
+
+
+def test_a_position_from_long_ago_publishes_nothing_again_that_lacks_what_it_had() -> None:
+    """A paused owner wakes after several periods: finals were forgotten since, and with them what windows reached."""
+    store: dict[bytes, bytes] = {}
+    log: list[bytes] = []
+    published: dict[tuple[str, bytes], bytes] = {}
+    positions = []
+    merger = Merger(0, 1, SURVEYS.get, KEYRING)
+    for period in range(6):
+        for partial in (part(period, 0, period, period + 1, closed=True), progress(0, period, period)):
+            log.append(encode_partial(partial))
+            merger.apply(len(log) - 1, log[-1])
+        flush = merger.flush()
+        keep(store, flush)
+        published |= results(flush)
+        positions.append(store[merged_key(0)])
+    for position in positions:
+        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {merged_key(0): position}).items())
+        for offset in range(merger.next_offset, len(log)):
+            merger.apply(offset, log[offset])
+        assert results(merger.flush()).items() <= published.items()
+        assert merger.standings["s"].through == 5
+
+
+def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
+    outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
+    return {(output.topic, output.key): output.value for output in outputs}

@@ -8,9 +8,11 @@ import pytest
 
 from protocols.errors import LogError
 from stream_app.counting import PartitionCounter
+from stream_app.flushes import Output
+from stream_app.judging import Record
 from stream_app.state import counter_key, tokens_key
 from tests.stream_app.crashes import keep
-from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, log_of
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
 
 EVENTS: list[Event] = [
     Reports(0, (Row(1), Row(2))),
@@ -27,20 +29,20 @@ def start(store: Store, log_start: int = 0) -> PartitionCounter:
     return PartitionCounter(0, 1, SURVEYS.get, KEY, store.items(), log_start)
 
 
-def state_after(*flushes_at: int) -> Store:
+def state_after(*flushes_at: int, log: list[Record] = LOG) -> Store:
     """The store after reading the log, with a flush after each of these many records."""
     store: Store = {}
     worker = start(store)
     for end in flushes_at:
-        for record in LOG[worker.next_offset : end]:
+        for record in log[worker.next_offset : end]:
             worker.apply(record)
         keep(store, worker.flush())
     return store
 
 
-def finish(store: Store) -> PartitionCounter:
+def finish(store: Store, log: list[Record] = LOG) -> PartitionCounter:
     worker = start(store)
-    for record in LOG[worker.next_offset :]:
+    for record in log[worker.next_offset :]:
         worker.apply(record)
     return worker
 
@@ -64,6 +66,31 @@ def test_a_counter_older_than_the_position_says_is_counted_again_from_where_it_s
     store = state_after(1, 3) | {COUNTER: state_after(1)[COUNTER]}
     assert start(store).next_offset == 1
     assert in_full(finish(store)) == EXPECTED
+
+
+def test_a_counter_that_is_behind_is_remembered_however_often_counting_again_is_interrupted() -> None:
+    store = state_after(1, 4) | {COUNTER: state_after(1)[COUNTER]}
+    interrupted = start(store)
+    interrupted.apply(LOG[1])
+    keep(store, interrupted.flush())
+    assert in_full(finish(store)) == EXPECTED
+
+
+@pytest.mark.parametrize("refused", [Garbage(b"?"), Reports(0, (Row(8),)), Reports(9, (Row(8),))])
+def test_what_was_refused_is_not_refused_again_when_the_log_is_read_again(refused: Reports | Garbage) -> None:
+    log = log_of([Tick(0), Reports(1, (Row(1),)), Reports(1, (Row(2),)), refused])
+    counter = counter_key(0, ("s", 1))
+    store = state_after(2, 4, log=log) | {counter: state_after(2, log=log)[counter]}
+    assert start(store).next_offset == 2
+    worker = finish(store, log)
+    assert sum(sum(reasons.values()) for reasons in worker.rejects.values()) == 1
+    assert not [item for item in worker.flush() if isinstance(item, Output) and item.topic == "deadletters"]
+
+
+def test_a_flush_with_nothing_new_writes_nothing() -> None:
+    worker = finish(state_after(2))
+    assert worker.flush()
+    assert not worker.flush()
 
 
 def test_a_counter_newer_than_the_position_says_skips_what_it_contains() -> None:
