@@ -57,6 +57,7 @@ def run() -> Table:
             found.missed.append(f"{contest.name}: {ratio:,.0f}x instead of {contest.target:,.0f}x")
     found.remarks += [
         "keystream: the share of our time that AES takes; no draw can cost less than its bits",
+        "L-GRR: a memo has a block of its own, 16 bytes for the 2 it needs; RS+FD[OUE-z]: 13 look-ups an attribute",
         "second round: theirs has no memo and makes both rounds for every report",
         "counting: theirs estimates too, which takes no time to speak of",
     ]

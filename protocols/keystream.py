@@ -39,7 +39,7 @@ NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
-WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `words` and `extra`
+WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
 
 Devices = NDArray[np.uint64]
 
@@ -86,7 +86,7 @@ class Keyring:
 
 @dataclass(frozen=True)
 class Draws:
-    """A keystream bound to devices and tweaks, row by row. Read it through `blocks`, `words` or `extra`."""
+    """A keystream bound to devices and tweaks, row by row. Read it through `blocks`, `parts` or `extra`."""
 
     key: bytes = field(repr=False)
     devices: Devices
@@ -99,10 +99,6 @@ class Draws:
     def fork(self, lane: int) -> Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
-
-    def only(self, rows: NDArray[np.intp]) -> Draws:
-        """The draws of some rows."""
-        return replace(self, devices=self.devices[rows], tweaks=self.tweaks[rows])
 
     def blocks(self, count: int) -> NDArray[np.uint8]:
         """`count` blocks of 16 bytes for each row."""
