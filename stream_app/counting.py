@@ -73,7 +73,7 @@ class PartitionCounter(LogReader):
         self._listed = dict(recovered.position.open)
         self._pending = 0
         self._expected: dict[str, int] = {}  # tokens in a period, by survey: as many as in the last
-        self._untold: set[str] = set()  # surveys whose rejects the merge has not heard of
+        self._untold = set(self.rejects) - {UNKNOWN}  # surveys whose rejects the merge may not have heard of
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:

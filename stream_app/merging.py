@@ -64,7 +64,7 @@ class Merger(LogReader):
         self._finals = recovered.finals
         self._listed = dict(recovered.position.listed)
         self._published = self._through()  # as of the last flush
-        self._changed: set[str] = set()  # surveys whose live result is out of date
+        self._changed = set(self._position.surveys) | {place[0] for place in self._parts}  # live result out of date?
 
     @property
     def standings(self) -> Mapping[str, Standing]:

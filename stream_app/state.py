@@ -95,7 +95,7 @@ class OpenPeriod:
     fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
     written: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
-    unseen: bool = False  # by the merge
+    unseen: bool = False  # by the merge, for all we know
 
     @staticmethod
     def empty(scheme: Scheme, written: Iterable[int] = ()) -> OpenPeriod:
@@ -128,4 +128,5 @@ class OpenPeriod:
                 "publish changed terms under a new id",
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
-        return OpenPeriod(scheme, counts, head["offset"], Counter(head["rejects"]), due_tokens=head["tokens"])
+        rejects: Counter[str] = Counter(head["rejects"])
+        return OpenPeriod(scheme, counts, head["offset"], rejects, due_tokens=head["tokens"], unseen=True)
