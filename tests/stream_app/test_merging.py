@@ -96,6 +96,15 @@ def test_periods_before_the_first_report_pass_in_silence_and_empty_ones_after_it
     assert finals(flush) == {40_002: 3, 40_003: 0, 40_004: 0}
 
 
+def test_a_live_result_that_was_not_shown_before_a_crash_is_shown_after_it() -> None:
+    before, store = Owner(partitions=1), dict[bytes, bytes]()
+    before.merger.apply(0, encode_partial(part(0, 0, 5, 10)))
+    before.merger.apply(1, encode_partial(progress(0, 6, -1, repeat=3)))
+    keep(store, before.merger.flush(live=False))
+    shown = live(Owner(partitions=1, records=store.items()).take())
+    assert (shown.open[0].n, shown.rejects) == (10, {"repeat": 3})
+
+
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
     frozen = Final((Output("histograms", b"s/0", b"what was published before an upgrade"),), counts(10))
     owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])

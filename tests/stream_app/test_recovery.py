@@ -10,6 +10,7 @@ from protocols.errors import LogError
 from stream_app.counting import PartitionCounter
 from stream_app.flushes import Output
 from stream_app.judging import Record
+from stream_app.partials import Part, Progress, decode_partial
 from stream_app.state import counter_key, tokens_key
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
@@ -131,6 +132,19 @@ def test_records_of_closed_periods_that_come_back_are_deleted() -> None:
     assert [key[1] for key in worker.open_periods] == [1]
     keep(store, worker.flush())
     assert not [key for key in store if b"/s/0" in key]
+
+
+def test_the_merge_is_told_after_a_restart_what_it_may_not_have_heard_before() -> None:
+    store: Store = {}
+    worker = start(store)
+    for record in LOG:
+        worker.apply(record)
+    keep(store, worker.flush(provisional=False))
+    told = [decode_partial(item.value) for item in start(store).flush() if isinstance(item, Output)]
+    assert {
+        partial.period: partial.counts["colour"].total for partial in told if isinstance(partial, Part)
+    } == EXPECTED[0]
+    assert [partial.rejects for partial in told if isinstance(partial, Progress)] == [EXPECTED[1]]
 
 
 def test_what_the_log_no_longer_has_is_said_once() -> None:
