@@ -65,6 +65,10 @@ class _Section(BaseModel):
         return _with_secrets_read(values)
 
 
+NO_KAFKA = "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here"
+"""What to do when a cluster does not do as asked."""
+
+
 class KafkaSettings(_Section):
     """How to reach a Kafka cluster."""
 

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from protocols.errors import LogError, ServerUnavailable
-from protocols.settings import KafkaSettings
+from protocols.settings import NO_KAFKA, KafkaSettings
 
 
 def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
@@ -29,4 +29,4 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
         finally:
             consumer.close()
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", "is it running?") from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", NO_KAFKA) from error

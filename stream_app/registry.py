@@ -7,7 +7,7 @@ from kafka.errors import KafkaError
 
 from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError
 from protocols.scheme import Scheme
-from protocols.settings import KafkaSettings
+from protocols.settings import NO_KAFKA, KafkaSettings
 from protocols.survey import Survey
 from stream_app.reading import read_topic
 from stream_app.topics import Topics
@@ -45,7 +45,5 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerUnavailable(
-            f"Kafka at {kafka.bootstrap} did not take the survey: {error}", "is it running?"
-        ) from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not take the survey: {error}", NO_KAFKA) from error
     return True

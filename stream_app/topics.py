@@ -11,7 +11,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from protocols.errors import LogError, ServerUnavailable
-from protocols.settings import KafkaSettings
+from protocols.settings import NO_KAFKA, KafkaSettings
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: a frame of thousands of reports with room to spare."""
@@ -257,7 +257,4 @@ def _admin(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
         finally:
             admin.close()
     except KafkaError as error:
-        raise ServerUnavailable(
-            f"Kafka at {kafka.bootstrap} did not do as asked: {error}",
-            "is it running? `hearsay stack up` starts one here; HEARSAY_KAFKA_BOOTSTRAP names another",
-        ) from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", NO_KAFKA) from error

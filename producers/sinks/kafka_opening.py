@@ -15,7 +15,7 @@ from typing import TypeVar
 from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
-from protocols.settings import KafkaSettings
+from protocols.settings import NO_KAFKA, KafkaSettings
 
 FIRST_SECONDS = 2.0
 """How long the first attempt may take; each further one takes twice as long."""
@@ -69,10 +69,7 @@ class _Ear(logging.Handler):
             )
         if hangs_up:
             return f"{where} hangs up on us", "it may expect another HEARSAY_KAFKA_SECURITY"
-        return (
-            f"{where} does not answer: {error}",
-            "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here",
-        )
+        return f"{where} does not answer: {error}", NO_KAFKA
 
     def _found(self, *words: str) -> str | None:
         return next((text for text in self._heard if any(word in text for word in words)), None)
