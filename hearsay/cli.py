@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -72,7 +73,10 @@ def root(
 def main() -> None:
     """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here a full disk is still a sentence
     except KeyboardInterrupt:
         console.err.print("stopped")
         sys.exit(STOPPED)
@@ -81,4 +85,14 @@ def main() -> None:
             raise
         from hearsay.explaining import explain
 
-        sys.exit(explain(error))
+        code = explain(error)
+        _give_up_unwritten_output()
+        sys.exit(code)
+
+
+def _give_up_unwritten_output() -> None:
+    """Python writes what is left when it ends; where that fails it would say so in its own words, and its own code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -96,11 +96,20 @@ class Merger(LogReader):
             held.unsaved = False
         for final in self._finals.values():
             final.unsaved = False
+        self._forget_finals()
         shown = [self._live_message(survey) for survey in sorted(self._changed) if live]
         if live:
             self._changed.clear()
         self._published = self._through()
         return self._flush(parts, finals, self._position_record(), shown)
+
+    def _forget_finals(self) -> None:
+        """Now that they are frozen, and about to be published: let go of those that no later window reaches back to."""
+        for survey in self._changed:
+            horizon = known_scheme(self._lookup, survey).survey.horizon
+            for key in outdated(self._finals, survey, self._standing(survey).through, horizon):
+                del self._finals[key]
+                self._deletions.append(Write(final_key(self.owner, key), None))
 
     def live(self, survey: str) -> Live:
         """How a survey stands now.
@@ -137,13 +146,7 @@ class Merger(LogReader):
             return []
         standing.progress[progress.partition] = progress
         self._changed.add(survey)
-        made = list(self._close(survey, standing))
-        for key in outdated(self._finals, survey, standing.through, known_scheme(self._lookup, survey).survey.horizon):
-            if self._finals[key].unsaved:
-                continue  # it has to be frozen first
-            del self._finals[key]
-            self._deletions.append(Write(final_key(self.owner, key), None))
-        return made
+        return list(self._close(survey, standing))
 
     def _close(self, survey: str, standing: Standing) -> Iterator[Period]:
         """Make final what every partition has closed; the periods before the first report pass in silence."""

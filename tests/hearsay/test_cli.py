@@ -66,13 +66,15 @@ def test_what_is_no_capture_is_refused_before_a_cluster_is_looked_for(tmp_path: 
     assert "not a capture" in refused.stderr
 
 
-def test_a_full_disk_is_said_in_a_sentence() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["noticed at the end", "noticed at once"])
+def test_a_full_disk_is_said_in_a_sentence(unbuffered: str) -> None:
+    command = [sys.executable, "-m", "hearsay", "version"]
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        refused = subprocess.run(
-            [sys.executable, "-m", "hearsay", "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+        refused = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert refused.returncode == 1
     assert refused.stderr.startswith("hearsay: No space left")
+    assert "Exception ignored" not in refused.stderr
 
 
 def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
