@@ -11,7 +11,7 @@ publishes the same bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -202,7 +202,11 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     return RecoveredMerge(position, parts, finals, start, tuple(stale), missing)
 
 
-def outdated(finals: Iterable[Period], survey: str, through: int, horizon: int) -> list[Period]:
-    """Finals that no later window reaches back to, and that are long published."""
-    oldest = through - max(horizon - 2, 0)
+def outdated(finals: Mapping[Period, Final], survey: str, horizon: int) -> list[Period]:
+    """Finals that are published, and that no window of a later period reaches back to.
+
+    Later are those after the last one that a kept final knows to be out: only they are ever made, or made again.
+    """
+    out_through = max((final.after for key, final in finals.items() if key[0] == survey), default=NEVER)
+    oldest = out_through - max(horizon - 2, 0)
     return [key for key in finals if key[0] == survey and key[1] < oldest]

@@ -104,10 +104,10 @@ class Merger(LogReader):
         return self._flush(parts, finals, self._position_record(), shown)
 
     def _forget_finals(self) -> None:
-        """Now that they are frozen, and about to be published: let go of those that no later window reaches back to."""
+        """Let go of finals that nothing will need, though the position may be written over by an older one."""
         for survey in self._changed:
             horizon = known_scheme(self._lookup, survey).survey.horizon
-            for key in outdated(self._finals, survey, self._standing(survey).through, horizon):
+            for key in outdated(self._finals, survey, horizon):
                 del self._finals[key]
                 self._deletions.append(Write(final_key(self.owner, key), None))
 
