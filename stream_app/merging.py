@@ -73,9 +73,7 @@ class Merger(LogReader):
 
     def apply(self, offset: int, value: bytes) -> list[Period]:
         """Merge one partial and say which periods it made final. One that was applied before changes nothing."""
-        if not self._is_next(
-            offset, "the partials go", "the partials topic must be plain: no compaction, no transactions"
-        ):
+        if not self._is_next(offset, "the partials go", PLAIN):
             return []
         self._read = offset
         partial = decode_partial(value)

@@ -85,15 +85,19 @@ class BatchConsumer(Consumer):
                 cast(OrderlyRecovery, cast(Any, self.app.tables).recovery).take(tp, records)
             return
         for queue in self._queues(tp):
-            while queue.full() and self._flows(generation):
+            while queue.full() and self._reaches_agents(generation):
                 await asyncio.sleep(FULL_SECONDS)
-            if self._flows(generation):
+            if self._reaches_agents(generation):
                 message = self._to_message(tp, records[0])
                 message.value = cast(Any, records)
                 queue.put_nowait(self.app.create_event(None, records, None, message))
 
     def _flows(self, generation: int) -> bool:
         return self.flow_active and self.app.consumer_generation_id == generation
+
+    def _reaches_agents(self, generation: int) -> bool:
+        """Agents stand still during a recovery, which needs this reader: to wait for them would be to wait for ever."""
+        return self._flows(generation) and not cast(Any, self.app.tables).recovery.in_recovery
 
     def _queues(self, tp: TP) -> Iterator[asyncio.Queue[Any]]:
         return (channel.queue for channel in list(cast(Any, self.app.topics)._tp_index[tp]))
