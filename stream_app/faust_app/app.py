@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import faust
+from faust.types import TP
 
 from protocols.settings import KafkaSettings
 from stream_app.counting import PartitionCounter
@@ -21,6 +22,7 @@ from stream_app.faust_app.offsets import Offsets
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.producing import PatientProducer, Writer
 from stream_app.faust_app.recovery import OrderlyTables
+from stream_app.faust_app.standstill import notice_standstill
 from stream_app.faust_app.surveys import Surveys
 from stream_app.faust_app.table import StateTable
 from stream_app.faust_app.ticking import WallClock
@@ -82,13 +84,25 @@ class StreamApp(faust.App):
         changelogs = [cast(StateTable, table).changelog_name for table in self.tables.values()]
         await self.offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.add_future(self._surveys.follow())
+        self.add_future(notice_standstill(self._progress_to_ready, self._broker_answers))
 
     async def on_stop(self) -> None:
         await super().on_stop()
         await self.offsets.stop()
 
     def on_webserver_init(self, web: Any) -> None:
-        add_pages(web.web_app, lambda: self._counting.is_open and self._merging.is_open, REGISTRY)
+        add_pages(web.web_app, self._is_ready, REGISTRY)
+
+    def _is_ready(self) -> bool:
+        return self._counting.is_open and self._merging.is_open
+
+    def _progress_to_ready(self) -> object:
+        """Differs whenever there is any."""
+        recovered = sum(offset or 0 for offset in cast(OrderlyTables, self.tables).recovery.active_offsets.values())
+        return None if self._is_ready() else (self.consumer_generation_id, recovered)
+
+    async def _broker_answers(self) -> None:
+        await self.offsets.ends([TP(self._counting.topic, 0)])
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):

@@ -19,8 +19,10 @@ from faust.types import TP
 
 from stream_app.faust_app.recovery import OrderlyRecovery
 
-READ_SECONDS = 1.0
-"""How long to wait for records before looking whether to stop."""
+READ_SECONDS = 0.25
+"""How long to wait for records before looking whether to stop, or to stand still."""
+IDLE_SECONDS = 0.05
+"""How long to wait before looking again whether there are partitions to read."""
 FULL_SECONDS = 0.002
 """How long to wait before looking again whether a queue has room."""
 LONG_POLL_MILLISECONDS = 100
@@ -53,6 +55,7 @@ class BatchConsumer(Consumer):
     """Hands on what was fetched, in batches: the value of a message is the records of one partition."""
 
     logger = logging.getLogger("faust.consumer")
+    _fetch: asyncio.Future[Any] | None = None
 
     def _new_consumer_thread(self) -> PromptThread:
         return PromptThread(self, loop=self.loop, beacon=self.beacon)
@@ -65,39 +68,54 @@ class BatchConsumer(Consumer):
         begins: Mapping[TP, int] = await cast(Any, self.app).offsets.begins(partitions)
         return begins
 
+    async def stand_still(self) -> None:
+        """Hand on nothing more, and wait for a fetch that is under way.
+
+        It began before the partitions were assigned anew and goes on after: what it takes after a seek is lost. Whoever
+        seeks in order to read everything from there stands still first, and lets the records flow again afterwards.
+        """
+        self.stop_flow()
+        if self._fetch is not None:
+            await asyncio.wait([self._fetch])
+
     async def _drain_messages(self, fetcher: Any) -> None:
-        """Read until told to stop. Called by Faust, and cancelled by it when partitions are assigned anew."""
+        """Read until told to stop. Called by Faust, and cancelled by it."""
         try:
             while not (self.should_stop or fetcher.should_stop):
-                records, _ = await self._wait_next_records(READ_SECONDS)
                 generation = self.app.consumer_generation_id
-                for tp, batch in (records or {}).items():
+                for tp, batch in (await self._fetch_records()).items():
                     await self._hand_on(TP(*tp), batch, generation)
                 await asyncio.sleep(0)
         except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
 
+    async def _fetch_records(self) -> Mapping[TP, Sequence[ConsumerRecord]]:
+        """The next records of the partitions that are not paused; nothing for now if there are none."""
+        active = frozenset(self._get_active_partitions()) if self.flow_active else frozenset()
+        if not active:  # to fetch from none of them would mean to fetch from all
+            await asyncio.sleep(IDLE_SECONDS)
+            return {}
+        self._fetch = asyncio.ensure_future(self._getmany(cast(set[TP], active), READ_SECONDS))
+        records: Mapping[TP, Sequence[ConsumerRecord]] = await self._fetch
+        return records
+
     async def _hand_on(self, tp: TP, records: Sequence[ConsumerRecord], generation: int) -> None:
-        """To the table that is being recovered, or to the agent. What an ended assignment left over is dropped."""
+        """To the table that is being recovered, or to the agent. What an ended assignment asked for is dropped."""
         if self._is_changelog_tp(tp):
             if self._flows(generation):
-                cast(OrderlyRecovery, cast(Any, self.app.tables).recovery).take(tp, records)
+                cast(OrderlyRecovery, cast(Any, self.app.tables).recovery).take(tp, records, generation)
             return
         for queue in self._queues(tp):
-            while queue.full() and self._reaches_agents(generation):
+            while queue.full() and self._flows(generation):
                 await asyncio.sleep(FULL_SECONDS)
-            if self._reaches_agents(generation):
+            if self._flows(generation):
                 message = self._to_message(tp, records[0])
                 message.value = cast(Any, records)
                 queue.put_nowait(self.app.create_event(None, records, None, message))
 
     def _flows(self, generation: int) -> bool:
         return self.flow_active and self.app.consumer_generation_id == generation
-
-    def _reaches_agents(self, generation: int) -> bool:
-        """Agents stand still during a recovery, which needs this reader: to wait for them would be to wait for ever."""
-        return self._flows(generation) and not cast(Any, self.app.tables).recovery.in_recovery
 
     def _queues(self, tp: TP) -> Iterator[asyncio.Queue[Any]]:
         return (channel.queue for channel in list(cast(Any, self.app.topics)._tp_index[tp]))

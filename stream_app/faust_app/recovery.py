@@ -5,13 +5,16 @@ waits for it comes too late when the last records arrive quickly, and is told fi
 
 Faust then lets records flow in, seeks, and empties its queues, which loses what came in between. Here, sources are
 resumed last. And changelog records are taken as they are fetched, many at a time and without a queue in which those of
-an earlier recovery could be left over.
+an earlier recovery could be left over; before its seek nobody reads, and nothing is taken.
+
+When the broker is away for long, Faust takes its recovery for stopped, and never recovers again. Here, it waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -40,6 +43,7 @@ class OrderlyRecovery(Recovery):
 
     def __post_init__(self) -> None:
         self._announcement = Announcement()
+        self._taking = -1  # the generation whose seek is done
 
     @property
     def signal_recovery_end(self) -> Announcement:
@@ -49,9 +53,20 @@ class OrderlyRecovery(Recovery):
         super()._set_recovery_started()
         self._announcement.take_back()
 
-    def take(self, tp: TP, records: Sequence[ConsumerRecord]) -> None:
+    async def _wait(self, coro: Any, timeout: Any = None) -> None:
+        """For as long as it takes, or until partitions are assigned anew."""
+        await super()._wait(coro)
+
+    async def _seek_offsets(self, consumer: Any, tps: set[TP], offsets: Counter[TP], title: str) -> None:
+        """To where each changelog is read from: all of it from there, none of it before."""
+        generation = self._generation_id
+        await consumer.stand_still()
+        await super()._seek_offsets(consumer, tps, offsets, title)
+        self._taking = generation
+
+    def take(self, tp: TP, records: Sequence[ConsumerRecord], generation: int) -> None:
         """Changelog records of one partition, in order, as they were fetched."""
-        if tp not in self.active_tps:
+        if tp not in self.active_tps or generation != self._taking:
             return
         table, known = cast(StateTable, self.tp_to_table[tp]), self.active_offsets[tp]
         for record in records:

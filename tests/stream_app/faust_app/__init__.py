@@ -1,0 +1,1 @@
+"""What is put right around Faust."""
