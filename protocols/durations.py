@@ -22,7 +22,10 @@ def parse_duration(text: Any) -> timedelta:
         return text
     if not isinstance(text, str) or not re.fullmatch(_PATTERN, text):
         raise ValueError("not a duration; write a whole number and s, m, h, d or w, such as 15m or 1d")
-    return timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])
+    seconds = int(text[:-1]) * _UNITS[text[-1]]
+    if seconds > timedelta.max.total_seconds():
+        raise ValueError("longer than time is counted; write less")
+    return timedelta(seconds=seconds)
 
 
 def format_duration(duration: timedelta) -> str:

@@ -62,5 +62,8 @@ def middle_values(attribute: Attribute) -> tuple[Floats | None, str]:
         return np.array([(int(low) + int(high)) / 2 for low, high in pairs]), ""
     if any(text[-1].isdigit() for pair in pairs for text in pair):
         return None, ""
-    hours = [[parse_duration(text) / timedelta(hours=1) for text in pair] for pair in pairs]
+    try:
+        hours = [[parse_duration(text) / timedelta(hours=1) for text in pair] for pair in pairs]
+    except ValueError:  # names that only look like durations
+        return None, ""
     return np.array(hours).mean(axis=1), "hours"

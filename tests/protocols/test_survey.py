@@ -64,6 +64,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     ({"period": "53w"}, ["period: 53w", "366d"]),
     ({"period": "1 day"}, ["period = 1 day", "15m or 1d"]),
     ({"period": "999999999999w"}, ["period", "15m or 1d"]),
+    ({"period": "999999999w"}, ["period = 999999999w", "write less"]),
     ({"period": "-1d"}, ["period = -1d"]),
     ({"period": "١d"}, ["period = ١d"]),
     ({"period": 3600}, ["period = 3600", "s, m, h, d or w"]),
