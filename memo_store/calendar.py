@@ -7,9 +7,8 @@ from datetime import datetime
 from math import ceil
 
 from memo_store.history import script
-from memo_store.layout import SHARDS
 from memo_store.link import Link
-from memo_store.settlement import journal_key
+from memo_store.settlement import end_journals
 from protocols.survey import Survey
 
 
@@ -46,8 +45,8 @@ class Calendar:
         )
         self._learn(losses)
         if ended:
-            keys = [journal_key(table, shard, p) for table in tables for shard in range(SHARDS) for p in ended]
-            self._link.run([*(("UNLINK", key) for key in keys), ("SREM", self._open, *ended)], atomic=True)
+            dropped = [command for table in tables for p in ended for command in end_journals(table, p)]
+            self._link.run([*dropped, ("SREM", self._open, *ended)], atomic=True)
         return int(over)
 
     def lose(self, period: int) -> None:

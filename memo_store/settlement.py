@@ -4,7 +4,10 @@ Round 2 uses the same noise for every attempt at a period, so two attempts over 
 device's first report of a period can leave, its cell is written to the period's journal; a later attempt, by whichever
 process, finds it there. A journal is a string that only grows, one per shard, 16 bytes for each device: the beginning
 of its pseudonym and its sealed cell. Whoever appends must have read to the end first, so two processes cannot settle
-one device twice, and a batch of thousands costs Redis one append. It is dropped when the period is over.
+one device twice, and a batch of thousands costs Redis one append.
+
+When the period is over, a mark takes the journal's place for a while: whoever is still on the way to it, or has a clock
+that is behind, must not settle anew what others have reported.
 """
 
 from __future__ import annotations
@@ -17,6 +20,11 @@ from numpy.typing import NDArray
 from memo_store.cell_table import CellTable
 from memo_store.history import Call
 from memo_store.layout import SHARDS, Words, shard_key, shard_slices
+from memo_store.link import Command
+
+ENDED = "-"  # shorter than any entry
+ENDED_SECONDS = 3600
+"""How long it is remembered that a journal has ended; clocks differ by less."""
 
 
 class Journal:
@@ -62,6 +70,11 @@ class Journal:
         names, cells = self._known.entries()
         order = np.argsort(names)
         return self.propose(names[order], cells[order])
+
+
+def end_journals(table: str, period: int) -> list[Command]:
+    """Commands that drop what was settled in a period that is over."""
+    return [("SET", journal_key(table, shard, period), ENDED, "EX", ENDED_SECONDS) for shard in range(SHARDS)]
 
 
 def journal_key(table: str, shard: int, period: int) -> str:

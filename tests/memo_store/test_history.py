@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from memo_store import MemoStore, SurveyMemos
+from memo_store.layout import SHARDS
 from memo_store.local import RedisServer
 from protocols.errors import HistoryLost, StoreError
 from tests.memo_store.surveys import devices, respondent
@@ -123,8 +124,12 @@ def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, serv
     for period in range(6):
         look_up(memos, period)
     with redis.Redis.from_url(server.url) as client:
-        journals = {key.rpartition(b"@")[2] for key in client.scan_iter("*@*")}
-    assert journals == {b"4", b"5"}
+        journals = {
+            key.rpartition(b"@")[2]: client.ttl(key) for key in client.scan_iter("*@*") if client.strlen(key) > 1
+        }
+        marks = [key for key in client.scan_iter("*@*") if client.strlen(key) == 1]
+        assert journals == {b"4": -1, b"5": -1}
+        assert len(marks) == 4 * SHARDS and all(0 < client.ttl(mark) <= 3600 for mark in marks), "not even marks stay"
 
 
 def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from memo_store import MemoStore, SurveyMemos
+from protocols.encodings import Values
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
+from protocols.keystream import Devices
 from protocols.respondent import Respondent
+from protocols.scheme import Question
 from tests.memo_store.surveys import devices, respondent
 
 OpenMemos = Callable[[Respondent], SurveyMemos]
@@ -133,3 +136,38 @@ def test_a_one_shot_survey_settles_values_and_memoises_nothing(open_memos: OpenM
     assert (memos.settle(question, everyone, (values + 1) % 10, 0) == values).all()
     with pytest.raises(StoreError, match="memoises nothing"):
         memos.lookup(question, everyone, values, 1)
+
+
+class Slow(Respondent):
+    """Something happens between its coming to a period and its settling there."""
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+
+    def cells(self, question: Question, devices: Devices, values: Values) -> Values:
+        self.meanwhile()
+        return super().cells(question, devices, values)
+
+
+def test_a_period_that_ends_while_somebody_is_on_the_way_to_it_is_not_settled_anew(open_memos: OpenMemos) -> None:
+    """Failure would look like: the memo of another value than the one that may have been reported."""
+    people, everyone = respondent(), devices(300)
+    question, quick = people.scheme.questions[0], open_memos(people)
+    quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
+    slow = Slow(people.scheme, people.keyring)
+    slow.meanwhile = lambda: quick.standing(everyone, 1)
+    with pytest.raises(StoreError, match="period 0 of survey 'visits' is over"):
+        open_memos(slow).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)
+
+
+def test_a_clock_that_is_behind_does_not_settle_anew_what_another_has_ended(redis_url: str) -> None:
+    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace are over at six
+    people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(300)
+    question = people.scheme.questions[0]
+    with (
+        MemoStore(redis_url, now=lambda: noon - timedelta(hours=7)) as behind,
+        MemoStore(redis_url, now=lambda: noon) as right,
+    ):
+        behind.survey(people).lookup(question, everyone, np.zeros(300, dtype=np.int64), 2)
+        right.survey(people).standing(everyone, 3)
+        with pytest.raises(StoreError, match="period 2 of survey 'visits' is over"):
+            behind.survey(people).lookup(question, everyone, np.ones(300, dtype=np.int64), 2)
