@@ -49,7 +49,7 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
     for open_period in {*position.open, *(period for period, _, _ in tokens)} - set(counters):
         counters[open_period] = OpenPeriod.empty(known_scheme(lookup, open_period[0]))
     for counter in counters.values():
-        counter.tokens.reserve(counter.due_tokens)
+        counter.tokens.expect(counter.due_tokens)
     for open_period, offset, value in tokens:
         counters[open_period].written.append(offset)
         if offset <= counters[open_period].offset:

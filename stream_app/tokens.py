@@ -74,6 +74,10 @@ class TokenSet:
         self._count += int(new.sum())
         return new
 
+    def expect(self, more: int) -> None:
+        """Make room for so many more, and for others that will follow: growing just then would cost as much again."""
+        self.reserve(more * GROWTH[0] // GROWTH[1])
+
     def reserve(self, more: int) -> None:
         """Make room for so many more at once."""
         from stream_app.loops import move

@@ -42,3 +42,13 @@ def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)
     assert np.diff(empty).max() < 2_500  # 250 by chance, 50,000 if they did
+
+
+def test_what_follows_the_expected_finds_room() -> None:
+    held = TokenSet()
+    held.expect(60_000)
+    room = held.nbytes
+    held.insert(np.arange(1, 60_001, dtype=np.uint64))
+    assert held.nbytes / len(held) <= 16
+    held.insert(np.arange(60_001, 90_001, dtype=np.uint64))
+    assert held.nbytes == room
