@@ -6,6 +6,7 @@ twice), so a batch that got no answer is repeated as a whole, a bounded number o
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -148,8 +149,12 @@ def _listed(command: Command) -> Command:
 
 
 def _without_password(url: str) -> str:
-    user, at, rest = url.rpartition("@")
-    return f"{user.split('://')[0]}://…@{rest}" if at else url
+    """A URL as it may be shown: who logs in and with which options stays out of it, also where it is malformed.
+
+    >>> _without_password("redis://fleet:hush@store:6379/0?password=hush")
+    'redis://…@store:6379/0'
+    """
+    return re.sub("//.*@", "//…@", url).partition("?")[0]
 
 
 class _Packer:
@@ -173,8 +178,12 @@ def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[]
     }
     try:
         single = redis.Redis.from_url(url, **options)
-    except ValueError as error:
-        raise SettingsError(f"{url!r} is no Redis URL: {error}", "write redis://, rediss:// or unix://") from None
+        single.connection_pool.make_connection()  # which is when it looks at the options
+    except (ValueError, TypeError):  # whose words may quote what is in the URL
+        raise SettingsError(
+            f"{_without_password(url)!r} is no Redis URL, or has options that are none",
+            "write redis://host:port/db, rediss:// for TLS, or unix:///path, and the password apart from it",
+        ) from None
     if not patiently(lambda: single.info("cluster")).get("cluster_enabled"):
         return single
     single.close()

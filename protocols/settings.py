@@ -16,7 +16,7 @@ import os
 import ssl
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -145,7 +145,7 @@ class RedisSettings(_Section):
     def _url_is_no_secret(cls, url: str | None) -> str | None:
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("a Redis URL starts with redis://, rediss:// or unix://")
-        if url is not None and urlsplit(url).password is not None:
+        if url is not None and (urlsplit(url).password is not None or "password" in parse_qs(urlsplit(url).query)):
             raise ValueError("a password in the URL would be printed: put it in HEARSAY_REDIS_PASSWORD")
         return url
 

@@ -21,7 +21,7 @@ from hearsay.stack.ports import free_port
 from memo_store import MemoStore
 from memo_store.link import RIGHTS
 from memo_store.local import RedisServer, executables, version
-from protocols.errors import ServerError, SettingsError, StoreError, StoreUnavailable
+from protocols.errors import HearsayError, ServerError, SettingsError, StoreError, StoreUnavailable
 from protocols.settings import RedisSettings
 from tests.helpers.eventually import eventually
 from tests.memo_store.surveys import devices, respondent
@@ -93,8 +93,27 @@ def test_a_client_of_ones_own_must_not_decode(redis_url: str) -> None:
 
 
 def test_what_is_no_redis_url_is_said_to_be_none() -> None:
-    with pytest.raises(SettingsError, match="'http://localhost' is no Redis URL"):
-        MemoStore("http://localhost")
+    for url in ("http://localhost", "redis://localhost/0?colour=red"):
+        with pytest.raises(SettingsError, match=r"'[a-z]*://localhost.*' is no Redis URL"):
+            MemoStore(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://fleet:hush@127.0.0.1:1/0",
+        "redis://127.0.0.1:1/0?username=fleet&password=hush",
+        "redis://fleet:hush@127.0.0.1:port/0",
+        "redis://fleet:hush/1@127.0.0.1:1/0",  # which makes a port of the password
+        "redis://127.0.0.1:1/0?password=hush&db=first",
+        "reddis://fleet:hush@127.0.0.1:1/0",
+    ],
+)
+def test_a_password_in_a_url_is_not_shown_whatever_is_wrong_with_it(url: str) -> None:
+    with pytest.raises(HearsayError) as caught:
+        MemoStore(url, sleep=lambda _: None)
+    assert "hush" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
 
 
 def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Path) -> None:

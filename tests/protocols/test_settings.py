@@ -71,6 +71,7 @@ def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: py
         ("HEARSAY_KAFKA_SECURITY=TLS", "HEARSAY_KAFKA_SECURITY: Input should be 'PLAINTEXT', 'SSL'"),
         ("HEARSAY_KAFKA_SECURITY=SASL_SSL", "SASL_SSL needs a user name and a password"),
         ("HEARSAY_REDIS_URL=redis://me:sesame@store/0", "put it in HEARSAY_REDIS_PASSWORD"),
+        ("HEARSAY_REDIS_URL=redis://store/0?password=sesame", "put it in HEARSAY_REDIS_PASSWORD"),
         ("HEARSAY_REDIS_URL=http://store", "a Redis URL starts with"),
         ("HEARSAY_CLOCK_KEY=sesame", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
         ("HEARSAY_CLOCK_KEY=00ff", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
