@@ -22,9 +22,11 @@ from protocols.settings import Settings
 from stream_app.embedded import EmbeddedApp
 from stream_app.registry import publish
 from stream_app.results_reader import KafkaResults
-from stream_app.topics import existing
+from stream_app.topics import cluster_id, existing
 
 PARTITIONS = 4
+HERE = "this process"
+CLUSTER = "a Kafka cluster"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def collect(
 @contextmanager
 def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection in this process, with its state in a data directory."""
+    data.reports_to(survey.id, HERE)
     with (
         EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
@@ -69,6 +72,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; the survey is published if it was not."""
     topics = existing(settings.kafka)
+    data.reports_to(survey.id, f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*")
     publish(settings.kafka, topics, survey)
     with (
         closing(KafkaSink(settings.kafka, topics.reports)) as sink,

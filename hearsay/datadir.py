@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memo_store.key_file import keyring_in, secret_in
 from protocols import Keyring
-from protocols.errors import ScenarioError
+from protocols.errors import ScenarioError, SettingsError
 
 COLLECTOR = "collector"
 
@@ -69,15 +69,36 @@ class DataDirectory:
 
     def belongs_to(self, survey: str, population: str) -> None:
         """Keep a population's likeness, or refuse another one: its truth would not be that of the reports."""
-        note = self.root / f"{survey}.population"
-        kept = note.read_text().strip() if note.exists() else ""
-        if not kept:
-            note.write_text(f"{population}\n")
-        elif kept != population:
+        kept = self._kept(f"{survey}.population", population)
+        if kept != population:
             raise ScenarioError(
                 f"{self.root} holds reports of another population for survey {survey!r}",
                 "use the same scenario, devices and seed as before, or another directory with --data",
             )
+
+    def reports_to(self, survey: str, place: str) -> None:
+        """Keep where the devices report to, or refuse another place.
+
+        Who has reported does not report again: at the other place the clock would close periods that nobody reported.
+        A place may be told in more detail later: it begins as it was told before.
+        """
+        kept = self._kept(f"{survey}.destination", place)
+        if place.startswith(kept):
+            (self.root / f"{survey}.destination").write_text(f"{place}\n")
+        elif not kept.startswith(place):
+            raise SettingsError(
+                f"the devices of {self.root} report to {kept} for survey {survey!r}, not to {place}",
+                "go on there, or use another directory with --data: its devices have other keys, so people who really "
+                "answered would spend their budget once more",
+            )
+
+    def _kept(self, name: str, said: str) -> str:
+        """What was said first."""
+        note = self.root / name
+        kept = note.read_text().strip() if note.exists() else ""
+        if not kept:
+            note.write_text(f"{said}\n")
+        return kept or said
 
     def _made(self, name: str) -> Path:
         path = self.root / name

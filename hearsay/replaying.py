@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from hearsay import console
-from hearsay.collecting import Origin, collect, reporting
+from hearsay.collecting import CLUSTER, Origin, collect, reporting
 from hearsay.datadir import DataDirectory
 from producers.replay import Options, Pace, Progress, Replay, Summary
 from producers.sinks.directory import DirectorySink, Sent, captured_partitions, send_capture
@@ -63,6 +63,7 @@ def _capturing(
     data: DataDirectory, survey: Survey, settings: Settings, directory: Path, partitions: int
 ) -> Iterator[Origin]:
     """Reports that are kept in a directory, for a cluster with so many partitions."""
+    data.reports_to(survey.id, CLUSTER)
     with (
         closing(DirectorySink(directory, partitions)) as sink,
         reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,

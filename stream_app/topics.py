@@ -219,6 +219,12 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     return Topics(names.prefix, counts[names.reports], counts[names.partials])
 
 
+def cluster_id(kafka: KafkaSettings) -> str:
+    """What tells this cluster from others, at whatever address it is found."""
+    with _admin(kafka) as admin:
+        return str(admin.describe_cluster()["cluster_id"])
+
+
 def _compare(topic: Topic, partitions: int, configs: Mapping[str, str]) -> Iterator[Mismatch]:
     if partitions != topic.partitions:
         why = "a token's or a table's partition follows from this number; it cannot be changed once there is data"

@@ -46,3 +46,14 @@ def test_lost_presence_is_noted_for_later_reports(tmp_path: Path) -> None:
     data.note_lost_presence((4,))
     data.note_lost_presence((9,))
     assert DataDirectory(tmp_path).presence_losses == {4, 9}
+
+
+def test_devices_that_report_to_one_place_are_not_made_to_report_to_another(tmp_path: Path) -> None:
+    data = DataDirectory(tmp_path)
+    data.reports_to("week", "a cluster")
+    data.reports_to("week", "a cluster, number 7")
+    data.reports_to("week", "a cluster")
+    data.reports_to("other", "this process")
+    for elsewhere in ("a cluster, number 8", "this process"):
+        with pytest.raises(SettingsError, match=f"report to a cluster, number 7 for survey 'week', not to {elsewhere}"):
+            DataDirectory(tmp_path).reports_to("week", elsewhere)

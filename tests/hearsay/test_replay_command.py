@@ -94,6 +94,15 @@ def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kaf
     assert json.loads(again.output)["records"] == 0
 
 
+def test_who_has_reported_here_is_not_captured_for_a_cluster(day: list[str]) -> None:
+    """The capture would hold clock records and nobody's report: it would close periods that nobody reported."""
+    assert type_in(*day).exit_code == 0
+    error = type_in(*day, "--capture", "captured").exception
+    assert isinstance(error, SettingsError)
+    assert "report to this process" in error.message
+    assert not list(Path("captured").glob("*.arrow"))
+
+
 def test_a_wall_clock_survey_is_refused(day: list[str]) -> None:
     Path("survey.yaml").write_text(SURVEY.replace("clock: source", "clock: wall"))
     error = type_in(*day).exception

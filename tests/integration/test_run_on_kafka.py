@@ -18,11 +18,15 @@ from tests.helpers.workers import workers
 KEY = bytes(range(32))
 
 
-def demo(data: Path, *options: str, **environment: str) -> str:
+def call(data: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hearsay", "demo", "--devices", "600", "--data", str(data), *options]
-    done = subprocess.run(
+    return subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def demo(data: Path, *options: str, **environment: str) -> str:
+    done = call(data, *options, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -39,6 +43,9 @@ def test_a_cluster_publishes_what_one_process_does(
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
+    refused = call(alone, "--kafka", kafka_settings.bootstrap, **settings)
+    assert refused.returncode == 1 and "report to this process" in refused.stderr
+    assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
     store = LocalStore.existing(alone / "collector")
     for kind, topic in (("histograms", topics.histograms), ("mobility", topics.mobility)):
         there = {record.key: record.value for record in read_topic(kafka_settings, topic)}
