@@ -94,6 +94,8 @@ def show_summary(summary: Summary) -> None:
     table.add_row("people", f"{about}{summary.people:,}")
     table.add_row("periods", f"{summary.periods:,}")
     table.add_row("reports", f"{summary.reports:,}", again)
+    if summary.passed:
+        table.add_row("passed over", f"{summary.passed:,}", "their periods were over: reported earlier, or never")
     if summary.incomplete:
         table.add_row("not reported", f"{summary.incomplete:,}", "persons in a period without a known value")
     for fault, found in summary.faults.items():

@@ -25,12 +25,13 @@ class Standing:
 
     gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
     fresh: NDArray[np.bool_]  # False: has reported in this period or a later one, or the period is over
+    reported: NDArray[np.bool_]  # known to have reported in this period
 
 
 def standing(last: NDArray[np.int64], period: int, over: int, horizon: int) -> Standing:
     """From each device's last period (or NEVER) and the last period that is over."""
     gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
-    return Standing(gaps.astype(np.uint16), (last < period) & (period > over))
+    return Standing(gaps.astype(np.uint16), (last < period) & (period > over), last == period)
 
 
 @dataclass(frozen=True)

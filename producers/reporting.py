@@ -50,20 +50,21 @@ class Memos(Protocol):
 class Reported:
     """How far a period has come.
 
-    Of the `present` devices, `sent` were reported now; of `repeats` the store says that they have reported in this
-    period or a later one, or that the period is over.
+    Of the `present` devices, `sent` were reported now, and `repeats` are known to have been before. Those that were
+    `passed` over may not report it any more: the period is over, or they have reported a later one.
     """
 
     period: int
     present: int
     sent: int = 0
     repeats: int = 0
+    passed: int = 0
     frames: int = 0
     bytes: int = 0
 
     @property
     def done(self) -> int:
-        return self.sent + self.repeats
+        return self.sent + self.repeats + self.passed
 
 
 Progress = Callable[[Reported], None]
@@ -90,20 +91,22 @@ class _Portion:
     order: Rows  # in which they follow one another in the frames
     frames: list[_Encoded]
     repeats: int
+    passed: int
 
     @classmethod
     def empty(cls) -> _Portion:
-        return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), [], 0)
+        return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), [], 0, 0)
 
     @property
     def rows(self) -> int:
         """How many devices it settles."""
-        return len(self.devices) + self.repeats
+        return len(self.devices) + self.repeats + self.passed
 
     def first(self, frames: int) -> _Portion:
         """The first frames only."""
         rows = sum(frame.rows for frame in self.frames[:frames])
-        return _Portion(self.devices[self.order[:rows]], self.order[:rows], self.frames[:frames], self.repeats)
+        order = self.order[:rows]
+        return replace(self, devices=self.devices[order], order=order, frames=self.frames[:frames])
 
 
 class Reporter:
@@ -183,11 +186,12 @@ class Reporter:
         """
         standing = self._memos.standing(truth.devices[rows], truth.period)
         fresh = np.flatnonzero(standing.fresh)
-        repeats = len(rows) - len(fresh)
+        repeats = int(np.count_nonzero(standing.reported))
+        passed = len(rows) - len(fresh) - repeats
         rows = rows[fresh]
         devices = truth.devices[rows]
         if not len(devices):
-            return _Portion(devices, rows, [], repeats)
+            return _Portion(devices, rows, [], repeats, passed)
         answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
         frames = self._cut(tokens[rows])
         survey, order = self.scheme.survey, np.concatenate(frames)
@@ -201,7 +205,7 @@ class Reporter:
         )
         bounds = np.cumsum([0, *map(len, frames)]).tolist()
         encoded = [self._encode(reports.take(slice(*ends))) for ends in pairwise(bounds)]
-        return _Portion(devices, order, encoded, repeats)
+        return _Portion(devices, order, encoded, repeats, passed)
 
     def _cut(self, tokens: Tokens) -> list[Rows]:
         """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
@@ -234,6 +238,7 @@ class Reporter:
             so_far,
             sent=so_far.sent + len(portion.devices),
             repeats=so_far.repeats + portion.repeats,
+            passed=so_far.passed + portion.passed,
             frames=so_far.frames + len(portion.frames),
             bytes=so_far.bytes + sum(len(frame.value) for frame in portion.frames),
         )

@@ -24,6 +24,7 @@ class Totals:
     periods: int = 0
     reports: int = 0
     repeats: int = 0
+    passed: int = 0
     incomplete: int = 0
     duplicates: int = 0
     first_duplicates: tuple[int, ...] = ()

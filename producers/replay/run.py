@@ -85,6 +85,8 @@ class Summary:
     """Sent now or in an earlier attempt: one per person and period."""
     repeats: int
     """Of these, found to have been reported before."""
+    passed: int
+    """Persons in a period that was over, or before one they have reported: an earlier replay reported them, or none."""
     incomplete: int
     """Persons in a period without a known value of what they would have to report."""
     faults: dict[Fault, Found]
@@ -204,8 +206,9 @@ class Replay:
                 reported = self._reporter.report(presences, stop=stop)
                 totals = replace(
                     totals,
-                    reports=totals.reports + reported.done,
+                    reports=totals.reports + reported.sent + reported.repeats,
                     repeats=totals.repeats + reported.repeats,
+                    passed=totals.passed + reported.passed,
                     incomplete=totals.incomplete + len(devices) - len(rows),
                 )
             found = self._quality.found[Fault.DUPLICATE]
@@ -230,6 +233,7 @@ class Replay:
             self._totals.periods,
             self._totals.reports,
             self._totals.repeats,
+            self._totals.passed,
             self._totals.incomplete,
             self._quality.found,
         )

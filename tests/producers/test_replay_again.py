@@ -12,6 +12,8 @@ from protocols.errors import DeliveryError, Stopped
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
     EVENTS,
+    START,
+    Event,
     MakeReplay,
     computed,
     history,
@@ -61,3 +63,21 @@ def test_the_workspace_keeps_no_events(replay: MakeReplay, tmp_path: Path) -> No
     path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
     replay(path, KeepingSink()).run()
     assert [entry.suffix for entry in (tmp_path / "workspace").iterdir()] == [".json"]
+
+
+def test_people_of_another_file_whose_periods_are_over_are_not_said_to_be_reported(
+    replay: MakeReplay, tmp_path: Path
+) -> None:
+    """The store ends a period when the next one comes: of the second file, only the last period is in time."""
+    here, there = (
+        write(
+            tmp_path / f"{person}.csv",
+            [Event(person, START + timedelta(hours=6 * period), "north", 1).row() for period in range(4)],
+        )
+        for person in ("here", "there")
+    )
+    sink = KeepingSink()
+    replay(here, sink).run()
+    summary = replay(there, sink).run()
+    assert (summary.reports, summary.repeats, summary.passed) == (1, 0, 3)
+    assert set(reported(sink, survey(), {"here", "there"})) == {*((p, "here") for p in range(4)), (3, "there")}
