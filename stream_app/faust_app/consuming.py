@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -17,6 +18,7 @@ from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 from faust.types import TP
 
+from stream_app.faust_app.patience import patiently
 from stream_app.faust_app.recovery import OrderlyRecovery
 
 READ_SECONDS = 0.25
@@ -30,11 +32,12 @@ LONG_POLL_MILLISECONDS = 100
 
 
 class PromptThread(AIOKafkaConsumerThread):
-    """Faust's consumer thread, whose fetches come back soon."""
+    """Faust's consumer thread, whose fetches come back soon, and which waits for a broker to start with."""
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = LONG_POLL_MILLISECONDS
+        cast(Any, consumer).start = partial(patiently, consumer.start)
         return consumer
 
     async def _seek_wait(self, consumer: AIOKafkaConsumer, partitions: Mapping[TP, int]) -> None:

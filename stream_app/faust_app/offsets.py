@@ -24,7 +24,7 @@ class Offsets:
     async def start(self, topics: Iterable[str]) -> None:
         """Connect, and learn now where the topics are that will be asked about."""
         self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-        await self._consumer.start()
+        await patiently(self._consumer.start)
         await self.ends(TP(topic, 0) for topic in topics)
 
     async def stop(self) -> None:

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import math
 import zlib
+from functools import partial
 from typing import Any
 
 from faust.transport.drivers.aiokafka import Producer
 
 from protocols.wire import CLOCK, HEADER, Clock, encode_clock
+from stream_app.faust_app.patience import patiently
 from stream_app.faust_app.table import StateTable
 from stream_app.flushes import Flush, Output, Write
 from stream_app.topics import Topics
@@ -27,6 +29,7 @@ class PatientProducer(Producer):
     def _new_producer(self, transactional_id: str | None = None) -> Any:
         producer = super()._new_producer(transactional_id)
         producer._message_accumulator._batch_ttl = math.inf
+        producer.start = partial(patiently, producer.start)
         return producer
 
 

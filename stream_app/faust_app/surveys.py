@@ -18,6 +18,7 @@ from protocols.settings import KafkaSettings
 from protocols.survey import Survey
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.offsets import Offsets
+from stream_app.faust_app.patience import patiently
 
 FOLLOW_SECONDS = 1.0
 
@@ -67,7 +68,7 @@ class Surveys:
         """Read the registry, and go on reading it for ever."""
         with fatal("reading the surveys"):
             self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-            await self._consumer.start()
+            await patiently(self._consumer.start)
             self._consumer.assign([self._tp])
             self._consumer.seek(self._tp, 0)
             while True:

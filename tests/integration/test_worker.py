@@ -91,6 +91,19 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
     assert Histogram.model_validate_json(read_finals(kafka_settings, topics)["s", 0]).n == 999
 
 
+def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    send(kafka_settings, topics, [crowd(0, 500), Tick(0)])
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        eventually(lambda: bool(worker.logged("starting")), 60)
+        kafka.kill()
+        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running, 60)
+        kafka.start()
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        assert worker.leave() == 0
+
+
 def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
