@@ -58,7 +58,7 @@ class ServerProcess(ABC):
         """Whether a process, of ours or of an earlier run, holds this server's lock."""
         if not self.pid_file.exists():
             return False
-        with self._lock() as locked:
+        with self._lock(fcntl.LOCK_SH) as locked:
             return locked is None
 
     @property
@@ -103,11 +103,14 @@ class ServerProcess(ABC):
             return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
 
     @contextmanager
-    def _lock(self) -> Iterator[int | None]:
-        """The pid file, locked for the time of the block; None when a server (or somebody who just looks) has it."""
+    def _lock(self, how: int) -> Iterator[int | None]:
+        """The pid file, locked for the time of the block; None when somebody has it.
+
+        Who just looks shares the lock, so that one who looks is never taken for a server by another.
+        """
         descriptor = os.open(self.pid_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             yield None
@@ -122,12 +125,12 @@ class ServerProcess(ABC):
         """The lock, once it is free. A server that was killed may leave a child that is still writing: wait for it."""
         deadline = time.monotonic() + END_SECONDS
         while True:
-            with self._lock() as locked:
+            with self._lock(fcntl.LOCK_EX) as locked:
                 if locked is not None:
                     yield locked
                     return
             pid = self._recorded_pid()
-            if _exists(pid) or time.monotonic() > deadline:
+            if (self.running and _exists(pid)) or time.monotonic() > deadline:
                 raise ServerError(
                     f"{self.name} is already running in {self.directory} as process {pid}",
                     "stop that one first, or choose another directory",

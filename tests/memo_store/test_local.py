@@ -6,9 +6,11 @@ import multiprocessing
 import os
 import signal
 import stat
+import subprocess
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 import redis
@@ -111,6 +113,30 @@ def test_a_stale_pid_file_naming_a_living_stranger_kills_nobody(tmp_path: Path) 
     assert not server.running
     with local(tmp_path) as server:
         assert server.pid != os.getpid()
+
+
+def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) -> None:
+    """Failure would look like: the stranger that the stale file names gets the signal meant for a server."""
+    stranger, ended = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]), Event()
+    (tmp_path / "redis.pid").write_text(f"{stranger.pid}\n")
+
+    def look() -> None:
+        while not ended.is_set():
+            assert not RedisServer(tmp_path).running
+
+    others = [Thread(target=look) for _ in range(2)]
+    try:
+        for other in others:
+            other.start()
+        for _ in range(500):
+            RedisServer(tmp_path).stop()
+        assert stranger.poll() is None
+    finally:
+        ended.set()
+        for other in others:
+            other.join()
+        stranger.kill()
+        stranger.wait()
 
 
 def test_a_deep_directory_gets_a_short_private_socket(tmp_path: Path) -> None:
