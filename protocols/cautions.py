@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.columns import PackedBits
@@ -46,6 +47,11 @@ def _of_fakes(scheme: Scheme) -> Found:
         text = """Fakes are drawn evenly. Where true values are skewed, frequent ones point at the attribute that is
             true. Use rs+rfd with a prior close to the data."""
         yield "uniform-fakes", text
+    bare = [q for q in fakes if q.mechanism.encoding.exclusive and q.fake is not None and np.ptp(q.fake) > 0]
+    if bare:
+        text = f"""{_names(bare)}: fakes are drawn from the prior without noise, and true answers have noise. So rare
+            values point at the attribute that is true, however good the prior is. Use oue-r or sue-r."""
+        yield "noiseless-fakes", text
     if fakes and survey.guarantee != "tuple":
         promise = scheme.guarantees.per_report
         text = f"""guarantee: {survey.guarantee} protects one attribute at a time. Two people who differ in several

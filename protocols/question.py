@@ -40,15 +40,20 @@ class Question:
     @cached_property
     def channel(self) -> Channel:
         """What one report says about the crowd."""
-        return self.mechanism.channel(self.share, self._fake_after(self.mechanism.second))
+        return self.mechanism.channel(self.share, self.fake_answer)
 
     @cached_property
     def memo_channel(self) -> Channel:
         """What the memos alone say: the part of the noise that repeats in every period."""
         return self.mechanism.memo_channel(self.share, self.fake)
 
-    def _fake_after(self, second: object) -> NDArray[np.float64] | None:
-        """A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit."""
+    @property
+    def fake_answer(self) -> NDArray[np.float64] | None:
+        """Where fakes come from, as answers show it.
+
+        A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit.
+        """
+        second = self.mechanism.second
         if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):
             return self.fake
         return np.asarray(self.fake * second.gain + second.q)

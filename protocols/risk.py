@@ -70,7 +70,10 @@ def _ratio(question: Question, same: bool) -> Variable:
     k, fake, noise = question.k, question.fake, question.mechanism.one_report
     assert isinstance(noise, Flip), "fakes are flips"
     if fake is not None and not same:
-        return np.ones(1), np.ones(1)
+        if not question.mechanism.encoding.exclusive:
+            return np.ones(1), np.ones(1)  # a fake vector is perturbed like a true one
+        lie = np.asarray(question.fake_answer)  # a fake symbol goes through round 2 only, or through no noise at all
+        return (fake * noise.gain + noise.q) / lie, lie
     assert fake is None or np.ptp(fake) == 0, "the worst case is known for uniform and zero fakes"
     if question.mechanism.encoding.exclusive:
         return np.array([k * noise.p, k * noise.q]), np.array([1 / k, 1 - 1 / k])

@@ -95,7 +95,10 @@ CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
 
 def test_cautions_apply_where_they_should() -> None:
     many = [of_size(4), of_size(9, "b")]
-    prior = [of_size(2, prior=[0.4, 0.6]), of_size(2, "b", prior=[0.1, 0.9])]
+    vectors, symbols = (
+        [of_size(2, prior=[0.4, 0.6], mechanism=name), of_size(2, "b", prior=[0.1, 0.9], mechanism=name)]
+        for name in ("oue-r", "grr")
+    )
     always = {"visible-changes"}
     cases: list[tuple[set[str], Scheme]] = [
         (always, scheme_with(*many, **TWO_ROUNDS, **CALM)),
@@ -108,10 +111,11 @@ def test_cautions_apply_where_they_should() -> None:
         (always | {"lifelong-traits"}, scheme_with(of_size(9, mechanism="loloha"), **TWO_ROUNDS, **CALM)),
         (always | {"distance-only"}, scheme_with(of_size(9, mechanism="l-geometric"), **TWO_ROUNDS, **CALM)),
         (always | {"uniform-fakes"}, scheme_with(*many, **TWO_ROUNDS, **CALM, solution="rs+fd")),
-        (always, scheme_with(*prior, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
+        (always, scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
+        (always | {"noiseless-fakes"}, scheme_with(*symbols, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
         (
             always | {"amplification"},
-            scheme_with(*prior, **TWO_ROUNDS, **CALM, solution="rs+rfd", guarantee="attribute"),
+            scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd", guarantee="attribute"),
         ),
         (
             always | {"zero-fakes", "uniform-fakes"},

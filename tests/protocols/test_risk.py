@@ -58,6 +58,28 @@ def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, An
 
 
 @pytest.mark.parametrize(
+    ("names", "gives_away"), [(("grr", "grr"), True), (("grr", "oue-r"), True), (("sue-r",) * 2, False)]
+)
+@pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
+def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carry_noise(
+    names: tuple[str, str], gives_away: bool, terms: dict[str, Any]
+) -> None:
+    """Values are spread exactly like the fakes, which is the best a prior can be."""
+    priors = ([0.9, 0.06, 0.04], [0.2, 0.8])
+    attributes = [
+        of_size(len(prior), f"a{i}", mechanism=name, prior=prior)
+        for i, (prior, name) in enumerate(zip(priors, names, strict=True))
+    ]
+    scheme = scheme_with(*attributes, solution="rs+rfd", **terms)
+    (first, fake_first), (second, fake_second) = (answers(q, 1, scheme.survey.longitudinal) for q in scheme.questions)
+    assert fake_first is not None and fake_second is not None
+    by_sampled = np.outer(priors[0] @ first, fake_second), np.outer(fake_first, priors[1] @ second)
+    best = np.max(by_sampled, axis=0).sum() / 2
+    assert attribute_guess(scheme.questions, same=False) == pytest.approx(best)
+    assert (best > 0.51) == gives_away
+
+
+@pytest.mark.parametrize(
     ("name", "spread", "same"),
     [("oue-z", 0.28, 0.43), ("sue-z", 0.22, 0.38), ("oue-r", 0.10, 0.36), ("grr", 0.10, 0.44)],
 )
