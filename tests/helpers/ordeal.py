@@ -45,6 +45,7 @@ class Ordeal:
             "a worker paused beyond its session": self._pause,
             "SIGTERM of a worker": self._leave,
             "kill -9 of the broker": self._kill_broker,
+            "kill -9 of the broker while a worker recovers": self._kill_broker_in_recovery,
         }
 
     def run(self, reports: int, periods: int, faults: int) -> None:
@@ -100,6 +101,12 @@ class Ordeal:
     def _kill_broker(self, _: WorkerProcess) -> None:
         self._broker.kill()
         self._broker.start()
+
+    def _kill_broker_in_recovery(self, worker: WorkerProcess) -> None:
+        worker.kill()
+        worker.start()
+        time.sleep(self._random.uniform(2, 6))
+        self._kill_broker(worker)
 
 
 def send(sink: KafkaSink, records: Sequence[Record], seconds: float) -> None:
