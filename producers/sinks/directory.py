@@ -120,14 +120,13 @@ def send_capture(
             raise Stopped(
                 f"stopped after {sent.files} of {len(files)} files of {directory}", "send it again to go on from there"
             )
-        batch = _read(path)
-        size = 0
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            sink.send(*row)
-            size += len(row[-1])
+        records = _read(path, partitions)
+        for record in records:
+            sink.send(*record)
         sink.flush()
         _write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
-        sent = Sent(sent.files + 1, len(files), sent.records + batch.num_rows, sent.bytes + size)
+        size = sum(len(value) for *_, value in records)
+        sent = Sent(sent.files + 1, len(files), sent.records + len(records), sent.bytes + size)
         progress(sent)
     return sent
 
@@ -150,15 +149,21 @@ def _first_unsent(directory: Path) -> int:
         ) from None
 
 
-def _read(path: Path) -> pa.RecordBatch:
+def _read(path: Path, partitions: int) -> list[tuple[int, str, bytes]]:
+    """The records of a file, if it is one of ours and sound: damaged offsets would lead out of its memory."""
     try:
         with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
             batch = reader.get_batch(0)
-    except (pa.ArrowInvalid, OSError) as error:
+        batch.validate(full=True)
+        columns = [column.to_pylist() for column in batch.columns]
+    except (pa.ArrowException, ValueError, OSError) as error:
         raise ReplayError(f"{path} cannot be read: {error}", "restore it from where it was captured") from None
-    if batch.schema != SCHEMA:
-        raise ReplayError(f"{path} is not a file of captured records", f"its columns must be {SCHEMA.names}")
-    return batch
+    if batch.schema != SCHEMA or any(None in column for column in columns) or max(columns[0], default=0) >= partitions:
+        raise ReplayError(
+            f"{path} is not a file of records captured for {partitions} partitions",
+            f"restore it; its columns must be {', '.join(SCHEMA.names)}",
+        )
+    return list(zip(*columns, strict=True))
 
 
 def _as_file(batch: pa.RecordBatch) -> bytes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import redis
 
 from memo_store import SurveyMemos
 from producers import Fleet
 from producers.sinks.base import Sink
-from producers.sinks.directory import DirectorySink, captured_files, send_capture
+from producers.sinks.directory import SCHEMA, DirectorySink, captured_files, send_capture
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
@@ -152,4 +153,34 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     DirectorySink(tmp_path, 4)
     (tmp_path / "00000000.arrow").write_bytes(b"not arrow")
     with pytest.raises(ReplayError, match=r"00000000\.arrow cannot be read"):
+        send_capture(tmp_path, KeepingSink())
+
+
+def test_damage_anywhere_in_a_file_is_named_or_leaves_it_whole(tmp_path: Path) -> None:
+    """Failure would look like: Arrow's own error, a crash of the process, or a record for no partition."""
+    sink = DirectorySink(tmp_path, 4)
+    for partition in range(4):
+        sink.send(partition, "kind", bytes(50))
+    sink.flush()
+    (path,) = captured_files(tmp_path)
+    content, refused = path.read_bytes(), 0
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        later = KeepingSink(4)
+        try:
+            send_capture(tmp_path, later)
+        except ReplayError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:
+            assert [partition < 4 for partition, *_ in later.records] == [True] * 4
+            (tmp_path / "sent.json").unlink()
+    assert refused > 400
+
+
+def test_a_file_without_records_is_refused(tmp_path: Path) -> None:
+    DirectorySink(tmp_path, 4)
+    with pa.OSFile(str(tmp_path / "00000000.arrow"), "wb") as file, pa.ipc.new_file(file, SCHEMA):
+        pass
+    with pytest.raises(ReplayError, match="cannot be read"):
         send_capture(tmp_path, KeepingSink())
