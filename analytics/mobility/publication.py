@@ -103,14 +103,11 @@ class Publication:
             cells, name = history.cells[question.name], question.name
             reports = np.array([period.at_least(1) for period in history.reports[name]])
             supports = np.array([period.at_least(1) for period in history.supports[name]])
-            n, away = (np.array([period.at_least(gap) for period in cells]).clip(min=0) for gap in (1, 2))
-            n = np.where(reports > 0, n, 0)
+            n = np.where(reports > 0, np.array([period.at_least(1) for period in cells]).clip(min=0), 0)
             supported = supports / np.maximum(reports, 1)[:, None]
-            # A horizon of one period tells nothing of who comes back; that all do is the honest assumption.
-            kept = np.clip(1 - away / np.maximum(n, 1), 0, 1) if self.survey.horizon > 1 else 1.0
             memo = question.memo_channel if longitudinal else None
             result[question.name] = smooth(
-                supported * n[:, None], n, question.channel, memo, kept, confidence=history.confidence
+                supported * n[:, None], n, question.channel, memo, confidence=history.confidence
             )
         return result
 

@@ -9,7 +9,8 @@ import pytest
 
 from analytics.estimation import Estimates, estimate, variance
 from analytics.smoothing import smooth
-from protocols import Question
+from protocols import Question, Respondent
+from protocols.simulation import seeded_keyring
 from tests.helpers.crowd import counts_of, scheme_of
 
 K, DEVICES, PERIODS, TOWNS = 6, 1500, 40, 6
@@ -66,6 +67,33 @@ def test_it_does_not_pretend_to_have_averaged_the_memos_away(mechanism: str) -> 
     assert all((smoothed.error**2 > 0.8 * floor).all() for smoothed, _, _ in lived)
     held = [(smoothed.low <= truth) & (truth <= smoothed.high) for smoothed, _, truth in lived]
     assert np.mean(held) > 0.8, "a town's memos err together in all periods"
+
+
+WHO: dict[str, Callable[[np.ndarray, int, np.random.Generator], np.ndarray]] = {
+    "half of them, by chance": lambda devices, t, random: random.random(len(devices)) < 0.5,
+    "every other period": lambda devices, t, random: (devices + t) % 2 == 0,
+    "a quarter of them at weekends": lambda devices, t, random: (t % 7 < 5) | (devices % 4 == 0),
+    "ever more of them": lambda devices, t, random: devices < 100 + (DEVICES - 100) * t // PERIODS,
+}
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_people_who_stay_away_and_come_back_bring_the_same_memos(who: str) -> None:
+    """The truth is what values were drawn from; values and memos are the same whenever a device is there."""
+    scheme = scheme_of(f"{{name: a, range: {{last: {K - 1}}}, mechanism: l-grr}}", "eps_inf: 3, eps_1: 2")
+    question, held = scheme.question("a"), []
+    for town in range(25):
+        random, respondent = np.random.default_rng(town), Respondent(scheme, seeded_keyring(town))
+        devices = np.arange(DEVICES, dtype=np.uint64)
+        memos = respondent.memoise(question, devices, random.choice(K, size=DEVICES, p=BASE))
+        counts = []
+        for t in range(PERIODS):
+            there = WHO[who](devices.astype(int), t, random)
+            answers = respondent.report(question, devices[there], t, memos[there])
+            counts.append(np.bincount(answers, minlength=K))
+        smoothed = smooth(counts, np.sum(counts, axis=1), question.channel, question.memo_channel)
+        held.append((smoothed.low <= BASE) & (smoothed.high >= BASE))
+    assert np.mean(held) > 0.93
 
 
 @pytest.mark.parametrize("life", list(LIVES)[1:])
