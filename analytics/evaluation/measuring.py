@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from analytics.consistent import clip_renormalise, norm_sub
 from analytics.estimation import estimate, variance
@@ -83,9 +84,13 @@ def evaluate(
 
 
 def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
-    if method.hides and len(truth.sizes) < 2:
-        raise SurveyError(f"{method.solution} hides one attribute among several, and there is one")
-    return Scheme(method.survey(truth, eps, alpha))
+    try:
+        return Scheme(method.survey(truth, eps, alpha))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key, what = ".".join(map(str, problem["loc"])), problem["msg"]
+        told = what.removeprefix("Value error, ")
+        raise SurveyError(told if told != what else f"{key}: {what.replace('Input should', 'should', 1)}") from None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.votes import Floats
+from protocols.attribute import MIN_SHARE
 from protocols.keystream import Devices
 
 
@@ -84,7 +85,8 @@ def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[
     """Last year's census, as the RS+RFD paper has it: counts under central differential privacy.
 
     Laplace noise on the counts of all periods together, each attribute with its part of `eps`, rounded and cut; half
-    a person is added to every value, because a fake that never occurs would give the others away.
+    a person is added to every value (and more, where a survey would not take so small a share), because a fake that
+    never occurs would give the others away.
 
     >>> day = Snapshot(0, np.arange(4000, dtype=np.uint64), {"plan": np.arange(4000) % 4 // 3})
     >>> truth = Truth({"plan": 2}, [day])
@@ -96,5 +98,6 @@ def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[
         counts = truth.people @ shares
         noise = random.laplace(scale=len(truth.sizes) / eps, size=counts.shape)
         guess = np.maximum(np.rint(counts + noise), 0) + 0.5
+        guess = np.maximum(guess / guess.sum(), 2 * MIN_SHARE)
         priors[name] = guess / guess.sum()
     return priors

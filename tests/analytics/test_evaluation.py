@@ -16,6 +16,7 @@ from analytics.evaluation import (
     evaluate,
     everybody_once,
     measuring,
+    noisy_priors,
 )
 from producers.scenarios import scenario
 from protocols.simulation import seeded_keyring
@@ -95,7 +96,35 @@ def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
 
 def test_a_single_attribute_cannot_hide_among_others() -> None:
     (outcome,) = evaluate(truth_of(50, a=3), choose(["rs+fd[grr]"]), [1.0], KEYRING, runs=1)
-    assert isinstance(outcome, Infeasible) and "there is one" in outcome.reason
+    assert isinstance(outcome, Infeasible) and "hides one attribute among several" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("eps", "alpha", "reason"),
+    [
+        (30.0, 0.5, "eps_inf: 30 protects nothing; choose 0.001 to 20"),
+        (1e-4, 0.5, "eps_inf: should be greater than or equal to 0.001"),
+        (1.0, 0.9999, "eps_1: 0.9999 must be below eps_inf = 1, by 0.001 or more; leave it out to send the memo"),
+    ],
+)
+def test_a_budget_that_no_survey_takes_is_reported_with_what_one_would_take(
+    eps: float, alpha: float, reason: str
+) -> None:
+    (outcome,) = evaluate(truth_of(50, a=3), choose(["smp[l-grr]"]), [eps], KEYRING, alpha=alpha, runs=1)
+    assert isinstance(outcome, Infeasible) and outcome.reason == reason
+
+
+def test_a_prior_of_a_large_census_is_one_that_a_survey_takes() -> None:
+    """Half a person among two millions is less than a survey's smallest share."""
+    people = 2_000_000
+    day = Snapshot(
+        0, np.arange(people, dtype=np.uint64), {"a": np.zeros(people, dtype=int), "b": np.arange(people) % 2}
+    )
+    truth = Truth({"a": 3, "b": 2}, [day])
+    priors = noisy_priors(truth, 10.0, np.random.default_rng(1))
+    (method,) = choose(["rs+rfd[grr]"])
+    survey = method.survey(Truth(truth.sizes, truth.moments, priors), 1.0, 0.5)
+    assert survey.attributes[0].prior == pytest.approx({"0": 1, "1": 2e-6, "2": 2e-6}, abs=1e-5)
 
 
 def test_runs_differ_and_the_same_keyring_gives_the_same_figures() -> None:
