@@ -201,6 +201,8 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
 def _mean_variance(channel: Channel, frequency: float) -> float:
     """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
     k = channel.k
+    if isinstance(channel, SupportChannel):  # here a value's variance is a matter of its own frequency
+        return float(variance(channel, np.full(k, frequency)).mean())
     cases = np.full((k, k), (1 - frequency) / (k - 1))
     np.fill_diagonal(cases, frequency)
     return float(variance(channel, cases).diagonal().mean())

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.attribute import MAX_ORDERED
 from protocols.channels import SupportChannel, variance_at_zero
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.fakes import Ask, Budgets, amplified, calibrated
@@ -148,7 +149,7 @@ class Scheme:
             ]
         labels = list(ONE_ROUND if self.survey.eps_1 is None else TWO_ROUNDS)
         misfits = {"loloha", "dbitflip"} if self.survey.eps is not None else set()  # no memo, nothing lifelong
-        if not attribute.ordered:
+        if not attribute.ordered or attribute.k > MAX_ORDERED:
             misfits |= {"geometric", "l-geometric"}
         return [label for label in labels if label not in misfits]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from protocols import Scheme
+from protocols.attribute import MAX_VALUES
 from protocols.channels import SupportChannel
 from protocols.plan import Plan, plan
 from protocols.rounds import grr
@@ -49,6 +50,13 @@ def test_precision_follows_the_number_of_devices() -> None:
     again = plan(survey, devices=precision.devices_needed, error=0.02).attributes[0].precision
     assert max(again.if_nobody, again.if_half) == pytest.approx(0.02, rel=1e-3)
     assert precision.at_best is None
+
+
+def test_the_largest_domain_has_a_plan() -> None:
+    """Nothing in it may take a number for each two of the values: those would fill 32 GiB."""
+    drawn = plan(scheme_with(of_size(MAX_VALUES), **TWO_ROUNDS)).attributes[0]
+    assert drawn.mechanism == "l-osue" and "l-geometric" not in drawn.alternatives
+    assert drawn.precision.if_half > drawn.precision.if_nobody > 0
 
 
 def test_averaging_stops_at_the_memos() -> None:
