@@ -6,11 +6,12 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError
+from protocols.kafka_opening import opened
 from protocols.scheme import Scheme
 from protocols.settings import NO_KAFKA, KafkaSettings
 from protocols.survey import Survey
 from stream_app.reading import read_topic
-from stream_app.topics import Topics
+from stream_app.topics import ANSWER_SECONDS, Topics
 
 MOST_CELLS = 400_000
 """Counters by gap and value that fit in a record together with the result made of them."""
@@ -38,7 +39,7 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
             f"survey {survey.id!r} is published with other terms", "give changed terms a new id, such as a version"
         )
     try:
-        producer = KafkaProducer(**kafka.client_options(), acks="all", enable_idempotence=True)
+        producer = opened(KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True)
         try:
             value = survey.model_dump_json().encode()
             producer.send(topics.surveys, value, key=survey.id.encode(), partition=0).get(timeout=30)

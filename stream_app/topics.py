@@ -11,6 +11,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from protocols.errors import LogError, ServerUnavailable
+from protocols.kafka_opening import opened
 from protocols.settings import NO_KAFKA, KafkaSettings
 
 FRAME_BYTES = 4 * 1024 * 1024
@@ -21,7 +22,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 FOREVER = -1
 COMPACTION_LAG_MS = 60_000
 """How long a changelog keeps every record as written, so that one can look at what happened just before a crash."""
-ANSWER_MS = 10_000
+ANSWER_SECONDS = 10.0
 """How long a cluster may take to answer at all."""
 
 COUNTING_TABLE = "counting"
@@ -257,7 +258,7 @@ def _configs(admin: KafkaAdminClient, names: list[str]) -> dict[str, dict[str, s
 @contextmanager
 def _admin(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
     try:
-        admin = KafkaAdminClient(**kafka.client_options(), bootstrap_timeout_ms=ANSWER_MS)
+        admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS)
         try:
             yield admin
         finally:

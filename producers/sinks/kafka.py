@@ -10,8 +10,8 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from producers.sinks.kafka_opening import opened
 from protocols.errors import DeliveryError
+from protocols.kafka_opening import opened
 from protocols.settings import KafkaSettings
 from protocols.wire import HEADER, MAX_RECORD_BYTES
 
@@ -53,8 +53,10 @@ class KafkaSink:
         self._underway: deque[_Underway] = deque()
         self._lost: list[tuple[int, Exception]] = []
         self._since_flush = 0
-        options = dict(
-            **settings.client_options(),
+        self._producer = opened(
+            KafkaProducer,
+            settings,
+            OPEN_SECONDS,
             enable_idempotence=True,
             acks="all",
             compression_type="lz4",
@@ -66,11 +68,6 @@ class KafkaSink:
             reconnect_backoff_max_ms=1000,
             allow_auto_create_topics=False,
             metrics_enabled=False,
-        )
-        self._producer = opened(
-            settings,
-            lambda seconds: KafkaProducer(**options, bootstrap_timeout_ms=int(seconds * 1000)),
-            OPEN_SECONDS,
         )
         try:
             self.partitions = len(self._producer.partitions_for(topic))

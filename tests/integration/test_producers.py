@@ -15,7 +15,7 @@ from hearsay.stack import KafkaBroker
 from memo_store import SurveyMemos
 from producers import Fleet
 from producers.sinks.kafka import KafkaSink
-from protocols.errors import DeliveryError
+from protocols.errors import DeliveryError, ServerUnavailable
 from protocols.respondent import Respondent
 from protocols.settings import KafkaSettings
 from stream_app.topics import Topics
@@ -108,7 +108,7 @@ def test_a_topic_that_does_not_exist_is_named(kafka_settings: KafkaSettings, mon
 
 def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 1)
-    with pytest.raises(DeliveryError, match=r"127\.0\.0\.1:1 does not answer.*HEARSAY_KAFKA"):
+    with pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:1 does not answer.*HEARSAY_KAFKA"):
         KafkaSink(KafkaSettings(bootstrap="127.0.0.1:1"), "reports")
 
 

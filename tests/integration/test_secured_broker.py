@@ -15,13 +15,13 @@ from hearsay.stack.ports import free_port
 from memo_store import SurveyMemos
 from producers import Fleet
 from producers.sinks.kafka import KafkaSink
-from protocols.errors import DeliveryError
+from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
 from protocols.settings import KafkaSettings, load
 from stream_app.registry import publish
 from stream_app.results import Histogram
 from stream_app.results_reader import read_finals
-from stream_app.topics import Topics, create
+from stream_app.topics import Topics, create, existing
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.sinks import KeepingSink
@@ -138,6 +138,7 @@ def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whoever is refused hears of it soon. kafka-python forgets sockets whose handshake fails; the test drops them."""
     monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
+    monkeypatch.setattr("stream_app.topics.ANSWER_SECONDS", 2)
     yield
     gc.collect()
 
@@ -153,13 +154,18 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ({"SSL_CA": "stranger.pem"}, "do not trust each other: .*CERTIFICATE_VERIFY_FAILED.*HEARSAY_KAFKA_SSL_CA"),
     ],
 )
+@pytest.mark.parametrize("knock", [lambda kafka: KafkaSink(kafka, "reports"), existing], ids=["sender", "collector"])
 def test_who_is_not_let_in_is_told_why(
-    changed: Environment, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knock: Callable[[KafkaSettings], object],
+    changed: Environment,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Authority(tmp_path, "stranger")
     for name, value in changed.items():
         monkeypatch.setenv(f"HEARSAY_KAFKA_{name}", value)
-    with pytest.raises(DeliveryError, match=complaint) as refused:
-        KafkaSink(load().kafka, "reports")
+    with pytest.raises(ServerUnavailable, match=complaint) as refused:
+        knock(load().kafka)
     assert "horse" not in str(refused.value)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka.errors import KafkaError
 
-from protocols.errors import DeliveryError
+from protocols.errors import ServerUnavailable
 from protocols.settings import NO_KAFKA, KafkaSettings
 
 FIRST_SECONDS = 2.0
@@ -22,18 +22,19 @@ FIRST_SECONDS = 2.0
 T = TypeVar("T")
 
 
-def opened(settings: KafkaSettings, connect: Callable[[float], T], seconds: float) -> T:
-    """What `connect` returns, which is told how many seconds it has. After so many in all, DeliveryError says why."""
+def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **options: Any) -> T:
+    """A client of kafka-python that is connected. After so many seconds in all, ServerUnavailable says why not."""
     attempt, left = FIRST_SECONDS, seconds
+    options = {**settings.client_options(), **options}
     with _listening() as ear:
         while True:
             try:
-                return connect(min(attempt, left))
+                return client(**options, bootstrap_timeout_ms=int(min(attempt, left) * 1000))
             except (KafkaError, OSError) as error:
                 left -= attempt
                 attempt *= 2
                 if left <= 0 or ear.heard_refusal:
-                    raise DeliveryError(*ear.explain(settings, error)) from None
+                    raise ServerUnavailable(*ear.explain(settings, error)) from None
 
 
 class _Ear(logging.Handler):
