@@ -103,7 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=int, default=8080)
     chosen = parser.parse_args(arguments)
     scheme = Scheme(parse_survey(chosen.survey.read_text(), str(chosen.survey)))
-    with serve(scheme, KafkaSink(load().kafka, Topics().reports), chosen.port) as server:
+    kafka = load().kafka
+    with serve(scheme, KafkaSink(kafka, Topics(kafka.prefix).reports), chosen.port) as server:
         server.serve_forever()
 
 

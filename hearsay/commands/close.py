@@ -39,7 +39,7 @@ def close(
     known = published(settings.kafka, topics)
     if survey not in known:
         raise SurveyError(
-            f"there is no survey {survey!r} on {settings.kafka.bootstrap}", f"there is: {', '.join(known)}"
+            f"there is no survey {survey!r} on {settings.kafka.bootstrap}", f"there is: {', '.join(known) or 'none'}"
         )
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
         for partition in range(sink.partitions):

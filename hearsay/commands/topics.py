@@ -13,7 +13,9 @@ from stream_app.topics import Topics, check, create, existing
 
 app = typer.Typer(help="Make or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
-Prefix = Annotated[str, typer.Option(help="What the names of the topics begin with.")]
+Prefix = Annotated[
+    str | None, typer.Option(help="What the names of the topics begin with, if not that of the settings.")
+]
 RetentionDays = Annotated[
     int, typer.Option(min=1, help="How long reports are kept: longer than the longest period and its grace.")
 ]
@@ -22,7 +24,7 @@ DEFAULT = Topics()
 
 @app.command("create")
 def create_topics(
-    prefix: Prefix = DEFAULT.prefix,
+    prefix: Prefix = None,
     partitions: Annotated[
         int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Fixed for good.")
     ] = DEFAULT.partitions,
@@ -37,9 +39,10 @@ def create_topics(
 
     Example: hearsay topics create --partitions 24 --replication 3
     """
-    topics = Topics(prefix, partitions, merge_partitions, retention_days)
+    kafka = load().kafka
+    topics = Topics(prefix or kafka.prefix, partitions, merge_partitions, retention_days)
     with console.progress("making the topics"):
-        made = create(load().kafka, topics, replication=replication)
+        made = create(kafka, topics, replication=replication)
     if as_json:
         console.print_json({"made": made})
         return
@@ -51,7 +54,7 @@ def create_topics(
 
 @app.command("check")
 def check_topics(
-    prefix: Prefix = DEFAULT.prefix,
+    prefix: Prefix = None,
     retention_days: RetentionDays = DEFAULT.retention_days,
     as_json: console.AsJson = False,
 ) -> None:

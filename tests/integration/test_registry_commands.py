@@ -1,4 +1,4 @@
-"""`survey publish` and `close` on a real broker."""
+"""`survey publish`, `close` and `topics` on a real broker, under a prefix of the settings."""
 
 from __future__ import annotations
 
@@ -54,3 +54,13 @@ def test_closing_tells_every_partition(
     assert sorted(record.partition for record in records) == [0, 1, 2]
     assert {dict(record.headers)[HEADER] for record in records} == {CLOCK.encode()}
     assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 3)}
+
+
+def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(
+    type_in: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other command looks for them there, and says `run hearsay topics create` if they are not."""
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", "second")
+    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["made"]
+    assert "second.reports" in made and all(name.startswith("second") for name in made)
+    assert type_in("topics", "check").exit_code == 0
