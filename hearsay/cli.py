@@ -72,6 +72,7 @@ def root(
 
 def main() -> None:
     """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback."""
+    _open_what_is_closed()
     try:
         try:
             app()
@@ -88,6 +89,14 @@ def main() -> None:
         code = explain(error)
         _give_up_unwritten_output()
         sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Started with `>&-`, by a daemon say: the next file that is opened would take the place of standard output."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _give_up_unwritten_output() -> None:

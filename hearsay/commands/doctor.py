@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from hearsay import console
 from protocols.errors import HearsayError
@@ -133,11 +133,13 @@ def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
 
 def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
-    table = Table("", "what", "found", "what to do", box=None, pad_edge=False)
+    folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
+    table = Table("", "what", *folded, box=None, pad_edge=False)
     for finding in findings:
         advice = "" if finding.ok else finding.advice
         table.add_row(marks[finding.ok], finding.what, escape(finding.found), escape(advice))
     console.out.print(table)
     console.out.print("\nsettings", style="bold")
     for name, value in settings.items():
-        console.out.print(f"  {name}={value}" if value is not None else f"  [dim]{name} is not set[/]", soft_wrap=True)
+        said = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
+        console.out.print(f"  {said}", soft_wrap=True)

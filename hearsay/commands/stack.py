@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from hearsay import console
 
 if TYPE_CHECKING:
-    from hearsay.stack import Stack
+    from hearsay.stack import ServerStatus, Stack
 
 app = typer.Typer(
     help="Run a real Kafka and a real Redis on this machine, without containers.",
@@ -42,7 +43,7 @@ def up(
         stack.up(port, step)
     _show(stack, as_json)
     if not as_json:
-        console.out.print(f"\nTo use them: export HEARSAY_SETTINGS={stack.settings_file}", soft_wrap=True)
+        console.out.print(f"\nTo use them: export HEARSAY_SETTINGS={stack.settings_file}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -63,9 +64,8 @@ def status(directory: Directory = HERE, as_json: console.AsJson = False) -> None
 
     Example: hearsay stack status --json
     """
-    stack = _stack(directory)
-    _show(stack, as_json)
-    if not all(server.answers for server in stack.status()):
+    found = _show(_stack(directory), as_json)
+    if not all(server.answers for server in found):
         raise typer.Exit(1)
 
 
@@ -85,7 +85,7 @@ def logs(
         console.print_json({str(path): tail.splitlines() for path, tail in tails.items()})
         return
     for path, tail in tails.items():
-        console.out.rule(str(path), align="left")
+        console.out.rule(escape(str(path)), align="left")
         console.out.print(tail or "(nothing yet)", markup=False, soft_wrap=True)
 
 
@@ -99,7 +99,7 @@ def fetch() -> None:
 
     with console.progress("fetching Kafka (43 MB, once)"):
         jars = kafka_jars()
-    console.out.print(f"Kafka is in {jars}", soft_wrap=True)
+    console.out.print(f"Kafka is in {jars}", soft_wrap=True, markup=False)
 
 
 def _stack(directory: Path) -> Stack:
@@ -108,16 +108,18 @@ def _stack(directory: Path) -> Stack:
     return Stack(directory)
 
 
-def _show(stack: Stack, as_json: bool) -> None:
+def _show(stack: Stack, as_json: bool) -> list[ServerStatus]:
+    """Show how the servers are; what was shown."""
     found = stack.status()
     if as_json:
         console.print_json({"settings": stack.settings_file, "servers": [asdict(server) for server in found]})
-        return
+        return found
     table = Table("", "server", "address", "pid", box=None, pad_edge=False)
     for server in found:
         mark = "[green]●[/]" if server.answers else "[yellow]●[/]" if server.pid else "[dim]○[/]"
         state = server.address or "not running"
         if server.pid and not server.answers:
             state += " (does not answer)"
-        table.add_row(mark, server.name, state, str(server.pid or ""))
+        table.add_row(mark, server.name, escape(state), str(server.pid or ""))
     console.out.print(table)
+    return found

@@ -77,6 +77,15 @@ def test_a_full_disk_is_said_in_a_sentence(unbuffered: str) -> None:
     assert "Exception ignored" not in refused.stderr
 
 
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_whoever_closes_its_outputs_is_served_all_the_same(closed: str, tmp_path: Path) -> None:
+    page = tmp_path / "telemetry.yaml"
+    command = f"{sys.executable} -m hearsay survey new {page} --example telemetry {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert page.read_text() == example_text("telemetry"), "nothing else was written to it"
+
+
 def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(ValueError("of all things")) == 70
     assert "ValueError: of all things" in capsys.readouterr().err
@@ -176,6 +185,12 @@ def test_the_doctor_looks_and_hides_secrets() -> None:
     assert "abab" not in seen.stdout
     assert not any("\x1b" in finding["found"] for finding in found["findings"]), "colours are for terminals"
     assert found["settings"]["HEARSAY_CLOCK_KEY"] == "**********"
+
+
+def test_the_doctor_cuts_nothing_off(tmp_path: Path) -> None:
+    seen = hearsay("doctor", HEARSAY_REDIS_URL=f"unix://{tmp_path}/{'far/' * 30}redis.sock", COLUMNS="80")
+    assert seen.returncode == 1
+    assert "…" not in seen.stdout
 
 
 def test_the_doctor_says_what_to_do_about_a_server_that_is_away() -> None:
