@@ -56,7 +56,7 @@ def _answers(attribute: AttributeReport) -> RenderableType:
     listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
     most = max((value.people.value or 0 for value in listed), default=0)
     for value in listed[:MOST_VALUES]:
-        row = [value.value, _count(value.people), _reach(value.people)]
+        row: list[RenderableType] = [Text(value.value), _count(value.people), _reach(value.people)]
         if known:
             row.append(_number(value.truth))
         table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))

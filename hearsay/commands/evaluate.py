@@ -111,7 +111,7 @@ def evaluate(
     else:
         _show(facts, outcomes)
         if html is not None:
-            console.out.print(f"Charts: {html}")
+            console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
 
 
 def _on_all_terms(method: Method) -> list[Method]:
@@ -121,7 +121,7 @@ def _on_all_terms(method: Method) -> list[Method]:
 def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
     people, values = facts["people"], sum(facts["attributes"].values())
     console.out.print(
-        f"MSE_avg on {facts['source']}: {len(facts['attributes'])} attributes with {values} values, "
+        f"MSE_avg on {escape(facts['source'])}: {len(facts['attributes'])} attributes with {values} values, "
         f"{len(people)} period(s), {sum(people):,} reports, {facts['runs']} run(s)"
     )
     for eps, group in groupby(outcomes, key=lambda outcome: outcome.eps):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from hearsay import console
@@ -35,11 +36,11 @@ def plan(
         console.out.print(part(drawn))
         console.out.print()
     for caution in drawn.cautions:
-        console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {caution.text}", soft_wrap=False)
+        console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
 
 
 def _header(drawn: Plan) -> str:
-    title = f" · {drawn.title}" if drawn.title else ""
+    title = f" · {escape(drawn.title)}" if drawn.title else ""
     return (
         f"[bold]{drawn.survey}[/]{title}\n{drawn.solution}, {drawn.calibration} calibration, {drawn.guarantee.declared}"
     )

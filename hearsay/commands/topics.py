@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from hearsay import console
 from protocols.settings import load
@@ -70,7 +71,7 @@ def check_topics(
         console.print_json([asdict(mismatch) for mismatch in mismatches])
     elif mismatches:
         for mismatch in mismatches:
-            console.out.print(f"[red]✗[/] {mismatch}", soft_wrap=True)
+            console.out.print(f"[red]✗[/] {escape(str(mismatch))}", soft_wrap=True)
     else:
         console.out.print(
             f"[green]✓[/] all {len(topics.all())} topics are as they must be "

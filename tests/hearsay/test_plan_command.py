@@ -35,6 +35,12 @@ def test_people_get_tables(survey: str) -> None:
         assert part in shown.output
 
 
+def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:
+    path = tmp_path / "survey.yaml"
+    path.write_text(SURVEY.replace("Colours", "'Colours [beta] [/x]'"))
+    assert "Colours [beta] [/x]" in CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
+
+
 def test_programs_get_json(survey: str) -> None:
     shown = CliRunner().invoke(app, [survey, "--json", "--error", "0.02"], catch_exceptions=False)
     drawn = json.loads(shown.output)

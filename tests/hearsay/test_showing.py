@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from rich.console import Console
 
 from analytics.mobility.model import AttributeReport, Quantity, ValueReport, WindowReport
@@ -14,8 +15,9 @@ SHARE = Quantity(value=0.5, error=0.01, low=0.48, high=0.52)
 PEOPLE = Quantity(value=11_539, error=282, low=10_986, high=12_092)
 
 
-def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns() -> None:
-    row = ValueReport(value="French tourist", share=SHARE, people=PEOPLE, truth=10_980)
+def lines(value: str) -> list[str]:
+    """What is shown of a day on which somebody answered with this value."""
+    row = ValueReport(value=value, share=SHARE, people=PEOPLE, truth=10_980)
     attribute = AttributeReport(
         name="visitor_category",
         role="plain",
@@ -32,10 +34,19 @@ def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns
     console = Console(width=80, color_system=None)
     with console.capture() as shown:
         console.print(answers_table(window))
-    assert [line.rstrip() for line in shown.get().strip().splitlines()] == [
+    return [line.rstrip() for line in shown.get().strip().splitlines()]
+
+
+def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns() -> None:
+    assert lines("French tourist") == [
         "Answers, Tue 2017-06-06: 23,427 visitors",
         "",
         "visitor_category  l-grr, 3,412 answers",
         "                              people  ± 95 %   truly",
         "French tourist                11,539     553  10,980  ████████████████",
     ]
+
+
+@pytest.mark.parametrize("name", ["[under 18]", "[/red]", "[bold]"])
+def test_a_name_in_brackets_is_a_name(name: str) -> None:
+    assert lines(name)[-1].startswith(f"{name}  ")
