@@ -76,8 +76,8 @@ def send_directory(directory: Path, kafka: str | None) -> Sent:
     captured_partitions(directory)  # a wrong directory is refused before a cluster is looked for
     settings = load() if kafka is None else load().at(kafka)
     with (
-        closing(KafkaSink(settings.kafka, Topics(settings.kafka.prefix).reports)) as sink,
         console.progress("sending") as step,
+        closing(KafkaSink(settings.kafka, Topics(settings.kafka.prefix).reports)) as sink,
         ctrl_c_asks() as stop,
     ):
         return send_capture(

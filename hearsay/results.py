@@ -44,7 +44,13 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
             "results come when a period is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
-    return with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
+    report = with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
+    if baseline is not None and not any(window.baseline for window in report.windows):
+        raise LogError(
+            f"nothing is published of periods {baseline[0]} to {baseline[-1]} that could be compared with",
+            f"there are periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
+        )
+    return report
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:

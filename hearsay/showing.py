@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analytics.mobility.model import AttributeReport, MobilityReport, Quantity, WindowReport
+from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, WindowReport
 
 MOST_VALUES = 12
 BAR = 16
@@ -20,8 +20,10 @@ def visitors_table(report: MobilityReport) -> Table:
     periods = [window for window in report.windows if window.kind == "period"]
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
     known = any(window.truth is not None for window in periods)
+    normal = any(window.baseline is not None for window in periods)
     table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False)
-    for column in ("period", "visitors", *(["truly"] if known else []), "new", "returning", "so far, each once"):
+    extra = (*(["truly"] if known else []), *(["against normal"] if normal else []))
+    for column in ("period", "visitors", *extra, "new", "returning", "so far, each once"):
         table.add_column(column, justify="left" if column == "period" else "right")
     spoilt = [window for window in report.windows if window.presence_lost]
     if spoilt:
@@ -30,6 +32,8 @@ def visitors_table(report: MobilityReport) -> Table:
         cells = [_when(window), _count(window.visitors)]
         if known:
             cells.append(_number(window.truth))
+        if normal:
+            cells.append(_percent(window.baseline))
         so_far = since.get(window.last)
         cells += [_count(window.new), _count(window.returning), _count(so_far.visitors) if so_far else ""]
         table.add_row(*cells)
@@ -77,6 +81,10 @@ def _when(window: WindowReport) -> str:
 
 def _count(quantity: Quantity | None) -> str:
     return "–" if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
+
+
+def _percent(change: Change | None) -> str:
+    return "–" if change is None or change.percent.value is None else f"{change.percent.value:+.1f} %"
 
 
 def _reach(quantity: Quantity) -> str:

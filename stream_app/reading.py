@@ -17,9 +17,7 @@ from stream_app.topics import ANSWER_SECONDS
 def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
     """Every record that is there at this moment, as kafka-python gives it; in order within a partition."""
     try:
-        consumer = opened(
-            KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False
-        )
+        consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:

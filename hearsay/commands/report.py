@@ -38,7 +38,7 @@ def report(
     from hearsay.results import mobility_of
     from hearsay.showing import answers_table, visitors_table
 
-    with open_results(data, kafka) as results:
+    with console.progress("reading what is published"), open_results(data, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
     if kafka is None:

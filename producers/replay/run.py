@@ -117,6 +117,8 @@ class Replay:
         self._survey = survey
         self._options = options
         self._columns = _every_attribute(options.columns, survey)
+        for attribute in options.rules:
+            survey.index(attribute)  # refuses one that there is not
         self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
         self._clock = SourceClock(survey, clock_key, sink)
         self._respondent = Respondent(scheme, keyring)
