@@ -23,6 +23,7 @@ from protocols.errors import ReplayError
 BLOCK_BYTES = 4 << 20
 BATCH_ROWS = 1 << 16
 FIRST_DATA_LINE = 2
+TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def open_events(path: Path, delimiter: str = ",", quotes: bool = True) -> EventF
     """The reader for a file, by its name."""
     if not path.is_file():
         raise ReplayError(f"there is no file {path}", "name a .csv (.csv.gz) or .parquet file of events")
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"':
+        raise ReplayError(f"{delimiter!r} cannot separate columns", "choose one ASCII character, such as , or ;")
     if path.suffix in (".parquet", ".pq"):
         return ParquetEvents(path)
     if ".csv" in path.suffixes or ".tsv" in path.suffixes:
@@ -96,10 +99,9 @@ class CsvEvents:
                     cells = {name: _text(batch.column(name)) for name in columns.names}
                     yield Batch(lines, cells, malformed[:passed], min(1.0, raw.tell() / total))
                     del malformed[:passed]
-            except (pa.ArrowInvalid, OSError):
+            except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
                 raise ReplayError(
-                    f"{self.path} cannot be read as CSV from about line {line} on",
-                    "look there for a quote that is not closed; --no-quotes takes quotes as they are",
+                    f"{self.path} cannot be read as CSV from about line {line} on", self._advice(error)
                 ) from None
         if malformed:
             nothing = {name: pa.array([], pa.string()) for name in columns.names}
@@ -124,6 +126,15 @@ class CsvEvents:
             ),
         )
 
+    def _advice(self, error: Exception) -> str:
+        if isinstance(error, UnicodeDecodeError):
+            return "the names of its columns are not in UTF-8: convert it"
+        if isinstance(error, OSError):
+            return "is it whole, and compressed as its name says?"
+        if not self.path.stat().st_size:
+            return "it is empty: at least the names of its columns must be there"
+        return "look there for a quote that is not closed; --no-quotes takes quotes as they are"
+
     @property
     def _compression(self) -> str | None:
         return {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}.get(self.path.suffix)
@@ -144,15 +155,20 @@ class ParquetEvents:
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns.names):
                     lines = np.arange(line, line + batch.num_rows)
                     line += batch.num_rows
-                    cells = {name: _text(batch.column(name), name == columns.time) for name in columns.names}
+                    cells = {name: _cells(self.path, batch, name, name == columns.time) for name in columns.names}
                     yield Batch(lines, cells, [], (line - 1) / total)
-        except (pa.ArrowInvalid, OSError):
+        except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
             raise ReplayError(
                 f"{self.path} cannot be read as Parquet from about row {line} on", "was it written to its end?"
             ) from None
 
 
 def _check_header(path: Path, present: list[str], columns: Columns) -> None:
+    if not set(columns.names) & set(present):  # perhaps a row, which names a person
+        raise ReplayError(
+            f"{path} has none of the columns {', '.join(columns.names)}",
+            "its first line must name the columns; say which they are with --person, --time and --map",
+        )
     for name in columns.names:
         if name not in present:
             raise ReplayError(f"{path} has no column {name!r}", f"it has {', '.join(present)}")
@@ -174,12 +190,23 @@ def _next_line(line: int, malformed: list[int]) -> tuple[int, int]:
     return line, passed
 
 
-def _text(column: pa.Array, keep_typed: bool = False) -> pa.Array:
-    """A column as text without spaces around it, nulls as empty. Bytes that are no UTF-8 stay apart from each other."""
+def _cells(path: Path, batch: pa.RecordBatch, name: str, is_time: bool) -> pa.Array:
+    """A column as text, unless it is that of times and typed; lists and records have no text."""
+    column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if keep_typed and not pa.types.is_string(column.type):
+    if is_time and column.type not in TEXTS:
         return column
+    try:
+        return _text(column)
+    except pa.ArrowNotImplementedError:
+        raise ReplayError(
+            f"column {name!r} of {path} holds {column.type}, not text or numbers", "convert it, or map another column"
+        ) from None
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """A column as text without spaces around it, nulls as empty. Bytes that are no UTF-8 stay apart from each other."""
     try:
         text = column.cast(pa.string())
     except pa.ArrowInvalid:

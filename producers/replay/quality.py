@@ -25,7 +25,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Found:
-    """One fault: how many lines have it, and the first of them."""
+    """One fault: how often it was found, and the first lines that have it."""
 
     count: int = 0
     first_lines: tuple[int, ...] = ()
@@ -49,5 +49,5 @@ class Quality:
                 "correct the file, or replay without --strict and read the summary",
             )
         known = self.found[fault]
-        first = sorted([*known.first_lines, *np.sort(lines)[:SHOWN].tolist()])[:SHOWN]
+        first = sorted({*known.first_lines, *np.unique(lines)[:SHOWN].tolist()})[:SHOWN]
         self.found[fault] = Found(known.count + len(lines), tuple(first))

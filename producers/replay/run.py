@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -41,6 +42,10 @@ from protocols.scheme import Scheme
 from protocols.survey import MAX_PERIOD, Survey
 
 Whole = NDArray[np.int64]
+Moment = TypeVar("Moment", int, Whole)
+SECOND = 1_000_000
+MOST_TOLERANCE = 1 << 60
+"""In microseconds, more than all times that can be written down lie apart."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,6 +121,8 @@ class Replay:
         survey = scheme.survey
         self._survey = survey
         self._options = options
+        for attribute in (*options.columns.attributes, *options.rules):
+            survey.index(attribute)  # or it says which there are
         self._columns = _every_attribute(options.columns, survey)
         for attribute in options.rules:
             survey.index(attribute)  # refuses one that there is not
@@ -130,7 +137,7 @@ class Replay:
 
         self._start = _microseconds(survey.start)
         self._period = survey.period // timedelta(microseconds=1)
-        self._tolerance = options.tolerance // timedelta(microseconds=1)
+        self._tolerance = min(options.tolerance // timedelta(microseconds=1), MOST_TOLERANCE)
         last = self._start + (MAX_PERIOD + 1) * self._period
         self._until = min(last, _microseconds(options.until)) if options.until else last
         self._now = int(BAD)
@@ -185,9 +192,12 @@ class Replay:
         now = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._now))
         self._now = int(now[-1]) if len(now) else self._now
         period = (np.where(good, time, self._start) - self._start) // self._period
-        late = good & (self._start + (period + 1) * self._period + self._tolerance <= now)
+        late = good & (self._end(period) + self._tolerance <= now)
         self._quality.note(Fault.LATE, batch.lines[late])
         return time, period, good & ~late
+
+    def _end(self, period: Moment) -> Moment:
+        return self._start + (period + 1) * self._period
 
     def _over(self) -> int:
         """The last period whose end, plus the tolerance, time has come to."""
@@ -196,7 +206,7 @@ class Replay:
     def _report(self, through: int, stop: Stop) -> None:
         """Report the periods that are over, and close those whose grace is."""
         for period in [p for p in self._spool.periods if p <= through]:
-            self._pace.wait_for((self._survey.bounds(period)[1] + self._options.tolerance).timestamp(), stop)
+            self._pace.wait_for((self._end(period) + self._tolerance) / SECOND, stop)
             self._clock.reach(period)
             totals = replace(self._totals, through=period, periods=self._totals.periods + 1)
             for events in self._spool.take(period, partial(self._respondent.tokens, period=period)):
@@ -243,8 +253,6 @@ class Replay:
 
 def _every_attribute(columns: Columns, survey: Survey) -> Columns:
     """The mapping with every attribute of the survey, each from the column of its own name if nothing else is said."""
-    for attribute in columns.attributes:
-        survey.index(attribute)
     attributes = {a.name: columns.attributes.get(a.name, a.name) for a in survey.attributes}
     return replace(columns, attributes=attributes)
 

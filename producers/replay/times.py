@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 Moments = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
-BAD = np.iinfo(np.int64).min
-SECOND = 1_000_000
+BAD, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+LATEST = 253_402_300_800  # the year 10000, in seconds
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _LOCAL = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 _SHAPES = (
     (_LOCAL + r"(Z|[+-]\d{2}(:?\d{2})?)$", pa.timestamp("ns", "UTC")),
@@ -30,7 +31,7 @@ def moments(column: pa.Array, zone: ZoneInfo | None) -> Moments:
     >>> int(moments(pa.array(["2026-01-01T01:00:01"]), ZoneInfo("Europe/Paris"))[0])
     1767225601000000
     """
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+    if not pa.types.is_string(column.type):
         return _typed(column, zone)
     out = np.full(len(column), BAD)
     left = np.arange(len(column))
@@ -55,19 +56,17 @@ def _cast(text: pa.Array, kind: pa.DataType, zone: ZoneInfo | None) -> Moments:
 
 
 def _typed(column: pa.Array, zone: ZoneInfo | None) -> Moments:
-    """Timestamps and Unix seconds; a column of anything else has no times."""
+    """Timestamps and Unix seconds, in years of four digits; a column of anything else has no times."""
     if pa.types.is_integer(column.type):
-        seconds = pc.cast(column, pa.int64(), safe=False)
-        sensible = pc.less(pc.abs(seconds), 1 << 40)
-        return _filled(pc.multiply(pc.if_else(sensible, seconds, None), SECOND))
-    if not pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64(), safe=False).cast(pa.timestamp("s", "UTC"))
+    if not pa.types.is_timestamp(column.type) or (column.type.tz is None and zone is None):
         return np.full(len(column), BAD)
+    whole = column.cast(pa.int64())
+    latest = min(LATEST * PER_SECOND[column.type.unit], MOST)
+    sensible = pc.and_(pc.greater(whole, -latest), pc.less(whole, latest))
+    column = pc.if_else(sensible, whole, None).cast(column.type)
     if column.type.tz is None:
-        if zone is None:
-            return np.full(len(column), BAD)
+        assert zone is not None
         column = pc.assume_timezone(column, zone.key, ambiguous="earliest", nonexistent="earliest")
-    return _filled(column.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()))
-
-
-def _filled(whole: pa.Array) -> Moments:
-    return np.asarray(pc.fill_null(whole, int(BAD)), dtype=np.int64)
+    moments = column.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
+    return np.asarray(pc.fill_null(moments, int(BAD)), dtype=np.int64)

@@ -13,12 +13,11 @@ import pyarrow.parquet
 import pytest
 import redis
 
-from producers.replay import Columns, Fault, Rule
-from protocols.errors import ReplayError, SurveyError
+from producers.replay import Fault, Rule
+from protocols.errors import SurveyError
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
     AREAS,
-    COLUMNS,
     EVENTS,
     OPTIONS,
     START,
@@ -176,38 +175,6 @@ def test_periods_are_closed_in_order_and_all_at_the_end(replay: MakeReplay, tmp_
         story += [f"report {frame.period}" for frame in one.frames(scheme)]
         story += [f"close {clock.through}" for _, clock in one.clocks(CLOCK_KEY)]
     assert story == ["report 0", "close 4", "report 6", "close 5", "close 6"]
-
-
-def test_a_column_that_is_not_there_is_named_with_those_that_are(replay: MakeReplay, tmp_path: Path) -> None:
-    path = write(tmp_path / EVENTS, [])
-    with pytest.raises(ReplayError, match=r"no column 'subscriber' \(it has msisdn, at, cell, minutes\)"):
-        replay(path, KeepingSink(), replace(OPTIONS, columns=replace(COLUMNS, person="subscriber"))).run()
-    with pytest.raises(SurveyError, match="no attribute 'colour'"):
-        replay(path, KeepingSink(), replace(OPTIONS, columns=Columns("msisdn", "at", {"colour": "cell"})))
-
-
-@pytest.mark.parametrize("name", ["events.csv", "events.parquet"])
-def test_two_columns_of_one_name_are_refused(replay: MakeReplay, tmp_path: Path, name: str) -> None:
-    columns = [pa.array([cell]) for cell in ("p-4711", START.isoformat(), "north", "south", "1")]
-    table, path = pa.Table.from_arrays(columns, names=["msisdn", "at", "cell", "cell", "minutes"]), tmp_path / name
-    if path.suffix == ".csv":
-        pyarrow.csv.write_csv(table, path)
-    else:
-        pyarrow.parquet.write_table(table, path)
-    with pytest.raises(ReplayError, match="has 2 columns 'cell'"):
-        replay(path, KeepingSink()).run()
-
-
-def test_a_parquet_file_that_is_damaged_inside_is_named(replay: MakeReplay, tmp_path: Path) -> None:
-    path = tmp_path / "events.parquet"
-    rows = [e.row() for e in history(10, 1)]
-    names = ["msisdn", "at", "cell", "minutes"]
-    pyarrow.parquet.write_table(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))), path)
-    content = bytearray(path.read_bytes())
-    content[4:400] = bytes(396)
-    path.write_bytes(content)
-    with pytest.raises(ReplayError, match="cannot be read as Parquet from about row 1 on"):
-        replay(path, KeepingSink()).run()
 
 
 def test_a_survey_on_the_wall_clock_is_refused(replay: MakeReplay, tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def test_typed_times_are_read_as_they_are_meant() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("us", "UTC")])
+@pytest.mark.parametrize("number", [-(2**63), -(2**62), 2**62, 2**63 - 1])
+def test_numbers_that_are_too_large_for_a_time_are_bad(kind: pa.DataType, number: int) -> None:
+    """Failure would look like: what is left of the number after an overflow, taken for a time."""
+    assert moments(pa.array([number], kind), ZoneInfo("Europe/Paris")).tolist() == [BAD]
+
+
 def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path) -> None:
     events = np.zeros(5000, dtype=event_type(1))
     events["device"] = np.random.default_rng(1).integers(0, 500, 5000)
