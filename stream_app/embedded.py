@@ -53,12 +53,16 @@ class EmbeddedApp:
             held.enter_context(_lock(directory))
             self.store = held.enter_context(closing(LocalStore(directory)))
             self._settle(directory, surveys)
-            paths = [directory / "log" / f"{p}.log" for p in range(partitions)]
-            self._logs = [held.enter_context(closing(LocalLog(path))) for path in paths]
             lookup = {survey.id: Scheme(survey) for survey in self.store.surveys()}.get
             self._counters = [
                 PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"))
                 for p in range(partitions)
+            ]
+            self._logs = [
+                held.enter_context(
+                    closing(LocalLog(directory / "log" / f"{counter.partition}.log", counter.next_offset))
+                )
+                for counter in self._counters
             ]
             merged = self.store.records("merge/0/")
             self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged)

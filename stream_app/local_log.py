@@ -2,8 +2,9 @@
 
     length: u32 | CRC-32 of what follows: u32 | length of the content type: u8 | content type | value
 
-Offsets are ordinal numbers. A process that dies while appending leaves at most a broken last record, which is cut off
-when the log is opened again: nobody was told that it is safe.
+Offsets are ordinal numbers. A process that dies while appending leaves a broken last record; a machine that loses its
+power may leave anything where it was still writing. Both are cut off when the log is opened again: nobody was told that
+what comes after the confirmed records is safe.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ _HEAD = struct.Struct("<II")
 
 
 class LocalLog:
-    """One partition. `append` in order, `sync` before anybody is told that it is safe."""
+    """One partition. `append` in order, `sync` before anybody is told that it is safe.
 
-    def __init__(self, path: Path) -> None:
+    The first `confirmed` records are known to be safe: if one is damaged, so is the disk.
+    """
+
+    def __init__(self, path: Path, confirmed: int) -> None:
         self._path = path
         self._file: BinaryIO = path.open("a+b")
-        self.next_offset, end = self._measure()
+        self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)
 
     def append(self, content_type: str, value: bytes) -> Record:
@@ -59,7 +63,7 @@ class LocalLog:
     def close(self) -> None:
         self._file.close()
 
-    def _measure(self) -> tuple[int, int]:
+    def _measure(self, confirmed: int) -> tuple[int, int]:
         """How many whole records there are, and where they end."""
         length = self._path.stat().st_size
         count = end = 0
@@ -67,7 +71,9 @@ class LocalLog:
             while end + _HEAD.size <= length:
                 size, checksum = _HEAD.unpack(file.read(_HEAD.size))
                 following = end + _HEAD.size + size
-                if following > length or (following == length and crc32(file.read(size)) != checksum):
+                if size == 0 or following > length:
+                    break
+                if count >= confirmed and crc32(file.read(size)) != checksum:
                     break
                 count, end = count + 1, following
                 file.seek(end)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
+from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError
+from protocols.errors import FingerprintChanged, LogError, ServerUnavailable, SurveyError
 from protocols.kafka_opening import opened
 from protocols.scheme import Scheme
 from protocols.settings import NO_KAFKA, KafkaSettings
@@ -18,9 +19,21 @@ MOST_CELLS = 400_000
 
 
 def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
-    """All surveys, by id."""
-    records = read_topic(kafka, topics.surveys)
-    return {record.key.decode(): Survey.model_validate_json(record.value) for record in records if record.value}
+    """All surveys, by id. Of several under one id the first terms hold, and the newest words."""
+    found: dict[str, Survey] = {}
+    for record in read_topic(kafka, topics.surveys):
+        if record.value is None:
+            continue
+        try:
+            survey = Survey.model_validate_json(record.value)
+        except ValidationError as error:
+            raise LogError(
+                f"record {record.offset} of {topics.surveys} is no survey: {error}",
+                "was it written by a newer version, or by something else than `hearsay survey publish`?",
+            ) from None
+        if survey.id not in found or found[survey.id].fingerprint == survey.fingerprint:
+            found[survey.id] = survey
+    return found
 
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
@@ -35,9 +48,22 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     if known == survey:
         return False
     if known is not None and known.fingerprint != survey.fingerprint:
-        raise FingerprintChanged(
-            f"survey {survey.id!r} is published with other terms", "give changed terms a new id, such as a version"
-        )
+        raise _changed(survey)
+    _write(kafka, topics, survey)
+    first = published(kafka, topics)[survey.id]
+    if first.fingerprint != survey.fingerprint:  # somebody else was quicker: compaction must keep the terms that hold
+        _write(kafka, topics, first)
+        raise _changed(survey)
+    return True
+
+
+def _changed(survey: Survey) -> FingerprintChanged:
+    return FingerprintChanged(
+        f"survey {survey.id!r} is published with other terms", "give changed terms a new id, such as a version"
+    )
+
+
+def _write(kafka: KafkaSettings, topics: Topics, survey: Survey) -> None:
     try:
         producer = opened(KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True)
         try:
@@ -47,4 +73,3 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
             producer.close()
     except KafkaError as error:
         raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not take the survey: {error}", NO_KAFKA) from error
-    return True

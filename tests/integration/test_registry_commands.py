@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
+from kafka import KafkaProducer
 from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.survey_files import example_text
-from protocols.errors import FingerprintChanged, SurveyError
+from protocols import Survey, parse_survey
+from protocols.errors import FingerprintChanged, LogError, SurveyError
 from protocols.settings import KafkaSettings
 from protocols.wire import CLOCK, HEADER, Clock, decode_clock
 from stream_app.reading import read_topic
+from stream_app.registry import publish, published
 from stream_app.topics import Topics
 
 KEY = bytes(range(32))
@@ -39,6 +44,39 @@ def test_terms_that_are_published_do_not_change(type_in: Callable[..., Result], 
     assert json.loads(type_in("survey", "publish", str(file), "--json").output)["published"] is False
     file.write_text(example_text("mobility-week").replace("horizon: 7", "horizon: 6"))
     assert isinstance(type_in("survey", "publish", str(file)).exception, FingerprintChanged)
+
+
+def test_of_two_who_publish_at_the_same_moment_one_is_refused_and_the_first_terms_stay(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=1)
+    text = example_text("mobility-week")
+    rivals = [parse_survey(text), parse_survey(text.replace("horizon: 7", "horizon: 6"))]
+    start = Barrier(2)
+
+    def attempt(survey: Survey) -> bool:
+        start.wait()
+        try:
+            return publish(kafka_settings, topics, survey)
+        except FingerprintChanged:
+            return False
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(attempt, rivals)) == [False, True]
+    written = [Survey.model_validate_json(record.value) for record in read_topic(kafka_settings, topics.surveys)]
+    holds = published(kafka_settings, topics)[rivals[0].id]
+    assert written[0] == written[-1] == holds
+
+
+def test_a_record_that_is_no_survey_is_named(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=1)
+    producer = KafkaProducer(**kafka_settings.client_options())
+    producer.send(topics.surveys, b"{}", key=b"s").get(timeout=30)
+    producer.close()
+    with pytest.raises(LogError, match=f"record 0 of {topics.surveys} is no survey"):
+        published(kafka_settings, topics)
 
 
 def test_closing_tells_every_partition(
