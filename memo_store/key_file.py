@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from tempfile import mkstemp
 
 from protocols.errors import SettingsError
-from protocols.keystream import Keyring
+from protocols.keystream import MIN_SECRET, Keyring
 
 SECRET_BYTES = 32
 
@@ -23,23 +25,34 @@ def keyring_in(path: Path) -> Keyring:
 
 
 def secret_in(path: Path) -> bytes:
-    """The secret in a file (hexadecimal); made if there is none. Two processes that race get the same one."""
+    """The secret in a file (hexadecimal); made if there is none. Whoever races gets the same one."""
     if not path.exists():
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        _make(path)
+    try:
+        secret = bytes.fromhex(path.read_text().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) < MIN_SECRET:
+        raise SettingsError(
+            f"{path} does not hold a key of {MIN_SECRET} bytes or more in hexadecimal",
+            "restore it; a new key would redraw all noise",
+        )
+    return secret
+
+
+def _make(path: Path) -> None:
+    descriptor, draft = mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a file of our own, for us alone
+    try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(SECRET_BYTES) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        try:
+        with suppress(FileExistsError):
             os.link(draft, path)  # unlike a rename, this never replaces a key that is there
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
+    finally:
+        Path(draft).unlink()
+    directory = os.open(path.parent, os.O_RDONLY)
     try:
-        return bytes.fromhex(path.read_text().strip())
-    except ValueError:
-        raise SettingsError(
-            f"{path} does not hold a key in hexadecimal", "restore it; a new key would redraw all noise"
-        ) from None
+        os.fsync(directory)
+    finally:
+        os.close(directory)
