@@ -104,15 +104,22 @@ def weighted_projection(shares: Floats, channel: SupportChannel, rounds: int = 3
     raw = unbiased(shares, channel).reshape(-1, channel.k)
     result = norm_sub(raw)
     for _ in range(rounds):
-        result = np.array([project(row, covariance(channel, now)) for row, now in zip(raw, result, strict=True)])
+        result = np.array([project(row, _metric(channel, now)) for row, now in zip(raw, result, strict=True)])
     return result.reshape(shares.shape)
+
+
+def _metric(channel: SupportChannel, frequencies: Floats) -> Floats:
+    """The covariance, and a little more in every direction: where everybody has one value it is 0 in some of them."""
+    spread = covariance(channel, frequencies)
+    return np.asarray(spread + 1e-6 * spread.diagonal().mean() * np.eye(channel.k))
 
 
 def project(point: Floats, spread: Floats) -> Floats:
     """The distribution x with the smallest (x - point)' spread^-1 (x - point).
 
     At the optimum x = point + spread (level + push), with a push only where x is 0. Guess where, solve, exchange
-    what has the wrong sign, all at once; if that goes in circles, one at a time, which ends (Murty's rule).
+    what has the wrong sign, all at once; if that goes in circles, one at a time, which ends (Murty's rule) if `spread`
+    is positive in every direction.
 
     >>> project(np.array([0.7, 0.5, -0.1]), np.eye(3)).round(9).tolist()
     [0.6, 0.4, 0.0]

@@ -14,6 +14,7 @@ from analytics.estimation import estimate
 from analytics.likelihood import ibu, most_likely, project
 from analytics.votes import covariance, unbiased
 from protocols.channels import MatrixChannel, SupportChannel
+from protocols.mechanisms import Budget, build
 from protocols.rounds import geometric, grr, oue
 from tests.helpers.crowd import counts_of, scheme_of
 
@@ -118,6 +119,13 @@ def test_without_reports_the_likeliest_histogram_is_even() -> None:
         MatrixChannel(geometric(4, 1.0).matrix),
     ):
         assert most_likely(np.zeros((2, 4)), np.zeros(2), channel) == pytest.approx(np.full((2, 4), 0.25))
+
+
+def test_counts_that_no_crowd_would_give_have_a_likeliest_histogram_too() -> None:
+    """At a large budget all of it may go to one value, and then votes no longer vary in every direction."""
+    counts = [1, 4, 3, 5, 5, 4, 8, 4, 5, 5, 8, 3, 5, 4, 5, 3, 3, 1, 2, 5, 3, 5, 4, 3, 5, 2, 3, 3, 4, 0, 4]
+    histogram = most_likely(counts, 10, build("loloha", 31, Budget(20.0), 3).channel())
+    assert histogram.min() >= 0 and histogram.sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_the_covariance_of_votes_is_what_simulated_votes_show() -> None:
