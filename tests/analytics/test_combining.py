@@ -9,6 +9,7 @@ from analytics.calendar import Window
 from analytics.mobility import History, MobilityReport, Truth, mobility_report
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import combine, with_lates, with_truth
+from analytics.mobility.page.data import page_data
 from analytics.mobility.publication import triangle_windows
 from analytics.windows import by_gap
 from protocols import Scheme, parse_survey
@@ -93,3 +94,15 @@ def test_put_together_the_same_changes_are_found_as_in_one_report(history: Histo
         put_together = later.window(window.first, window.last)
         assert (put_together.change, put_together.baseline) == (window.change, window.baseline)
         assert put_together.attributes == window.attributes
+
+
+def test_where_old_reports_are_gone_the_page_shows_the_triangle_of_what_is_left(history: History) -> None:
+    left = range(8, PERIODS)
+    report = combine([mobility_report(_since(history, t - HORIZON + 1, t), ending=t) for t in left])
+    assert min(cell.first for cell in report.triangle) < left[0], "what is left reaches back"
+    triangle = page_data(report)["triangle"]
+    assert len(triangle["steps"]) == len(left)
+    kept = [cell for cell in report.triangle if cell.first in left]
+    assert [[first + left[0], last + left[0]] for first, last, _ in triangle["cells"]] == [
+        [cell.first, cell.last] for cell in kept
+    ]

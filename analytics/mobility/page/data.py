@@ -99,9 +99,15 @@ def _change(change: Change | None) -> Json | None:
 
 
 def _triangle(report: MobilityReport) -> Json:
-    """The triangle's cells by the place of their first and last step."""
+    """The triangle's cells by the place of their first and last step.
+
+    A step is the shortest run with its end. Runs that begin before the first step are left out: where old reports are
+    no longer kept, those of later ones still reach back.
+    """
     period = timedelta(seconds=report.period_seconds)
-    firsts, lasts = sorted({cell.first for cell in report.triangle}), sorted({cell.last for cell in report.triangle})
+    steps = {last: first for first, last in sorted((cell.first, cell.last) for cell in report.triangle)}
+    lasts = sorted(steps)
+    firsts = [steps[last] for last in lasts]
     bounds = [(report.start + a * period, report.start + (b + 1) * period) for a, b in zip(firsts, lasts, strict=True)]
     return {
         "steps": [label(begin, end, report.period_seconds) for begin, end in bounds],
@@ -109,6 +115,7 @@ def _triangle(report: MobilityReport) -> Json:
         "cells": [
             [firsts.index(cell.first), lasts.index(cell.last), _short(cell.visitors.value) if cell.visitors else None]
             for cell in report.triangle
+            if cell.first in firsts
         ],
     }
 
