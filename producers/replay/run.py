@@ -35,7 +35,7 @@ from producers.scenarios import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
-from protocols.errors import Stopped
+from protocols.errors import ReplayError, Stopped
 from protocols.keystream import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -145,10 +145,13 @@ class Replay:
         self._file = open_events(path, options.delimiter, options.quotes)
         how = (self._columns, self._rules, options.tolerance, options.zone, options.delimiter, options.quotes)
         name = identity(path, survey.fingerprint, keyring.key(("replay",)), how)
+        try:
+            self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
+        except BlockingIOError:
+            raise ReplayError(f"another process is replaying {path}", "wait until it ends") from None
         self._journal = Journal(workspace / f"{name}.json")
         self._totals = self._journal.read()
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
-        self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None, stop: Stop = never) -> Summary:
         """Go through the file; periods that an earlier attempt has reported are only looked at."""
@@ -162,7 +165,7 @@ class Replay:
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again: it goes on from there") from None
         finally:
-            self._spool.remove()
+            self._spool.close()
         return self._summary()
 
     def _take(self, batch: Batch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import fcntl
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,12 +20,21 @@ SPREAD = 1.25
 
 
 class Spool:
-    """One file per open period in a private directory, which is emptied at the beginning and removed at the end."""
+    """One file per open period in a private directory, which is emptied at the beginning and at the end.
+
+    Meanwhile it is locked: two at once would take each other's events. BlockingIOError if somebody else has it.
+    """
 
     def __init__(self, directory: Path, attributes: int, at_once: int = AT_ONCE) -> None:
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True, mode=0o700)
+        directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._lock = os.open(directory, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise
         self._directory = directory
+        self._empty()
         self._dtype = event_type(attributes)
         self._at_once = at_once
         self._counts: dict[int, int] = {}
@@ -63,8 +73,13 @@ class Spool:
                 yield np.fromfile(part, self._dtype)
                 part.unlink()
 
-    def remove(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
+    def close(self) -> None:
+        self._empty()
+        os.close(self._lock)
+
+    def _empty(self) -> None:
+        for path in self._directory.iterdir():
+            path.unlink()
 
     def _path(self, period: int) -> Path:
         return self._directory / f"{period}.events"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from producers.replay import Fault
-from protocols.errors import DeliveryError, Stopped
+from protocols.errors import DeliveryError, ReplayError, Stopped
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
     EVENTS,
@@ -62,7 +62,21 @@ def test_a_crash_is_repaired_by_running_again_even_without_the_journal(replay: M
 def test_the_workspace_keeps_no_events(replay: MakeReplay, tmp_path: Path) -> None:
     path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
     replay(path, KeepingSink()).run()
-    assert [entry.suffix for entry in (tmp_path / "workspace").iterdir()] == [".json"]
+    assert [entry.suffix for entry in (tmp_path / "workspace").rglob("*") if entry.is_file()] == [".json"]
+
+
+def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: MakeReplay, tmp_path: Path) -> None:
+    """Failure would look like: reports made from what one of them has left of the other's events."""
+    events = history(10, 1)
+    path, sink = write(tmp_path / EVENTS, [e.row() for e in events]), KeepingSink()
+
+    def start_another(_: object) -> None:
+        with pytest.raises(ReplayError, match=r"another process is replaying .*events\.csv"):
+            replay(path, KeepingSink())
+
+    replay(path, sink).run(start_another)
+    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
+    replay(path, sink).run()
 
 
 def test_people_of_another_file_whose_periods_are_over_are_not_said_to_be_reported(
