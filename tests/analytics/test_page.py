@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,15 @@ def test_bars_estimates_and_the_truth_are_in_their_colours(view: View) -> None:
     assert share("attribute-0-bars", (0x99, 0xD5, 0xCD)) > 0.01, "bars"
     assert share("visitors", (0x0F, 0x76, 0x6E)) > 0.005, "new visitors"
     assert share("visitors", (0xD9, 0x77, 0x06)) > 0.001, "the truth"
+
+
+def test_who_likes_it_dark_gets_it_dark(report: MobilityReport, tmp_path: Path) -> None:
+    view = look(render_page(report), tmp_path, HEIGHT, dark=True)
+    assert (view.picture[0, 0] == (0x0E, 0x16, 0x1C)).all()
+    for name in ("visitors", "triangle", "attribute-0-bars"):
+        chart = view.chart(name)
+        assert np.median(chart) < 60, f"{name} is bright"
+        assert chart.max() > 150, f"nothing can be read on {name}"
 
 
 def test_the_page_asks_nobody_for_anything(report: MobilityReport) -> None:

@@ -44,8 +44,8 @@ class View:
         return self.picture[y : y + height, x : x + width]
 
 
-def look(page: str, directory: Path, height: int) -> View:
-    """Open a page 1200 pixels wide. Skips the test where there is no browser."""
+def look(page: str, directory: Path, height: int, dark: bool = False) -> View:
+    """Open a page 1200 pixels wide, light or dark. Skips the test where there is no browser."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip(f"no browser found (looked for {', '.join(BROWSERS)})")
@@ -55,6 +55,7 @@ def look(page: str, directory: Path, height: int) -> View:
         browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
         "--force-device-scale-factor=1", "--virtual-time-budget=20000", f"--window-size=1200,{height}",
         "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={directory / 'profile'}",
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
     ]  # fmt: skip
     document = _run([*command, "--dump-dom", file.as_uri()])
     _run([*command, f"--screenshot={picture}", file.as_uri()])

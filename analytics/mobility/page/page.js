@@ -2,8 +2,7 @@
 // Draws the page from the data embedded in it. No state but the chosen window; nothing is fetched.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const INK = "#16232f", SOFT = "#5b6b79", LINE = "#e4e7ea", ACCENT = "#0f766e", PALE = "#99d5cd", WARM = "#d97706";
-const SHADES = [[0, "#f6faf9"], [0.5, "#a9d9d1"], [0.72, "#3f978b"], [1, "#0b4f49"]];
+let INK, SOFT, LINE, PAPER, ACCENT, PALE, WARM, SHADES;
 const percent = Math.round(data.confidence * 100);
 
 const $ = (id) => document.getElementById(id);
@@ -19,6 +18,13 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+function takeColours() { // those of the style sheet, by day or by night
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+  [INK, SOFT, LINE, PAPER, ACCENT, PALE, WARM] = ["ink", "soft", "line", "paper", "accent", "accent-soft", "warm"].map(colour);
+  SHADES = [[0, colour("few")], [0.5, colour("some")], [0.72, colour("many")], [1, colour("most")]];
+}
+
 function layout(extra = {}) {
   const axis = { gridcolor: LINE, zeroline: false, linecolor: LINE, tickfont: { color: SOFT }, automargin: true };
   const titled = (given) => given.title ? { ...given, title: { font: { size: 13, color: SOFT }, ...given.title } } : given;
@@ -26,7 +32,7 @@ function layout(extra = {}) {
   return {
     font: { family: "system-ui, -apple-system, Segoe UI, Roboto, Liberation Sans, Arial, sans-serif", size: 13, color: INK },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 8, r: 12, t: 12, b: 8 },
-    hoverlabel: { bgcolor: "#fff", bordercolor: LINE, font: { color: INK } },
+    hoverlabel: { bgcolor: PAPER, bordercolor: LINE, font: { color: INK } },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", traceorder: "normal" },
     xaxis: { ...axis, ...titled(xaxis) }, yaxis: { ...axis, ...titled(yaxis) }, ...rest,
   };
@@ -87,8 +93,8 @@ function visitors() {
     traces.push({ type: "bar", name: "returning", x: begin, y: column("returning"), customdata: labels, marker: { color: PALE }, hovertemplate: hover });
     traces.push({ type: "bar", name: "new", x: begin, y: column("new"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
     const rest = shown.map((w) => known(w.new) ? null : w.visitors.value[0]);
-    if (rest.some((v) => v != null)) $("visitors-hint").append(" Grey: one of the two would be too few to say.");
-    if (rest.some((v) => v != null)) traces.push({ type: "bar", name: "not told apart", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
+    $("visitors-grey").hidden = rest.every((v) => v == null);
+    if (!$("visitors-grey").hidden) traces.push({ type: "bar", name: "not told apart", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
   } else {
     traces.push({ type: "bar", name: "visitors", x: begin, y: column("visitors"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
   }
@@ -99,7 +105,7 @@ function visitors() {
   if (shown.some((w) => w.truth != null)) {
     traces.push({ type: "scatter", mode: "markers", name: "truth", x: begin, y: shown.map((w) => w.truth), marker: { symbol: "diamond-open", size: 9, color: WARM, line: { width: 2 } }, hoverinfo: "skip" });
   }
-  draw("visitors", traces, { barmode: "stack", bargap: shown.length > 60 ? 0.05 : 0.25, yaxis: { rangemode: "tozero" }, xaxis: { type: "date", ...(shown.length <= 31 ? { tickvals: begin, ticktext: labels, tickangle: slanted(shown.length) } : {}) } });
+  draw("visitors", traces, { barmode: "stack", bargap: shown.length > 60 ? 0.05 : 0.25, yaxis: { rangemode: "tozero" }, xaxis: { type: "date", ticklabeloverflow: "allow", ...(shown.length <= 31 ? { tickvals: begin, ticktext: labels, tickangle: slanted(shown.length) } : {}) } });
 }
 
 function heat(id, x, y, z, text, extra, hover) {
@@ -159,7 +165,7 @@ function truth() {
     return { type: "scatter", mode: "markers", name, x, y, text, error_y: error, marker: { size: 7, opacity: 0.75 }, hovertemplate: "%{text}<br>really %{x:,.0f}, estimated %{y:,.0f}<extra></extra>" };
   });
   traces.push({ type: "scatter", mode: "lines", x: [0, top], y: [0, top], line: { color: INK, width: 1, dash: "dot" }, hoverinfo: "skip", showlegend: false });
-  draw("truth", traces, { colorway: ["#0f766e", "#d97706", "#4f46e5", "#be185d", "#65a30d", "#0284c7", "#7c3aed", "#a16207"], xaxis: { title: { text: "people, really" } }, yaxis: { title: { text: "people, estimated" } } });
+  draw("truth", traces, { colorway: [ACCENT, WARM, "#6366f1", "#db2777", "#65a30d", "#0284c7", "#8b5cf6", "#a16207"], xaxis: { title: { text: "people, really" } }, yaxis: { title: { text: "people, estimated" } } });
 }
 
 // ── one window ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +245,7 @@ function horizontal(id, a, visitors) {
     },
   ];
   if (v.truth) traces.push({ type: "scatter", mode: "markers", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
-  draw(id, traces, { showlegend: false, bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, zeroline: true, zerolinecolor: SOFT } });
+  draw(id, traces, { showlegend: false, bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, tickangle: 0, nticks: innerWidth > 520 ? 8 : 4, zeroline: true, zerolinecolor: SOFT } });
 }
 
 function table(head, rows) {
@@ -277,12 +283,18 @@ function flows(id, list) {
     "%{y} to %{x}: %{z:,.0f}<extra></extra>");
 }
 
+function drawAll() {
+  takeColours();
+  visitors();
+  triangle();
+  calendar();
+  truth();
+  if (data.windows.length) show(Number($("window").value));
+}
+
 headline();
-visitors();
-triangle();
-calendar();
-truth();
 chooser();
+drawAll();
+matchMedia("screen and (prefers-color-scheme: dark)").addEventListener("change", drawAll);
 $("fine").textContent = `Survey ${data.survey}, fingerprint ${data.fingerprint}.`;
-if (data.windows.length) show(data.chosen);
 document.body.dataset.drawn = "yes";
