@@ -212,7 +212,10 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     names = Topics(prefix or kafka.prefix)
     with _admin(kafka) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
-            raise LogError(f"there is no topic {names.reports} on {kafka.bootstrap}", "run `hearsay topics create`")
+            where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
+            raise LogError(
+                f"there is no topic {names.reports} on {kafka.bootstrap}", f"run `hearsay topics create{where}`"
+            )
         counts = {
             described["name"]: len(described["partitions"])
             for described in admin.describe_topics([names.reports, names.partials])

@@ -26,10 +26,12 @@ def close(
     Example: hearsay close festival-week --through 6
     """
     from contextlib import closing
+    from datetime import UTC, datetime
 
     from producers.sinks.kafka import KafkaSink
     from protocols.errors import SurveyError
     from protocols.settings import load
+    from protocols.survey import MAX_PERIOD
     from protocols.wire import CLOCK, Clock, encode_clock
     from stream_app.registry import published
     from stream_app.topics import existing
@@ -40,6 +42,13 @@ def close(
     if survey not in known:
         raise SurveyError(
             f"there is no survey {survey!r} on {settings.kafka.bootstrap}", f"there is: {', '.join(known) or 'none'}"
+        )
+    terms = known[survey]
+    begun = terms.period_of(datetime.now(UTC)) if terms.clock == "wall" else MAX_PERIOD
+    if through > begun:
+        raise SurveyError(
+            f"period {through} of survey {survey!r} has not begun: its reports would be refused, for good",
+            f"close through {begun} at most" if begun >= 0 else f"it begins at {terms.start}",
         )
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
         for partition in range(sink.partitions):

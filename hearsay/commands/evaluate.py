@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from math import log
+from math import inf, log
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,7 +27,7 @@ def _budgets(text: str) -> list[float]:
         budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in _words(text)]
     except ValueError:
         budgets = []
-    if not budgets or min(budgets) <= 0:
+    if not budgets or not all(0 < budget < inf for budget in budgets):
         raise typer.BadParameter(f"{text!r}: write budgets above 0, such as 0.5,1,2 or ln2,ln3", param_hint="--eps")
     return budgets
 
@@ -104,13 +104,13 @@ def evaluate(
     source = str(csv) if csv is not None else scenario_name
     settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
     facts = {**settings, "attributes": dict(truth.sizes), "people": truth.people.tolist()}
-    if html is not None:
-        html.write_text(page(facts, outcomes), encoding="utf-8")
     if as_json:
         console.print_json({**facts, "outcomes": [outcome.record() for outcome in outcomes]})
     else:
         _show(facts, outcomes)
-        if html is not None:
+    if html is not None:  # last: where it cannot be written, the figures are not lost
+        html.write_text(page(facts, outcomes), encoding="utf-8")
+        if not as_json:
             console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
 
 

@@ -34,10 +34,12 @@ def worker(
 
     Example: hearsay worker --web-port 6067
     """
+    from hearsay.stack.ports import check_port
     from protocols.settings import load
     from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
 
     settings = load()
+    check_port(web_host, web_port, "choose another with --web-port: each worker on a machine needs its own")
     configure_logs(log_level)
     options = WorkerOptions(
         kafka=settings.kafka,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +109,15 @@ def test_wrong_usage_has_its_own_exit_code() -> None:
     assert hearsay("no-such-command").returncode == 2
     assert hearsay("run").returncode == 2
     assert hearsay("worker", "--log-level", "LOUD").returncode == 2
+
+
+def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = hearsay("worker", "--web-port", str(port), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
+    assert refused.returncode == 1
+    assert f"port {port} of 127.0.0.1 now: Address already in use" in refused.stderr
+    assert "--web-port" in refused.stderr
 
 
 def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:

@@ -96,7 +96,15 @@ def test_published_terms_stand_beside_ours_where_they_differ(tmp_path: Path) -> 
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', html)
 
 
-@pytest.mark.parametrize("wrong", [("--eps", "0"), ("--eps", "many"), ("--alpha", "1"), ("--corrections", "guess")])
+def test_figures_are_not_lost_where_the_page_cannot_be_written(tmp_path: Path) -> None:
+    result = call("--scenario", "telemetry", "--devices", "100", "--methods", "smp[grr]", "--html", str(tmp_path))
+    assert isinstance(result.exception, IsADirectoryError)
+    assert "smp[grr]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--eps", "0"), ("--eps", "many"), ("--eps", "nan"), ("--alpha", "1"), ("--corrections", "guess")]
+)
 def test_wrong_usage_is_named(wrong: tuple[str, str]) -> None:
     result = call(*wrong)
     assert result.exit_code == 2 and wrong[0] in result.output

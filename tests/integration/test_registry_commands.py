@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
 
@@ -18,6 +19,7 @@ from hearsay.survey_files import example_text
 from protocols import Survey, parse_survey
 from protocols.errors import FingerprintChanged, LogError, SurveyError
 from protocols.settings import KafkaSettings
+from protocols.survey import MAX_PERIOD
 from protocols.wire import CLOCK, HEADER, Clock, decode_clock
 from stream_app.reading import read_topic
 from stream_app.registry import publish, published
@@ -92,6 +94,23 @@ def test_closing_tells_every_partition(
     assert sorted(record.partition for record in records) == [0, 1, 2]
     assert {dict(record.headers)[HEADER] for record in records} == {CLOCK.encode()}
     assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 3)}
+
+
+@pytest.mark.parametrize(("clock", "first_refused"), [("source", MAX_PERIOD + 1), ("wall", 1)])
+def test_what_has_not_begun_is_not_closed(
+    clock: str, first_refused: int, type_in: Callable[..., Result], tmp_path: Path
+) -> None:
+    file = tmp_path / "survey.yaml"
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    file.write_text(
+        f"{{id: s, start: {today.isoformat()}, period: 52w, clock: {clock}, eps: 1,"
+        " attributes: [{name: a, values: [x, y]}]}"
+    )
+    assert type_in("survey", "publish", str(file)).exit_code == 0
+    refused = type_in("close", "s", "--through", str(first_refused)).exception
+    assert isinstance(refused, SurveyError)
+    assert f"close through {first_refused - 1} at most" in refused.hint
+    assert type_in("close", "s", "--through", str(first_refused - 1)).exit_code == 0
 
 
 def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(

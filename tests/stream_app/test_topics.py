@@ -117,7 +117,7 @@ def test_another_number_of_partitions_is_found_and_explained(
 def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings: KafkaSettings) -> None:
     with pytest.raises(LogError) as caught:
         existing(kafka_settings, "never-made")
-    assert "hearsay topics create" in caught.value.hint
+    assert "hearsay topics create --prefix never-made" in caught.value.hint
 
 
 def test_a_broker_that_is_not_there_is_one_sentence_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
