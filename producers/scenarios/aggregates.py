@@ -10,13 +10,17 @@ import json
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from producers.scenarios.base import MOST_DEVICES
 from producers.scenarios.presence import MOST_DAYS, combinations_from_unions, day_names, people_seen
 from protocols.errors import ScenarioError
+
+Count = Annotated[int, Field(ge=0, le=MOST_DEVICES)]
 
 
 class Aggregates(BaseModel):
@@ -28,17 +32,17 @@ class Aggregates(BaseModel):
     license: str
     cite: str = ""
     notes: tuple[str, ...] = ()
-    people: PositiveInt
+    people: int = Field(ge=1, le=MOST_DEVICES)
     days: tuple[str, ...] = Field(min_length=1, max_length=MOST_DAYS)
-    combinations: dict[str, NonNegativeInt] = {}
+    combinations: dict[str, Count] = {}
     """People who came on exactly these days. If there are none, they are found from the unions."""
-    unions: dict[str, NonNegativeInt] = {}
+    unions: dict[str, Count] = {}
     """People who came on at least one of these days."""
-    attributes: dict[str, dict[str, NonNegativeInt]] = {}
+    attributes: dict[str, dict[str, Count]] = {}
     """Attribute -> value -> people: what does not change from day to day."""
-    daily: dict[str, dict[str, tuple[NonNegativeInt, ...]]] = {}
+    daily: dict[str, dict[str, tuple[Count, ...]]] = {}
     """Attribute -> value -> people on each day."""
-    distinct: dict[str, tuple[NonNegativeInt, ...]] = {}
+    distinct: dict[str, tuple[Count, ...]] = {}
     """Daily attribute -> people who showed one, two, three ... different values."""
 
     def people_per_combination(self) -> NDArray[np.int64]:
@@ -127,5 +131,5 @@ def read_aggregates(path: Path | None = None) -> Aggregates:
         return Aggregates.model_validate(json.loads(where.read_text(encoding="utf-8")))
     except OSError as error:
         raise ScenarioError(f"the table {where} cannot be read: {error}", "give the path of a JSON file") from error
-    except (ValidationError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or no table
         raise ScenarioError(f"the table {where} cannot be used: {error}") from error

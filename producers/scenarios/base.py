@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from protocols.errors import ScenarioError
 
+MOST_DEVICES = 10**9
+
 
 @dataclass(frozen=True, eq=False)
 class Presences:
@@ -62,6 +64,13 @@ def check_period(scenario: Scenario, period: int) -> None:
         raise ScenarioError(
             f"scenario {scenario.name} has no period {period}", f"its periods are 0 to {scenario.periods - 1}"
         )
+
+
+def check_size(devices: int, periods: int) -> None:
+    """Refuse a population of nobody, or of more than anybody simulates (or our whole numbers could scale)."""
+    at_least(1, devices=devices, periods=periods)
+    if devices > MOST_DEVICES:
+        raise ScenarioError(f"devices = {devices} is too large", f"at most {MOST_DEVICES}")
 
 
 def at_least(least: int, **options: int) -> None:

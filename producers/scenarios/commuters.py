@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import Presences, at_least, check_period, probability, randomness
+from producers.scenarios.base import Presences, at_least, check_period, check_size, probability, randomness
 from protocols.errors import ScenarioError
 
 QUADRANTS = ("NW", "NE", "SW", "SE")
@@ -65,7 +65,7 @@ class Commuters:
         activity: float = 0.8,
         workers: float = 0.6,
     ) -> None:
-        at_least(1, devices=devices, periods=periods)
+        check_size(devices, periods)
         at_least(2, rows=rows, columns=columns)
         if rows * columns > MOST_AREAS:
             raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import Presences, at_least, check_period, probability, randomness
+from producers.scenarios.base import Presences, check_period, check_size, probability, randomness
 from protocols.errors import ScenarioError
 
 Distribution = Sequence[str] | Mapping[str, float]
@@ -72,7 +72,7 @@ class Telemetry:
         presence: float = 0.9,
         churn: float = 0.0,
     ) -> None:
-        at_least(1, devices=devices, periods=periods)
+        check_size(devices, periods)
         probability(change=change, presence=presence, churn=churn)
         chosen = DEFAULT_ATTRIBUTES if attributes is None else attributes
         if not chosen:

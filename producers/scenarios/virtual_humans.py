@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.scenarios.aggregates import Aggregates, read_aggregates
-from producers.scenarios.base import Presences, at_least, check_period, randomness
+from producers.scenarios.base import Presences, check_period, check_size, randomness
 from producers.scenarios.rounding import proportional
 from protocols.errors import ScenarioError
 
@@ -48,7 +48,7 @@ class VirtualHumans:
         published = table if isinstance(table, Aggregates) else read_aggregates(None if table is None else Path(table))
         self.devices = published.people if devices is None else devices
         self.periods = len(published.days) if periods is None else periods
-        at_least(1, devices=self.devices, periods=self.periods)
+        check_size(self.devices, self.periods)
         if self.periods > len(published.days):
             raise ScenarioError(f"periods = {self.periods}, but the table has {len(published.days)} days")
         self.attributes = {name: tuple(counts) for name, counts in (published.attributes | published.daily).items()}

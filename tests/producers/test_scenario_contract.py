@@ -84,6 +84,12 @@ def test_sizes_that_mean_nothing_are_refused_by_name(name: str, option: str) -> 
 
 
 @every_scenario
+def test_more_devices_than_anybody_simulates_are_refused(name: str) -> None:
+    with pytest.raises(ScenarioError, match="devices = 1000000000000000 is too large"):
+        scenario(name, devices=10**15)
+
+
+@every_scenario
 def test_a_negative_seed_is_refused(name: str) -> None:
     with pytest.raises(ScenarioError, match="seed = -1"):
         scenario(name, seed=-1)

@@ -160,6 +160,7 @@ def test_an_operators_own_table_of_ten_days_and_unions_is_reproduced(tmp_path: P
         ({"unions": {"1-2": 34_066, "1+2": 34_066}}, "the same set of days has two counts"),
         ({"combinations": {}, "unions": {"1-7": 88_935}}, "need the people of every single day"),
         ({"dyas": []}, "dyas"),
+        ({"people": 10**30, "combinations": {"1": 10**30}}, "less than or equal to 1000000000"),
     ],
 )
 def test_tables_that_do_not_add_up_are_refused_and_say_where(tmp_path: Path, change: dict[str, Any], says: str) -> None:
@@ -169,8 +170,10 @@ def test_tables_that_do_not_add_up_are_refused_and_say_where(tmp_path: Path, cha
         VirtualHumans(table=path)
 
 
-@pytest.mark.parametrize("name", ["broken.json", "missing.json"])
+@pytest.mark.parametrize("name", ["broken.json", "latin.json", "deep.json", "missing.json"])
 def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "latin.json").write_text('{"source": "Besançon"}', encoding="latin-1")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     with pytest.raises(ScenarioError, match=name):
         VirtualHumans(table=tmp_path / name)
