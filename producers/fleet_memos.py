@@ -63,8 +63,9 @@ class FleetMemos:
         self._respondent = respondent
         self._roll = memos.roll(devices)
         questions, survey = respondent.scheme.questions, respondent.scheme.survey
-        shelved = questions if shelf_bytes and survey.longitudinal and survey.memo_cap is None else ()
-        self._shelves = {q.name: _shelf(q, devices, shelf_bytes // len(questions)) for q in shelved}
+        shelved = questions if survey.longitudinal and survey.memo_cap is None else ()
+        shelves = {q.name: _shelf(q, devices, shelf_bytes // len(questions)) for q in shelved}
+        self._shelves = {name: shelf for name, shelf in shelves.items() if shelf.devices}  # those with any room
 
     def standing(self, devices: Devices, period: int) -> Standing:
         return self._roll.standing(devices, period)

@@ -146,13 +146,13 @@ def test_memos_from_the_cache_are_those_of_the_store(fleet: MakeFleet, redis_url
     """A cache of a few places forgets all the time; whatever it forgets, the reports must not change."""
     survey, world = scheme(SPL), Alternating(400, 4)
     rows = []
-    for cache_bytes in (0, 500, 1 << 20):
+    for cache_bytes in (0, 1, 500, 1 << 20):
         sink = KeepingSink()
         fleet(survey, sink, world, cache_bytes=cache_bytes).run()
         rows.append(rows_by_token(sink.frames(survey)))
         with redis.Redis.from_url(redis_url) as client:
             client.flushall()
-    assert rows[0] == rows[1] == rows[2]
+    assert rows[0] == rows[1] == rows[2] == rows[3]
 
 
 def test_a_cap_is_kept_although_memos_could_be_cached(fleet: MakeFleet, redis_url: str) -> None:
