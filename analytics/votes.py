@@ -61,29 +61,31 @@ def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Flo
 def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: NDArray[np.bool_]) -> float:
     """The mean square of the group's vote if everybody has one of the holders' values, each as likely."""
     truth = holders / max(holders.sum(), 1)
-    both = channel.joint(truth)[np.ix_(group, group)].sum()
+    both = channel.pairs(truth, group)
     floor, once = channel.floor[group].sum(), channel.support(truth)[group].sum()
     return float((both - 2 * floor * once + floor**2) / channel.gain**2)
 
 
-def covariance(channel: Channel, frequencies: Floats, drawn: float = 0.0) -> Floats:
+def covariance(
+    channel: Channel, frequencies: Floats, drawn: float = 0.0, places: NDArray[np.intp] | None = None
+) -> Floats:
     """How one report's votes vary together if these are the frequencies; divide by n for estimates.
 
-    `drawn` is the share of a finite population that reported: 1 leaves only the noise.
+    `drawn` is the share of a finite population that reported: 1 leaves only the noise. `places`: of these values only.
 
     >>> from protocols.rounds import grr
     >>> even = np.full(2, 0.5)
     >>> covariance(SupportChannel(2, grr(2, 1.0), exclusive=True), even).round(3).tolist()
     [[1.171, -1.171], [-1.171, 1.171]]
     """
-    supports = channel.support(frequencies)
-    between = channel.joint(frequencies) - np.outer(supports, supports)
+    some = np.arange(channel.k) if places is None else places
+    supports, true = channel.support(frequencies), frequencies[some]
     if isinstance(channel, SupportChannel):
-        votes = between / channel.gain**2
+        votes = (channel.joint(frequencies, some) - np.outer(supports[some], supports[some])) / channel.gain**2
     else:
-        half = np.linalg.solve(channel.matrix.T, between)
-        votes = np.linalg.solve(channel.matrix.T, half.T)
-    return np.asarray(votes - drawn * (np.diag(frequencies) - np.outer(frequencies, frequencies)))
+        half = np.linalg.solve(channel.matrix.T, channel.joint(frequencies) - np.outer(supports, supports))
+        votes = np.linalg.solve(channel.matrix.T, half.T)[np.ix_(some, some)]
+    return np.asarray(votes - drawn * (np.diag(true) - np.outer(true, true)))
 
 
 def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:

@@ -20,12 +20,21 @@ from numpy.typing import NDArray
 from protocols.rounds import Flip, Matrix
 
 Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Together = Callable[[Vector, Places], Matrix]  # of values drawn from a distribution: joint support in some places
 
 
 def independent(bits: Flip, values: Vector) -> Matrix:
     """The chance that two different bits are both set, each on its own, when values are drawn from `values`."""
     either = values[:, None] + values[None, :]
     return np.asarray(bits.q * bits.q * (1 - either) + bits.p * bits.q * either)
+
+
+def independent_pairs(bits: Flip, values: Vector) -> float:
+    """The sum of `independent` over all pairs of different bits, without a number for each of them."""
+    others = len(values) - 1
+    return float(bits.q * others * (bits.q * len(values) + 2 * bits.gain * values.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +57,7 @@ class SupportChannel:
     exclusive: bool
     share: float = 1.0
     fake: Vector | None = field(default=None, repr=False)
-    together: Callable[[Vector], Matrix] | None = field(default=None, repr=False)
+    together: Together | None = field(default=None, repr=False)
 
     @property
     def gain(self) -> float:
@@ -62,14 +71,30 @@ class SupportChannel:
         """The chance that a report supports each value."""
         return self.floor + self.gain * frequencies
 
-    def joint(self, frequencies: Vector) -> Matrix:
-        """The chance that one report supports both i and j (diagonal: `support`)."""
-        both = self.share * self._joint_given(frequencies)
+    def joint(self, frequencies: Vector, places: Places | None = None) -> Matrix:
+        """The chance that one report supports both i and j (diagonal: `support`), of all values or of some places."""
+        some = np.arange(self.k) if places is None else places
+        both = self.share * self._joint_given(frequencies, some)
         if self.share < 1:
-            none = np.zeros(self.k)
-            both = both + (1 - self.share) * self._joint_given(none if self.fake is None else self.fake)
-        np.fill_diagonal(both, self.support(frequencies))
+            both = both + (1 - self.share) * self._joint_given(self._faked, some)
+        np.fill_diagonal(both, self.support(frequencies)[some])
         return both
+
+    def pairs(self, frequencies: Vector, group: Mask) -> float:
+        """The sum of `joint` over a group: the mean square of how many of its values one report supports.
+
+        >>> from protocols.rounds import oue
+        >>> channel, even, group = SupportChannel(4, oue(1.0), exclusive=False), np.full(4, 0.25), np.arange(4) < 3
+        >>> round(channel.pairs(even, group), 9), round(float(channel.joint(even)[:3, :3].sum()), 9)
+        (1.600518795, 1.600518795)
+        """
+        alone = float(self.support(frequencies)[group].sum())
+        if self.exclusive:
+            return alone
+        if self.together is not None:
+            return float(self.joint(frequencies, np.flatnonzero(group)).sum())
+        parts = (self.share, frequencies), (1 - self.share, self._faked)
+        return alone + sum(share * independent_pairs(self.flip, values[group]) for share, values in parts)
 
     @property
     def matrix(self) -> Matrix:
@@ -80,15 +105,18 @@ class SupportChannel:
 
     def _fake_support(self) -> Vector:
         if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
-            return np.zeros(self.k) if self.fake is None else self.fake
-        lift = 0.0 if self.fake is None else self.fake * self.flip.gain
-        return np.asarray(self.flip.q + lift + np.zeros(self.k))
+            return self._faked
+        return np.asarray(self.flip.q + self.flip.gain * self._faked)
 
-    def _joint_given(self, values: Vector) -> Matrix:
+    @property
+    def _faked(self) -> Vector:
+        return np.zeros(self.k) if self.fake is None else self.fake
+
+    def _joint_given(self, values: Vector, places: Places) -> Matrix:
         """Joint support when the encoded value is drawn from `values` (all zero: nothing is encoded)."""
         if self.exclusive:
-            return np.zeros((self.k, self.k))
-        return independent(self.flip, values) if self.together is None else self.together(values)
+            return np.zeros((len(places), len(places)))
+        return independent(self.flip, values[places]) if self.together is None else self.together(values, places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +139,7 @@ class MatrixChannel:
         return np.asarray(frequencies @ self.matrix)
 
     def joint(self, frequencies: Vector) -> Matrix:
+        """The chance that one report supports both i and j: it supports one value."""
         return np.diag(self.support(frequencies))
 
 

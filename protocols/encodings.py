@@ -12,7 +12,6 @@ Encodings with something that a device keeps for life are in `lifelong`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -20,11 +19,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.channels import Together
 from protocols.columns import Column, Layout, Mask, PackedBits, Symbols, smallest_unsigned
 from protocols.kernels import count_bits, count_symbols
 from protocols.keystream import Draws
 from protocols.noise import shift
-from protocols.rounds import Blur, Flip, Matrix, Round
+from protocols.rounds import Blur, Flip, Round
 from protocols.sampling import Rows, Table, eight_bits
 
 Values = NDArray[np.integer[Any]]
@@ -54,7 +54,7 @@ class Encoding(Protocol):
         """The support channel of an answer whose column went through `flip`."""
         ...
 
-    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix] | None:
+    def together(self, flip: Flip) -> Together | None:
         """How often an answer supports two values at once, where lifelong traits tie them; else None."""
         ...
 

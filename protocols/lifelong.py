@@ -6,14 +6,13 @@ Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.channels import independent
+from protocols.channels import Places, Together, Vector, independent
 from protocols.columns import Column, Mask, PackedBits, Symbols
 from protocols.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values
 from protocols.kernels import count_bits, count_symbols
@@ -68,17 +67,18 @@ class Hashed:
     def seen(self, flip: Flip) -> Flip:
         return Flip(flip.p, 1 / self.g)
 
-    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix]:
+    def together(self, flip: Flip) -> Together:
         """Two values are supported together when a hash sends both to the answer: averaged over the family.
 
         Of nobody's value (shares that sum to 0) an answer says nothing: every symbol alike.
         """
 
-        def joint(values: NDArray[np.float64]) -> Matrix:
+        def joint(values: Vector, places: Places) -> Matrix:
             sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
             shared = values.sum()
             said = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
-            return np.asarray(np.einsum("xiy,xjy,xy->ij", sent, sent, said, optimize=True) / self.family)
+            some = sent[:, places]
+            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, said, optimize=True) / self.family)
 
         return joint
 
@@ -134,10 +134,10 @@ class Buckets:
         held = self.d / self.k
         return Flip(held * flip.p, held * flip.q)
 
-    def together(self, flip: Flip) -> Callable[[NDArray[np.float64]], Matrix]:
+    def together(self, flip: Flip) -> Together:
         """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
-        return lambda values: both_held * independent(flip, values)
+        return lambda values, places: both_held * independent(flip, values[places])
 
     def traits(self, draws: Draws) -> Traits:
         """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""

@@ -62,10 +62,10 @@ class Answers:
         """Shares as numbers of visitors."""
         return product(shares, self.visitors)
 
-    def covariance(self) -> Floats:
-        """How the estimated shares vary together."""
+    def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
+        """How the estimated shares vary together, of all values or of some."""
         drawn = float(drawn_share(self.n, self.visitors.value))
-        return covariance(self.channel, norm_sub(self.shares.value), drawn) / self.n
+        return covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
 
     def told(self, estimates: Estimates) -> Estimates:
         return rounded(estimates) if self.noised else estimates

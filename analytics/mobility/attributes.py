@@ -62,7 +62,7 @@ def _groups(question: Question, answers: Answers) -> tuple[ValueReport, ...]:
     attribute = question.attribute
     if not attribute.groups:
         return ()
-    members = np.array([[value in group for value in attribute.values] for group in attribute.groups.values()])
+    members = np.array([np.isin(attribute.values, group) for group in attribute.groups.values()])
     return _rows(tuple(attribute.groups), answers, answers.of_groups(members))
 
 
@@ -79,7 +79,7 @@ def _rows(
 
 
 def _ranking(question: Question, answers: Answers) -> Ranking:
-    order, probabilities, whole = rank(answers.shares.value, answers.covariance(), PLACES)
+    order, probabilities, whole = rank(answers.shares.value, answers.covariance, PLACES)
     people = quantities(answers.people(answers.shares))
     names = question.attribute.values
     return Ranking(

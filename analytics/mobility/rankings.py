@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,19 +13,22 @@ DRAWS = 2000
 RIVALS = 25  # areas below the ranking that could belong in it
 
 
-def rank(frequencies: Floats, spread: Floats, places: int) -> tuple[NDArray[np.intp], Floats, float]:
+def rank(
+    frequencies: Floats, spread: Callable[[NDArray[np.intp]], Floats], places: int
+) -> tuple[NDArray[np.intp], Floats, float]:
     """The busiest areas, each one's probability of being in its place, and that of the whole ranking.
 
-    `spread` is the covariance of the estimates. Truths are drawn around the estimates as the noise allows; the
-    probabilities are how many of them agree. The draws are always the same, so the same data says the same.
+    `spread` gives the covariance of the estimates of some areas. Truths are drawn around the estimates as the noise
+    allows; the probabilities are how many of them agree. The draws are always the same, so the same data says the same.
 
-    >>> order, probabilities, whole = rank(np.array([0.2, 0.5, 0.3]), np.eye(3) * 1e-6, places=2)
+    >>> sure = lambda areas: np.eye(len(areas)) * 1e-6
+    >>> order, probabilities, whole = rank(np.array([0.2, 0.5, 0.3]), sure, places=2)
     >>> order.tolist(), probabilities.tolist(), whole
     ([1, 2], [1.0, 1.0], 1.0)
     """
     order = np.argsort(-frequencies, kind="stable")
     rivals = order[: places + RIVALS]
-    root = _root(spread[np.ix_(rivals, rivals)])
+    root = _root(spread(rivals))
     drawn = frequencies[rivals] + np.random.default_rng(0).standard_normal((DRAWS, len(rivals))) @ root.T
     ahead = [np.count_nonzero(drawn > drawn[:, [place]], axis=1) for place in range(min(places, len(rivals)))]
     right = np.stack(ahead, axis=1) == np.arange(len(ahead))

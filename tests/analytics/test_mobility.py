@@ -13,7 +13,7 @@ from analytics.mobility import History, MobilityReport, mobility_report
 from analytics.mobility.combining import with_lost_presence
 from analytics.mobility.publication import standard_windows
 from analytics.presence_noise import noise_error
-from analytics.windows import ByGap
+from analytics.windows import ByGap, by_gap
 from producers.scenarios import scenario, unique_devices
 from protocols import Scheme, parse_survey
 from tests.helpers.town import live, truths
@@ -195,6 +195,24 @@ def test_the_report_survives_json(report: MobilityReport) -> None:
 def test_a_window_beyond_the_horizon_is_refused(history: History) -> None:
     with pytest.raises(ValueError, match="the horizon is 48"):
         mobility_report(history, [Window(0, 48)])
+
+
+def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> None:
+    """Those would fill 3 GiB, several times over."""
+    k = 20_000
+    even = ", ".join(f"'{value}'" for value in range(0, k, 2))
+    scheme = Scheme(
+        parse_survey(
+            f"""{{id: cells, start: 2026-01-05T00:00:00Z, period: 1h, eps_inf: 3, eps_1: 2, attributes: [
+                {{name: area, role: area, range: {{last: {k - 1}}}, groups: {{even: [{even}]}}}}]}}"""
+        )
+    )
+    n = {"area": by_gap(np.array([[100_000]]))}
+    supported = scheme.questions[0].channel.support(np.full(k, 1 / k)) * 100_000
+    report = mobility_report(History(scheme, 0, n, {"area": by_gap(supported[None, None])}, n))
+    area = report.windows[0].attribute("area")
+    assert area.groups[0].share.value == pytest.approx(0.5)
+    assert area.ranking and len(area.ranking.places) == 5
 
 
 def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(scheme: Scheme, history: History) -> None:
