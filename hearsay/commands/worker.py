@@ -34,6 +34,9 @@ def worker(
 
     Example: hearsay worker --web-port 6067
     """
+    import signal
+    import sys
+
     from hearsay.stack.ports import check_port
     from protocols.settings import load
     from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
@@ -41,6 +44,8 @@ def worker(
     settings = load()
     check_port(web_host, web_port, "choose another with --web-port: each worker on a machine needs its own")
     configure_logs(log_level)
+    # While it waits for a broker, too: as the first process of a container it would not be ended otherwise.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     options = WorkerOptions(
         kafka=settings.kafka,
         topics=wait_for_topics(settings.kafka, app or settings.kafka.prefix),

@@ -131,6 +131,7 @@ def test_processes_have_no_privileges_and_limited_memory() -> None:
     assert "USER 10001" in DOCKERFILE
     for name, pod in pods():
         assert pod["securityContext"]["runAsNonRoot"], name
+        assert not pod["enableServiceLinks"], "variables of a service hearsay-kafka would be taken for settings"
         for container in pod["containers"]:
             rights = container["securityContext"]
             assert rights["readOnlyRootFilesystem"] and not rights["allowPrivilegeEscalation"], name

@@ -14,6 +14,7 @@ import pytest
 
 from analytics.mobility import MobilityReport
 from hearsay.explaining import explain
+from hearsay.stack.ports import free_port
 from hearsay.survey_files import example_text
 
 
@@ -118,6 +119,15 @@ def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
     assert refused.returncode == 1
     assert f"port {port} of 127.0.0.1 now: Address already in use" in refused.stderr
     assert "--web-port" in refused.stderr
+
+
+def test_a_worker_that_waits_for_a_broker_leaves_when_told_to() -> None:
+    command = [sys.executable, "-m", "hearsay", "worker", "--web-port", str(free_port())]
+    nobody = os.environ | {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
+    with subprocess.Popen(command, env=nobody, stderr=subprocess.PIPE, text=True) as worker:
+        assert worker.stderr is not None and "waiting for the broker" in worker.stderr.readline()
+        worker.terminate()
+        assert worker.wait() == 0, "not ended by the signal: as the first process of a container it would stay"
 
 
 def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
