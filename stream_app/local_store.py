@@ -6,6 +6,7 @@ Everything a flush writes goes in one transaction. Any number of readers may loo
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -31,18 +32,28 @@ CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 class LocalStore:
     """The store of one data directory."""
 
-    def __init__(self, directory: Path) -> None:
-        self._db = sqlite3.connect(directory / FILE, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_TABLES)
+    def __init__(self, directory: Path, how: str = "mode=rwc") -> None:
+        place = f"{(directory / FILE).resolve().as_uri()}?{how}"
+        self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+        if how == "mode=rwc":
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(_TABLES)
 
     @classmethod
     def existing(cls, directory: Path) -> LocalStore:
-        """The store of a directory in which there is one, to look at results."""
+        """The store of a directory in which there is one, to look at results; also where one may only look."""
         if not (directory / FILE).exists():
             raise LogError(f"{directory} holds no results", "name the data directory of a run")
-        return cls(directory)
+        # Readers share a file with the writer. Where there is none and we may not make one, nobody writes.
+        alone = not (directory / f"{FILE}-wal").exists() and not os.access(directory, os.W_OK)
+        store = cls(directory, "immutable=1" if alone else "mode=ro")
+        try:
+            store.surveys()
+        except sqlite3.DatabaseError as error:
+            store.close()
+            raise LogError(f"{directory / FILE} cannot be read: {error}", "restore it, or name another run") from None
+        return store
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

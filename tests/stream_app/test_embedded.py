@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from subprocess import PIPE, Popen, TimeoutExpired
+from subprocess import PIPE, Popen, TimeoutExpired, run
 
 import pytest
 
@@ -94,6 +96,35 @@ def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path
     results = {final.period: told(final) for final in store.histograms("s")}
     store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
+
+
+LOOK = """
+import sys
+from pathlib import Path
+from stream_app.local_store import LocalStore
+store = LocalStore.existing(Path(sys.argv[1]))
+print([final.period for final in store.histograms("s")])
+"""
+
+
+def test_results_can_be_looked_at_where_one_may_only_look(tmp_path: Path) -> None:
+    report_a_week(tmp_path)
+    looker = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if looker and shutil.which("setpriv") is None:
+        pytest.skip("root may write everywhere, and there is no setpriv to take that from it")
+    tmp_path.chmod(0o555)
+    try:
+        seen = run([*looker, sys.executable, "-c", LOOK, str(tmp_path)], capture_output=True, text=True, check=False)
+    finally:
+        tmp_path.chmod(0o755)
+    assert seen.stderr == ""
+    assert seen.stdout == f"{list(range(len(Recount.of(deal(events_of_a_week(), 2)).finals)))}\n"
+
+
+def test_what_is_no_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results.sqlite").write_text("nothing of the kind, though long enough to be looked at" * 10)
+    with pytest.raises(LogError, match=r"results\.sqlite cannot be read"):
+        LocalStore.existing(tmp_path)
 
 
 def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
