@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,18 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
     assert rooms | {"deploy/kafka", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"} == let_in
     assert all((ROOT / path).exists() for path in let_in)
+
+
+def test_a_package_holds_the_rooms_and_nothing_of_a_run() -> None:
+    """What runs leave beside the rooms (pages, journals) must not be installed, nor given to others."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+
+    def taken(package: str) -> bool:
+        return any(fnmatchcase(package, pattern) for pattern in found)
+
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    assert all(taken(room) and taken(f"{room}.inner") for room in {*rooms, "deploy"})
+    assert not any(taken(name) for name in ("hearsay-data", "hearsay-data.demo.reports", "tests", "bench"))
 
 
 def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
