@@ -10,9 +10,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hearsay import console
-from hearsay.exits import STOPPED
-
 # A command is imported when it is called: most of them bring libraries that take their time.
 COMMANDS = {
     "demo": "hearsay.commands.runs:demo",
@@ -71,16 +68,16 @@ def root(
 
 
 def main() -> None:
-    """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback."""
+    """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback.
+
+    Ctrl-C is typer's: it ends with code 130, unless a command listens for it in order to end well.
+    """
     _open_what_is_closed()
     try:
         try:
             app()
         finally:
             sys.stdout.flush()  # here a full disk is still a sentence
-    except KeyboardInterrupt:
-        console.err.print("stopped")
-        sys.exit(STOPPED)
     except Exception as error:
         if "--debug" in sys.argv:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -121,13 +122,15 @@ def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
     assert "--web-port" in refused.stderr
 
 
-def test_a_worker_that_waits_for_a_broker_leaves_when_told_to() -> None:
+@pytest.mark.parametrize(("told", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_worker_that_waits_for_a_broker_leaves_when_told_to(told: signal.Signals, code: int) -> None:
+    """Not ended by the signal itself: as the first process of a container it would stay."""
     command = [sys.executable, "-m", "hearsay", "worker", "--web-port", str(free_port())]
     nobody = os.environ | {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
     with subprocess.Popen(command, env=nobody, stderr=subprocess.PIPE, text=True) as worker:
         assert worker.stderr is not None and "waiting for the broker" in worker.stderr.readline()
-        worker.terminate()
-        assert worker.wait() == 0, "not ended by the signal: as the first process of a container it would stay"
+        worker.send_signal(told)
+        assert worker.wait() == code
 
 
 def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
