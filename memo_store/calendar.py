@@ -23,10 +23,9 @@ class Calendar:
         self._link = link
         self._survey = survey
         self._now = now
-        self._state, self._open = f"hearsay:{{{table}}}:state", f"hearsay:{{{table}}}:open"
-        self._losses: set[int] = set()
+        self._state, self._open, self._lost = (f"hearsay:{{{table}}}:{what}" for what in ("state", "open", "lost"))
+        self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost)))
         self._newest = 0
-        self._learn(link.ask("HGET", self._state, "losses") or b"")
 
     @property
     def losses(self) -> tuple[int, ...]:
@@ -41,9 +40,9 @@ class Calendar:
             "" if self._survey.clock == "source" else self._survey.period_of(self._now() - self._survey.grace) - 1
         )
         losses, over, *ended = self._link.ask(
-            "EVAL", script("reach"), 2, self._state, self._open, period, lag, by_the_wall
+            "EVAL", script("reach"), 3, self._state, self._open, self._lost, period, lag, by_the_wall
         )
-        self._learn(losses)
+        self._losses.update(map(int, losses))
         if ended:
             dropped = [command for table in tables for p in ended for command in end_journals(table, p)]
             self._link.run([*dropped, ("SREM", self._open, *ended)], atomic=True)
@@ -56,7 +55,4 @@ class Calendar:
         so each of these periods is lost for the next. So is what the store knew of earlier losses, but we know them.
         """
         self._losses.update(range(period, max(period, self._newest) + 2))
-        self._link.ask("HSET", self._state, "losses", ",".join(map(str, sorted(self._losses))))
-
-    def _learn(self, losses: bytes) -> None:
-        self._losses.update(int(period) for period in losses.split(b",") if period)
+        self._link.ask("SADD", self._lost, *sorted(self._losses))

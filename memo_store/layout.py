@@ -4,7 +4,8 @@
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
     hearsay:{0}:TABLE                a fleet's roll: presence as sealed columns (roll.py)
     hearsay:{SHARD}:TABLE@PERIOD     which cell each device settled on in an open period (settlement.py)
-    hearsay:{TABLE}:state            of a survey: when presence was lost, which periods are open
+    hearsay:{TABLE}:state            of a survey: the newest period
+    hearsay:{TABLE}:open, :lost      the periods that are open, and those in which presence was lost
     hearsay:surveys, hearsay:tables  which surveys and tables there are: public terms, no devices
 
 SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still runs a script on one of them. TABLE

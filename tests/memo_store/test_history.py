@@ -119,6 +119,19 @@ def test_every_loss_is_remembered_and_what_was_reported_before_it_in_the_same_pe
     assert store.survey(respondent(terms="grace: 9d,")).presence_losses == (4, 5, 8, 9, 10, 11)
 
 
+def test_losses_that_several_processes_notice_are_all_remembered(store: MemoStore, server: RedisServer) -> None:
+    """The one that notices last must not write over what the others have noted."""
+    terms = "grace: 9d,"
+    early, late = store.survey(respondent(terms=terms)), store.survey(respondent(terms=terms))
+    for memos in (early, late):
+        memos.standing(EVERYONE, 0)
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+    early.delivered(EVERYONE, 3)
+    late.delivered(EVERYONE, 7)
+    assert store.survey(respondent(terms=terms)).presence_losses == (3, 4, 7, 8)
+
+
 def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, server: RedisServer) -> None:
     memos = store.survey(respondent(terms="grace: 1d,"))
     for period in range(6):
