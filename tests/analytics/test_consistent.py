@@ -121,6 +121,16 @@ def test_without_reports_the_likeliest_histogram_is_even() -> None:
         assert most_likely(np.zeros((2, 4)), np.zeros(2), channel) == pytest.approx(np.full((2, 4), 0.25))
 
 
+def test_the_likeliest_histogram_of_bits_is_nearer_in_the_metric_of_their_covariance_than_norm_sub() -> None:
+    channel = SupportChannel(8, oue(1.0), exclusive=False)
+    counts = np.random.default_rng(5).binomial(300, channel.support(SKEWED), size=(20, 8))
+    raw = unbiased(counts / 300, channel)
+    for point, likeliest in zip(raw, most_likely(counts, np.full(20, 300), channel), strict=True):
+        metric = np.linalg.inv(covariance(channel, likeliest))
+        ours, other = (np.sqrt((x - point) @ metric @ (x - point)) for x in (likeliest, norm_sub(point)))
+        assert ours < other
+
+
 def test_counts_that_no_crowd_would_give_have_a_likeliest_histogram_too() -> None:
     """At a large budget all of it may go to one value, and then votes no longer vary in every direction."""
     counts = [1, 4, 3, 5, 5, 4, 8, 4, 5, 5, 8, 3, 5, 4, 5, 3, 3, 1, 2, 5, 3, 5, 4, 3, 5, 2, 3, 3, 4, 0, 4]

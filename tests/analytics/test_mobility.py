@@ -180,6 +180,19 @@ def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(histor
     assert day and day.error == pytest.approx(noise_error(sum(48 - j for j in range(24)), 1.0))
 
 
+def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up() -> None:
+    """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
+    terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
+    scheme = Scheme(parse_survey(terms + "{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"))
+    n = by_gap(np.full((3, 3), 100))
+    supports = by_gap(np.full((3, 3, 2), 50))
+    history = History(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, {"a": n, "b": n})
+    window = mobility_report(history, [Window(1, 2)]).windows[0]
+    told = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
+    assert [quantity and quantity.value for quantity in told] == [1000, 400, 600, 200, 400]
+    assert [quantity and quantity.error for quantity in told] == [noise_error(2 * c, 1.0) for c in (5, 2, 3, 1, 2)]
+
+
 def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
     scheme = _town("eps_inf: 5, eps_1: 4, solution: smp")
     report = mobility_report(live(scheme, TOWN), [Window(12, 12)])

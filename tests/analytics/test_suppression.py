@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.calendar import Window
@@ -32,7 +32,12 @@ def test_no_published_window_is_small_or_differs_from_a_published_one_inside_it_
                 assert difference == 0 or difference >= MINIMUM
 
 
+def test_a_window_in_which_nobody_else_came_is_told_of() -> None:
+    assert suppressions({Window(0, 0): 50, Window(0, 1): 50}, MINIMUM) == {}
+
+
 @given(st.lists(st.integers(0, 30), max_size=12), st.integers(0, 15))
+@example([40, 0, 3], 10)
 def test_merged_gaps_lose_nobody_and_single_out_nobody(counts: list[int], minimum: int) -> None:
     ranges = merged_gaps(counts, minimum)
     told = [sum(counts[low - 1 : high]) for low, high in ranges]
@@ -69,6 +74,16 @@ def test_a_window_that_would_give_few_away_says_nothing_and_is_not_in_the_triang
 def test_few_new_visitors_are_not_told_of() -> None:
     window = mobility_report(_history([100, 5], [0, 90])).window(1, 1)
     assert window.visitors is not None and window.new is None and window.returning is None and window.gaps == ()
+
+
+def test_where_each_device_answers_one_attribute_an_attribute_with_few_answers_is_silent() -> None:
+    scheme = scheme_of("{name: a, values: [x, y]}, {name: b, values: [x, y]}", f"eps: 1, minimum: {MINIMUM}")
+    n = {"a": by_gap(np.array([[3]])), "b": by_gap(np.array([[100]]))}
+    supports = {"a": by_gap(np.array([[[1, 2]]])), "b": by_gap(np.array([[[40, 60]]]))}
+    window = mobility_report(History(scheme, 0, n, supports, n)).window(0, 0)
+    few, many = window.attribute("a"), window.attribute("b")
+    assert (few.suppressed, few.answers, few.values) == ("minimum", None, ())
+    assert (many.suppressed, many.answers, len(many.values)) == (None, 100, 2)
 
 
 def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:

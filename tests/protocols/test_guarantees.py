@@ -128,6 +128,23 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
+def test_fakes_dampen_the_first_value_and_not_those_that_follow(name: str) -> None:
+    """One attribute takes a second value after the others have given away, by theirs, which one is true."""
+    attributes = [of_size(3, "a", mechanism=name), of_size(2, "b", mechanism=name)]
+    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", **BUDGETS["two rounds"])
+    first, further = scheme.guarantees.for_ever.attribute, scheme.guarantees.per_additional_value
+    assert further is not None
+
+    def spent(*counts: int) -> float:
+        tables = [histories(question, count)[0] for question, count in zip(scheme.questions, counts, strict=True)]
+        return one_attribute_losses(combine(scheme, [table for table, _ in tables], [fake for _, fake in tables]))[0]
+
+    assert spent(1, 1) <= first + 1e-9
+    assert first < spent(2, 2) - spent(1, 2) <= further.attribute + 1e-9
+    assert spent(2, 1) - spent(1, 1) <= further.attribute + 1e-9
+
+
 @pytest.mark.parametrize("name", ["grr", "sue-r"])
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str) -> None:

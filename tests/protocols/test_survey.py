@@ -117,6 +117,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     (colour(values=["red", ""]), ["values.1", "0 characters", "1 to 200"]),
     (colour(values=["red", " blue"]), ["values.1 =  blue", "space around"]),
     (colour(values=["red", "a\nb"]), ["values.1", "U+000A"]),
+    (colour(values=["red", "a\u2029b"]), ["values.1", "U+2029"]),
     (colour(values=["red", None]), ["values.1", "quotes"]),
     (colour(values=["red", ["blue"]]), ["values.1", "string"]),
     (colour(values={"red": 1}), ["values"]),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from protocols.wire import (
+    ROW_REASONS,
     Clock,
     Frame,
     Reject,
@@ -151,3 +153,16 @@ def test_noise_is_refused(kind: str) -> None:
     chance = random.Random(3)
     for size in (0, 1, 7, 8, 9, 100, 10_000):
         assert isinstance(DECODERS[kind][1](chance.randbytes(size)), Reject)
+
+
+def test_a_row_with_several_faults_is_refused_for_the_first() -> None:
+    """So that a refusal has the same reason wherever it is counted."""
+    frame = random_frame(SCHEME, 3)
+    nobody, never = np.zeros(3, dtype=np.uint64), np.zeros(3, dtype=np.uint16)
+    for fault, bad in (
+        ("bad-token", replace(frame, tokens=nobody, gaps=never)),
+        ("bad-gap", replace(frame, gaps=never)),
+    ):
+        wrong = {name: np.full_like(column, 0xFF) for name, column in frame.answers.items()}
+        codes = row_faults(replace(bad, answers=wrong), SCHEME, 0, 1)
+        assert [ROW_REASONS[code - 1] for code in codes] == [fault] * 3
