@@ -192,7 +192,7 @@ def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[]
 
 
 def _advice(refusal: failures.ResponseError) -> str:
-    if isinstance(refusal, failures.NoPermissionError):
+    if isinstance(refusal, failures.NoPermissionError) or "user executing the script" in str(refusal):
         return f"grant the user {RIGHTS}"
     if isinstance(refusal, failures.OutOfMemoryError):
         return "give Redis more memory; never let it evict"

@@ -122,6 +122,7 @@ def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Pa
         with redis.Redis.from_url(server.url) as admin:
             admin.execute_command("ACL", "SETUSER", "fleet", "on", ">hush", *RIGHTS.split())
             admin.execute_command("ACL", "SETUSER", "guest", "on", ">hush", "+info", "+ping")
+            admin.execute_command("ACL", "SETUSER", "half", "on", ">hush", *RIGHTS.replace("+@string", "").split())
         settings = RedisSettings(url=server.url, username="fleet", password="hush")
         assert settings.url is not None
         with MemoStore(settings.url, **settings.client_options()) as store:
@@ -134,6 +135,12 @@ def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Pa
             with pytest.raises(StoreError, match=reason) as caught:
                 MemoStore(f"{server.url}", username=name, password=word).survey(respondent())
             assert word not in str(caught.value)
+        with (
+            MemoStore(server.url, username="half", password="hush") as store,
+            pytest.raises(StoreError, match=r"grant the user \+@hash \+@string"),
+        ):
+            people = respondent(id="others")  # what the user lacks here is lacking inside of a script
+            store.survey(people).lookup(people.scheme.questions[0], EVERYONE, VALUES, 0)
     finally:
         server.stop()
 
