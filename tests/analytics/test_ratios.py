@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analytics import presence_noise
 from analytics.estimation import Estimates, quantile
-from analytics.presence_noise import noise_error, noise_reach
+from analytics.presence_noise import MANY, noise_error, noise_reach
 from analytics.ratios import exact, product, ratio
 
 TRIALS = 20_000
@@ -55,3 +56,19 @@ def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> Non
     reach = noise_reach(cells, epsilon, 0.95)
     assert np.mean(np.abs(noise) <= reach) >= 0.945
     assert np.mean(np.abs(noise) <= reach - 1) < 0.955
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
+    epsilon: float, confidence: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = noise_reach.__wrapped__(MANY, epsilon, confidence)
+    monkeypatch.setattr(presence_noise, "MANY", MANY + 1)
+    assert many == pytest.approx(noise_reach.__wrapped__(MANY, epsilon, confidence), rel=5e-4, abs=1)
+
+
+def test_the_longest_window_under_the_smallest_budget_has_a_reach() -> None:
+    """Its exact distribution would take 64 GiB."""
+    cells = 65_535 * 65_536 // 2
+    assert noise_reach(cells, 0.001, 0.95) == pytest.approx(1.96 * noise_error(cells, 0.001), rel=1e-4)
