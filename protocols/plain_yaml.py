@@ -68,8 +68,7 @@ class _Reader:
         if id(node) in self._seen:
             raise NotPlain(f"line {line}: an anchor is used again; write it out")
         self._seen.add(id(node))
-        if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise NotPlain(f"line {line}: the tag {node.tag} means nothing here; leave it out")
+        _refuse_tag(node, line)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -82,9 +81,15 @@ class _Reader:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise NotPlain(f"line {line}: a key that is not one word; put it in quotes")
+            _refuse_tag(key_node, line)
             key: str = key_node.value
             if key in data:
                 raise NotPlain(f"line {line}: {key!r} is there twice; keep one")
             data[key] = self.read(value_node, (*path, key))
             self._lines[(*path, key)] = line
         return data
+
+
+def _refuse_tag(node: yaml.Node, line: int) -> None:
+    if not node.tag.startswith("tag:yaml.org,2002:"):
+        raise NotPlain(f"line {line}: the tag {node.tag} means nothing here; leave it out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +20,10 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 
 INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  # models within models, by key
+KINDS = {"tuple_type": "should be a list"} | dict.fromkeys(
+    ("dict_type", "model_type", "model_attributes_type"), "should be keys and values"
+)  # by pydantic's names, which are those of Python
+PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # what its other sentences need not say
 WIDTH = 110
 
 
@@ -54,7 +59,7 @@ def parse_survey(text: str, source: str = "survey") -> Survey:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
     except ValidationError as error:
-        problems = [_explain(problem, document) for problem in error.errors(include_url=False)]
+        problems = [_explain(problem, document) for problem in _told(error.errors(include_url=False))]
         raise SurveyError(f"{source}: " + "\n".join(problems), "docs/survey-reference.md explains every key") from None
     except SurveyError as error:
         raise SurveyError(f"{source}: {error.message}", error.hint) from None
@@ -99,9 +104,16 @@ def _default(field: FieldInfo) -> Any:
     return format_duration(field.default) if isinstance(field.default, timedelta) else field.default
 
 
+def _told(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """All problems, but not that there are no attributes where those there are have problems of their own."""
+    if any(problem["loc"][0] == "attributes" for problem in problems if len(problem["loc"]) > 1):
+        return [problem for problem in problems if (problem["loc"], problem["type"]) != (("attributes",), "too_short")]
+    return problems
+
+
 def _explain(problem: ErrorDetails, document: Document) -> str:
     """One problem: where, what was given, what is wrong, what would be right."""
-    path, message = problem["loc"], problem["msg"].removeprefix("Value error, ")
+    path, message = problem["loc"], KINDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     line = document.line(path[:-1] if problem["type"] == "missing" else path)
     where = f"line {line}: " if line is not None else ""
     if problem["type"] == "value_error" and (not path or (path[0] == "attributes" and len(path) == 2)):
@@ -117,7 +129,7 @@ def _explain(problem: ErrorDetails, document: Document) -> str:
         return f"{key}: missing{meaning}"
     given = problem["input"]
     shown = f" = {given}" if isinstance(given, str | int | float) and len(str(given)) <= 80 else ""
-    return f"{key}{shown}: {message.replace('Input should', 'should', 1)}{meaning}"
+    return f"{key}{shown}: {PYTHON.sub('', message)}{meaning}"
 
 
 def _key(path: tuple[str | int, ...], data: Any) -> str:

@@ -98,7 +98,10 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     ({"title": "a\x07b"}, ["title", "U+0007", "leave it out"]),
     ({"attributes": []}, ["attributes", "at least 1"]),
     ({"attributes": "colour"}, ["attributes = colour"]),
-    ({"attributes": [None]}, ["attributes.0"]),
+    ({"attributes": [None]}, ["attributes.0: should be keys and values"]),
+    ({"attributes": {"colour": ["red"]}}, ["attributes: should be a list"]),
+    (colour(values="red"), ["values = red: should be a list"]),
+    (colour(groups=["warm"]), ["groups: should be keys and values"]),
     ({"attributes": [GOOD["attributes"][0]] * 2}, ["attributes", "'colour' twice", "its own name"]),
     ({"solution": "rs+fd", "attributes": GOOD["attributes"][:1]}, ["solution: rs+fd", "use smp"]),
     ({"solution": "rs+rfd"}, ["'colour'", "prior", "give one"]),
@@ -154,6 +157,12 @@ def test_all_problems_are_told_at_once_with_their_lines() -> None:
         parse_survey("id: Buttons\nperiod: 1y\nclock: sun\n", "s.yaml")
     lines = error.value.message.splitlines()
     assert [line[:7] for line in lines] == ["s.yaml:", "start: ", "line 2:", "line 3:", "attribu"]
+
+
+def test_an_attribute_with_a_problem_is_not_said_to_be_missing() -> None:
+    with pytest.raises(SurveyError) as error:
+        load({"attributes": [GOOD["attributes"][0] | {"mechanism": "magic"}]})
+    assert len(error.value.message.splitlines()) == 1
 
 
 def test_names_of_values_are_what_is_written() -> None:

@@ -89,6 +89,7 @@ HOSTILE = {
     "an anchor": ("id: &a s\ntitle: *a", "an anchor is used again"),
     "an endless list": ("id: &a [*a]", "an anchor is used again"),
     "a tag": ("id: !secret s", "the tag !secret means nothing"),
+    "a tag on a key": ("id: s\n!secret title: s", "line 2: the tag !secret means nothing"),
     "python": ("id: !!python/object/apply:os.getcwd []", "id"),
     "a key that is a list": ("[a, b]: c", "a key that is not one word"),
     "two documents": ("id: a\n---\nid: b", "line 2: not YAML"),
