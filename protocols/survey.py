@@ -39,7 +39,13 @@ def _moment(value: Any) -> Any:
     return value
 
 
-Epsilon = Annotated[float, Field(ge=MIN_EPS)]
+def _budget(value: Any) -> Any:
+    if isinstance(value, str) and "_" in value:  # a slip of the finger that Python and YAML take for 10
+        raise ValueError("a _ in a number; write it like 1.0")
+    return value
+
+
+Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 OUTAGE = timedelta(days=7)
 """How long all workers may be gone before reports of a `clock: wall` survey are refused as too far ahead."""
@@ -92,9 +98,8 @@ class Survey(Strict):
     memo_cap: int | None = Field(
         None, ge=1, le=MAX_VALUES, description="how many values of an attribute a device memoises at most"
     )
-    presence_epsilon: Epsilon | None = Field(
+    presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = Field(
         None,
-        le=MAX_EPS,
         description="noise for published numbers of devices, which are otherwise exact and not private",
     )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")

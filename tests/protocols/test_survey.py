@@ -78,6 +78,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     ({"eps_inf": "nan"}, ["eps_inf = nan", "finite"]),
     ({"eps_inf": "inf"}, ["eps_inf = inf", "finite"]),
     ({"eps_inf": "two"}, ["eps_inf = two", "number"]),
+    ({"eps_inf": "1_5", "eps_1": "0.5"}, ["eps_inf = 1_5", "a _ in a number"]),
     ({"eps_1": 2}, ["eps_1: 2", "below eps_inf = 2", "leave it out"]),
     ({"eps_1": 1.9999}, ["eps_1: 1.9999", "0.001 or more"]),
     ({"eps": 1}, ["budgets", "one of both"]),
