@@ -131,8 +131,12 @@ class CsvEvents:
             return "the names of its columns are not in UTF-8: convert it"
         if isinstance(error, OSError):
             return "is it whole, and compressed as its name says?"
-        if not self.path.stat().st_size:
-            return "it is empty: at least the names of its columns must be there"
+        with self.path.open("rb") as file:
+            beginning = file.read(BLOCK_BYTES)
+        if self._compression is None and b"\n" not in beginning and b"\r" not in beginning:
+            return (
+                "it is empty, or its first line has no end: at least a line with the names of its columns must be there"
+            )
         return "look there for a quote that is not closed; --no-quotes takes quotes as they are"
 
     @property

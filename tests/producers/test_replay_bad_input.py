@@ -76,6 +76,7 @@ def test_a_file_without_a_line_of_names_does_not_have_its_first_row_quoted(repla
     ("name", "content", "advice"),
     [
         ("events.csv", b"", "it is empty"),
+        ("events.csv", b"msisdn,at,cell,minutes", "its first line has no end"),
         ("events.csv", b"msisdn,at,cell,minutes,gr\xf6\xdfe\n", "not in UTF-8"),
         ("events.csv", "msisdn,at,cell,minutes\n".encode("utf-16"), "not in UTF-8"),
         ("events.csv.gz", b"msisdn,at,cell,minutes\n", "compressed as its name says"),
