@@ -70,7 +70,8 @@ class _Ear(logging.Handler):
             )
         if hangs_up:
             return f"{where} hangs up on us", "it may expect another HEARSAY_KAFKA_SECURITY"
-        return f"{where} does not answer: {error}", NO_KAFKA
+        why = self._found("KafkaConnectionError") or str(error)  # ours says only that the time is up
+        return f"{where} does not answer: {why.removeprefix('KafkaConnectionError: ')}", NO_KAFKA
 
     def _found(self, *words: str) -> str | None:
         return next((text for text in self._heard if any(word in text for word in words)), None)
