@@ -55,5 +55,6 @@ def run_worker(options: WorkerOptions) -> None:
     load_loops()  # now, rather than while partitions wait for it
     app = StreamApp(options)
     worker = Worker(app, redirect_stdouts=False, override_logging=False, quiet=True)
+    worker.spinner = None  # it would write between the lines of the log
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     worker.execute_from_commandline()

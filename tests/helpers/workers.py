@@ -90,8 +90,8 @@ class WorkerProcess:
 
     def logged(self, event: str) -> list[dict[str, object]]:
         """What it said under this heading."""
-        lines = (line[line.find("{") :] for line in self.log.read_text(errors="replace").splitlines() if "{" in line)
-        return [entry for entry in map(json.loads, lines) if entry.get("event") == event]
+        lines = self.log.read_text(errors="replace").rpartition("\n")[0].splitlines()  # the last may be half written
+        return [entry for entry in map(json.loads, lines) if entry["event"] == event]
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None

@@ -49,6 +49,7 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
         assert worker.metric("hearsay_reports_total") > 0
         assert worker.metric("hearsay_lag_records") == 0
         assert worker.leave() == 0
+        assert len(worker.logged("leaving")) == 1, "every line of the log is JSON"
     expected = recount(kafka_settings, topics)
     assert read_finals(kafka_settings, topics) == {
         ("s", period): final_of(period, counted) for period, counted in expected.finals.items()
