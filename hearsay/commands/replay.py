@@ -71,7 +71,7 @@ def replay(
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone),
         _moment(until),
-        _delimiter(delimiter),
+        delimiter,
         quotes,
         strict,
     )
@@ -102,12 +102,6 @@ def _rule(name: str) -> Rule:
         return Rule(name)
     except ValueError:
         raise typer.BadParameter(f"--choose: {name!r} is none of {', '.join(Rule)}") from None
-
-
-def _delimiter(text: str) -> str:
-    if len(text.encode()) != 1 or text in '"\r\n':
-        raise typer.BadParameter(f"--delimiter: {text!r} is not one plain character, such as ; or a tab ($'\\t')")
-    return text
 
 
 def _tolerance(text: str) -> timedelta:

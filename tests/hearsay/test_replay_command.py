@@ -125,8 +125,6 @@ def test_capturing_needs_the_clock_key_of_those_who_will_count(day: list[str]) -
     [
         ("--map area", "left=right"),
         ("--choose area=best", "none of first, last, most"),
-        ("--delimiter ;;", "not one plain character"),
-        ("--delimiter §", "not one plain character"),
         ("--tolerance soon", "not a duration"),
         ("--zone Paris", "no time zone"),
         ("--until tomorrow", "not a time with a zone"),
