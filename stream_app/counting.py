@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject
+from protocols.scheme import Scheme
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join
+from stream_app.batching import Decoded, Taken, units
 from stream_app.flushes import Flush, Output, Write
 from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
 from stream_app.log_reader import LogReader
@@ -97,17 +99,25 @@ class PartitionCounter(LogReader):
 
     def apply(self, record: Record) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
-        if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
-            return Changes()
-        decoded = decode(record, self._lookup, self._clock_key)  # a lookup that has to wait may raise: nothing is done
-        self._read = record.offset
-        if isinstance(decoded, Frame):
-            return self._frame(record, decoded)
-        if record.offset <= self._contained:
-            return Changes()
-        if isinstance(decoded, Clock):
-            return self._tick(record.offset, decoded)
-        return self._refuse(record, decoded)
+        return self.apply_all([record])[0]
+
+    def apply_all(self, records: Iterable[Record]) -> list[Changes]:
+        """Count records as one by one, but much faster; what changed is told in larger pieces.
+
+        One that raises an error (records are missing before it, or a lookup has to wait) ends it, and the error is for
+        whoever asks for the rest: read on at `next_offset`.
+        """
+        taken: list[Taken] = []
+        for record in records:
+            try:
+                if self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
+                    taken.append((record, decode(record, self._lookup, self._clock_key)))
+                    self._read = record.offset
+            except Exception:
+                if not taken:
+                    raise
+                break
+        return [changes for unit in units(taken, self._contained) for changes in self._apply(unit)] or [Changes()]
 
     def flush(self, provisional: bool = True) -> Flush:
         """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
@@ -127,6 +137,32 @@ class PartitionCounter(LogReader):
         self._pending = 0
         return self._flush(tokens, counters, self._position_record(), shown)
 
+    def _apply(self, unit: list[Taken]) -> list[Changes]:
+        together = self._together(unit) if len(unit) > 1 else None
+        return [together] if together else [self._one(record, decoded) for record, decoded in unit]
+
+    def _one(self, record: Record, decoded: Decoded) -> Changes:
+        if isinstance(decoded, Frame):
+            return self._frame(record, decoded)
+        if record.offset <= self._contained:
+            return Changes()
+        if isinstance(decoded, Clock):
+            return self._tick(record.offset, decoded)
+        return self._refuse(record, decoded)
+
+    def _together(self, unit: list[Taken]) -> Changes | None:
+        """Count frames as one, unless there is something to say about a single one of them."""
+        (first, _), (last, _) = unit[0], unit[-1]
+        frame = join([frame for _, frame in unit if isinstance(frame, Frame)])
+        scheme = known_scheme(self._lookup, frame.survey)
+        if timely(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+            return None
+        judged = judge_rows(frame, scheme, self.partition, self._partitions)
+        period = self._period(frame, scheme)
+        if judged.bad or first.offset <= period.offset:
+            return None
+        return self._count(last.offset, period, judged)
+
     def _frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
@@ -143,14 +179,18 @@ class PartitionCounter(LogReader):
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
+        period = self._period(frame, scheme)
+        if record.offset <= period.offset:
+            return Changes()
+        return self._count(record.offset, period, judged)
+
+    def _period(self, frame: Frame, scheme: Scheme) -> OpenPeriod:
+        """The open period of a frame, which it opens if it is the first."""
         key = frame.survey, frame.period
         if key not in self._periods:
             self._periods[key] = OpenPeriod.empty(scheme)
             self._periods[key].tokens.reserve(self._expected.get(frame.survey, 0))
-        period = self._periods[key]
-        if record.offset <= period.offset:
-            return Changes()
-        return self._count(record.offset, period, judged)
+        return self._periods[key]
 
     def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
         good = judged.good

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,17 @@ class Frame:
 
     def sorted(self) -> Frame:
         return self.take(np.argsort(self.tokens, kind="stable"))
+
+
+def join(frames: Sequence[Frame]) -> Frame:
+    """The rows of frames of the same terms and columns, one after the other: to be counted, not to be sent."""
+    first = frames[0]
+    return replace(
+        first,
+        tokens=np.concatenate([frame.tokens for frame in frames]),
+        gaps=np.concatenate([frame.gaps for frame in frames]),
+        answers={name: np.concatenate([frame.answers[name] for frame in frames]) for name in first.answers},
+    )
 
 
 def encode_frame(frame: Frame, scheme: Scheme) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import ConsumerRecord
 from faust.types import TP
@@ -37,17 +37,24 @@ class Counting:
                 options.check_tokens,
             )
 
-    async def apply(self, lane: Lane[PartitionCounter], received: ConsumerRecord, end: Callable[[TP], int]) -> bool:
-        """Count one record; whether it closed something, which the merge waits for."""
-        record = Record(received.offset, content_type(received), received.value)
-        try:
-            changes = lane.machine.apply(record)
-        except NotYetKnown:
-            await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
-            with self._surveys.certainly():
-                changes = lane.machine.apply(record)
-        note_changes(changes)
-        return changes.closed_through is not None
+    async def apply(
+        self, lane: Lane[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
+    ) -> bool:
+        """Count records; whether one closed something, which the merge waits for."""
+        records = [Record(record.offset, content_type(record), record.value) for record in received]
+        closed = False
+        while records:
+            try:
+                told = lane.machine.apply_all(records)
+            except NotYetKnown:
+                await self._surveys.settle(lane.tp, records[0].offset, end(lane.tp))
+                with self._surveys.certainly():
+                    told = [lane.machine.apply(records[0])]
+            for changes in told:
+                note_changes(changes)
+                closed |= changes.closed_through is not None
+            records = [record for record in records if record.offset >= lane.machine.next_offset]
+        return closed
 
 
 def content_type(record: ConsumerRecord) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -33,6 +33,8 @@ FLUSH_BYTES = RECORD_BYTES // 4
 """Write as soon as this much was read ..."""
 MOST_BYTES = RECORD_BYTES // 2
 """... and stop reading when this much waits for an earlier flush. Tokens are a part of what was read: they fit."""
+AT_ONCE_BYTES = 512 << 10
+"""How much is fed to a machine in one go, unless a single record is larger."""
 MOST_ATTEMPTS = 10
 """How often to look for a record before it counts as missing from the log."""
 GIVE_UP_SECONDS = 5.0
@@ -55,7 +57,7 @@ class Machine(Protocol):
 M = TypeVar("M", bound=Machine)
 Make = Callable[[int, Mapping[bytes, bytes], int], M]  # partition, records, where its log begins
 End = Callable[[TP], int]  # where a topic ends now
-Apply = Callable[["Lane[M]", ConsumerRecord, End], Awaitable[bool]]  # whether to write at once
+Apply = Callable[["Lane[M]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # whether to write at once
 
 
 class Lane(Generic[M]):
@@ -79,7 +81,7 @@ class Lane(Generic[M]):
         self._task = asyncio.create_task(self._keep_writing())
 
     async def read(self, size: int, write_now: bool) -> None:
-        """Note that a record was fed to the machine; wait if writing has fallen too far behind."""
+        """Note that records were fed to the machine; wait if writing has fallen too far behind."""
         self._unwritten_bytes += size
         if write_now or self._unwritten_bytes >= FLUSH_BYTES:
             self._wanted.set()
@@ -201,18 +203,22 @@ class Lanes(Generic[M]):
         """The body of the agent: Faust's acknowledgements are off, ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                for record in event.value:
+                for records in in_portions(event.value, AT_ONCE_BYTES):
                     if event.message.generation_id == self._app.consumer_generation_id:
-                        await self._feed(record)
+                        await self._feed(records)
 
-    async def _feed(self, record: ConsumerRecord) -> None:
-        lane = self._lanes.get(record.partition)
+    async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
+        """Feed records of one partition to its machine, from the one it wants."""
+        lane = self._lanes.get(records[0].partition)
         if lane is None:
             return
-        lane.slipped = record.offset > lane.machine.next_offset
-        if record.offset == lane.machine.next_offset or (lane.slipped and lane.attempts > MOST_ATTEMPTS):
-            write_now = await self._apply(lane, record, self._end)
-            await lane.read(len(record.value or b""), write_now)
+        wanted = [record for record in records if record.offset >= lane.machine.next_offset]
+        if not wanted:
+            return
+        lane.slipped = wanted[0].offset > lane.machine.next_offset
+        if not lane.slipped or lane.attempts > MOST_ATTEMPTS:
+            write_now = await self._apply(lane, wanted, self._end)
+            await lane.read(sum(len(record.value or b"") for record in wanted), write_now)
 
     async def watch(self, idle: bool) -> None:
         """Go back for records that were published and did not reach us, in spite of idling.
@@ -249,3 +255,16 @@ class Lanes(Generic[M]):
         still_ours = {tp: offset for tp, offset in offsets.items() if tp in assigned}
         if still_ours:
             await self._app.consumer._commit(still_ours)
+
+
+def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:
+    """Records that follow one another, in portions of about so many bytes, and of one record at least."""
+    start, held = 0, 0
+    for place, record in enumerate(records):
+        length = len(record.value or b"")
+        if place > start and (held + length > size or record.offset != records[place - 1].offset + 1):
+            yield records[start:place]
+            start, held = place, 0
+        held += length
+    if records:
+        yield records[start:]

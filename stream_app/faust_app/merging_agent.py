@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from aiokafka import ConsumerRecord
 from faust.types import TP
@@ -13,6 +13,7 @@ from stream_app.faust_app.metrics import note_finals
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.surveys import Surveys
 from stream_app.merging import Merger
+from stream_app.state import Period
 
 
 class Merging:
@@ -35,11 +36,13 @@ class Merging:
                 log_start,
             )
 
-    async def apply(self, lane: Lane[Merger], record: ConsumerRecord, end: Callable[[TP], int]) -> bool:
-        """Merge one partial; whether it made a period final."""
-        if (record.key or b"").decode() not in self._surveys:  # another worker knew it already
-            await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
-        with self._surveys.certainly():
-            finals = lane.machine.apply(record.offset, record.value or b"")
-        note_finals(finals)
-        return bool(finals)
+    async def apply(self, lane: Lane[Merger], records: Sequence[ConsumerRecord], end: Callable[[TP], int]) -> bool:
+        """Merge partials; whether one made a period final."""
+        made: list[Period] = []
+        for record in records:
+            if (record.key or b"").decode() not in self._surveys:  # another worker knew it already
+                await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
+            with self._surveys.certainly():
+                made += lane.machine.apply(record.offset, record.value or b"")
+        note_finals(made)
+        return bool(made)

@@ -20,11 +20,11 @@ scripts = st.lists(st.tuples(st.sampled_from(get_args(Deed)), st.integers(0, 12)
 
 
 class Worker(Protocol):
-    """PartitionCounter or Merger, fed by offset."""
+    """PartitionCounter or Merger, fed by offsets: those of one call arrive together."""
 
     @property
     def next_offset(self) -> int: ...
-    def read(self, offset: int) -> None: ...
+    def read(self, offsets: range) -> None: ...
     def flush(self) -> Flush: ...
 
 
@@ -43,10 +43,9 @@ class World:
         for step, number in script:
             match step:
                 case "read":
-                    self._read(worker, min(worker.next_offset + number, self.end))
+                    worker.read(range(worker.next_offset, min(worker.next_offset + number, self.end)))
                 case "again":
-                    for offset in range(max(0, worker.next_offset - number), worker.next_offset):
-                        worker.read(offset)
+                    worker.read(range(max(0, worker.next_offset - number), worker.next_offset))
                 case "flush":
                     self._land(list(worker.flush()))
                 case "crash":
@@ -69,16 +68,12 @@ class World:
         for items in self.asleep:
             self._land(items)
         worker = self._restart()
-        self._read(worker, self.end)
+        worker.read(range(worker.next_offset, self.end))
         self._land(list(worker.flush()))
         return worker
 
     def _restart(self) -> Worker:
         return self.start(list(self.store.items()))
-
-    def _read(self, worker: Worker, end: int) -> None:
-        for offset in range(worker.next_offset, end):
-            worker.read(offset)
 
     def _relapse(self, number: int) -> None:
         """One record is again what it was at some time before, as after the late write of somebody long paused."""

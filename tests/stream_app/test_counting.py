@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from protocols import Scheme
 from protocols.errors import LogError
 from protocols.wire import (
     CLOCK,
@@ -73,6 +74,48 @@ def test_a_missing_offset_is_an_error_that_says_what_the_topic_must_be() -> None
     worker.apply(first)
     with pytest.raises(LogError, match=r"from offset 0 to 2.*no compaction"):
         worker.apply(third)
+
+
+GOOD, BAD = Reports(0, (Row(1), Row(5))), Reports(0, (Row(6), Row(7, gap=9)))
+
+
+def test_good_frames_for_one_period_are_counted_together_up_to_the_next_clock() -> None:
+    log = log_of([GOOD, Reports(1, (Row(5),)), GOOD, Tick(0), GOOD, Reports(1, (Row(6),))])
+    assert counter().apply_all(log) == [
+        Changes("s", 2, {Reason.REPEAT: 2}),
+        Changes("s", 1),
+        Changes("s", closed_through=0),
+        Changes("s", refused={Reason.LATE: 2}),
+        Changes("s", 1),
+    ]
+
+
+def test_frames_with_a_bad_row_among_them_are_counted_one_by_one() -> None:
+    worker = counter()
+    assert worker.apply_all(log_of([GOOD, BAD])) == [Changes("s", 2), Changes("s", 1, {Reason.BAD_GAP: 1})]
+    (letter,) = outputs(worker.flush(), "deadletters")
+    assert letter.key == b"0/1/bad-gap"
+
+
+def test_what_cannot_be_read_ends_a_batch_and_its_error_is_for_whoever_goes_on() -> None:
+    log = log_of([GOOD, GOOD, GOOD])
+    del log[1]
+    worker = counter()
+    assert worker.apply_all(log) == [Changes("s", 2)]
+    with pytest.raises(LogError, match="from offset 0 to 2"):
+        worker.apply_all(log)
+    assert worker.next_offset == 1
+
+
+def test_a_lookup_that_has_to_wait_loses_nothing() -> None:
+    known: dict[str, Scheme] = {}
+    worker = PartitionCounter(0, 1, known.__getitem__, KEY)
+    log = [Record(0, "?", b""), *(Record(offset, *wire(GOOD)) for offset in (1, 2))]
+    assert worker.apply_all(log) == [Changes(refused={Reason.UNDECODABLE: 1})]
+    with pytest.raises(KeyError):
+        worker.apply_all(log[1:])
+    known |= SURVEYS
+    assert worker.apply_all(log) == [Changes("s", 2, {Reason.REPEAT: 2})]
 
 
 def test_every_clock_record_is_acknowledged_also_a_repeat_and_where_nothing_was_counted() -> None:
@@ -149,15 +192,16 @@ def test_a_single_report_counts_like_a_frame_of_one() -> None:
 
 def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> None:
     scheme = scheme_of("{name: a, values: [x, y]}, {name: b, values: [x, y]}")
-    worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
-    for offset, (name, tokens) in enumerate({"a": [1, 2, 3], "b": [4]}.items()):
+    log = []
+    for offset, (name, tokens) in enumerate([("a", [1, 2]), ("a", [3]), ("b", [4]), ("a", [4, 5])]):
         column = np.zeros(len(tokens), dtype=np.uint8)
         gaps = np.ones(len(tokens), dtype=np.uint16)
         frame = Frame("s", scheme.survey.fingerprint, 0, np.array(tokens, dtype=np.uint64), gaps, {name: column})
-        worker.apply(Record(offset, FRAME, encode_frame(frame, scheme)))
-    (part,) = partials(worker.flush())
-    assert isinstance(part, Part)
-    assert {name: statistics.total for name, statistics in part.counts.items()} == {"a": 3, "b": 1}
+        log.append(Record(offset, FRAME, encode_frame(frame, scheme)))
+    worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
+    assert [changes.counted for changes in worker.apply_all(log)] == [3, 1, 1], "of equal tokens the first counts"
+    (part,) = (partial for partial in partials(worker.flush()) if isinstance(partial, Part))
+    assert {name: statistics.total for name, statistics in part.counts.items()} == {"a": 4, "b": 1}
 
 
 def test_memory_and_state_stay_flat_over_200_periods() -> None:

@@ -1,11 +1,13 @@
-"""Any log, any cut into flushes, a crash between any two writes, writes that land too late: the recount's numbers."""
+"""Any log, any cut into batches and flushes, a crash between any two writes, late writes: the recount's numbers."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,8 +39,8 @@ class Counting:
     def next_offset(self) -> int:
         return self.counter.next_offset
 
-    def read(self, offset: int) -> None:
-        self.counter.apply(self.log[offset])
+    def read(self, offsets: range) -> None:
+        self.counter.apply_all([self.log[offset] for offset in offsets])
 
     def flush(self) -> Flush:
         return self.counter.flush()
@@ -54,8 +56,9 @@ class Merging:
     def next_offset(self) -> int:
         return self.merger.next_offset
 
-    def read(self, offset: int) -> None:
-        self.made += self.merger.apply(offset, self.log[offset])
+    def read(self, offsets: range) -> None:
+        for offset in offsets:
+            self.made += self.merger.apply(offset, self.log[offset])
 
     def flush(self) -> Flush:
         return self.merger.flush()
@@ -95,6 +98,36 @@ def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_re
     recount = Recount.of([events])
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: int) -> None:
+    """Good frames for a few periods, many of which are read at once; and some that are too far ahead of their clock."""
+    chance = random.Random(seed)
+    events: list[Event] = []
+    through = -1
+    for _ in range(60):
+        if chance.random() < 0.1:
+            through += 1
+            events.append(Tick(through))
+        else:
+            ahead = chance.choice([1, 1, 1, 2, 2, 3])
+            some = [Row(chance.randint(1, 60), chance.randint(1, 3), chance.randint(0, 2)) for _ in range(3)]
+            events.append(Reports(through + ahead, tuple(some)))
+    steps = [
+        ("read", 12),
+        ("read", 3),
+        ("flush", 0),
+        ("crash", chance.randint(0, 6)),
+        ("relapse", chance.randint(0, 99)),
+    ]
+    world, worker = count(events, chance.choices(steps, k=30), 0, 1)
+    recount = Recount.of([events])
+    assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
+    assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
+    topics = merge(world.topics["partials"], [], 1).topics
+    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
+    assert {result.period: told(result) for result in results} == recount.finals
 
 
 @settings(max_examples=150, deadline=None)

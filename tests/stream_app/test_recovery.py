@@ -43,8 +43,7 @@ def state_after(*flushes_at: int, log: list[Record] = LOG) -> Store:
 
 def finish(store: Store, log: list[Record] = LOG) -> PartitionCounter:
     worker = start(store)
-    for record in log[worker.next_offset :]:
-        worker.apply(record)
+    worker.apply_all(log[worker.next_offset :])
     return worker
 
 
@@ -86,6 +85,15 @@ def test_what_was_refused_is_not_refused_again_when_the_log_is_read_again(refuse
     worker = finish(store, log)
     assert sum(sum(reasons.values()) for reasons in worker.rejects.values()) == 1
     assert not [item for item in worker.flush() if isinstance(item, Output) and item.topic == "deadletters"]
+
+
+def test_what_was_too_far_ahead_when_it_came_is_not_counted_when_it_is_read_again_after_the_clock_has_moved() -> None:
+    too_far = [Reports(2, (Row(1),)), Reports(2, (Row(2),))]
+    log = log_of([*too_far, Tick(0), Reports(2, (Row(3),))])
+    store = state_after(4, log=log)
+    del store[counter_key(0, ("s", 2))]
+    assert start(store).next_offset == 0
+    assert in_full(finish(store, log)) == ({2: 1}, Counter({"too-far-ahead": 2}))
 
 
 def test_a_flush_with_nothing_new_writes_nothing() -> None:
