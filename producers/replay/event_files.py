@@ -6,7 +6,8 @@ them is passed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ from protocols.errors import ReplayError
 BLOCK_BYTES = 4 << 20
 BATCH_ROWS = 1 << 16
 FIRST_DATA_LINE = 2
+_FIRST_LINE = re.compile(rb"[^\r\n]*(\r\n?|\n)?")
 TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
@@ -92,8 +94,8 @@ class CsvEvents:
         line, total = FIRST_DATA_LINE, max(1, self.path.stat().st_size)
         with pa.OSFile(str(self.path)) as raw:
             try:
-                _check_header(self.path, self._open([]).schema.names, columns)
-                for batch in self._open(columns.names, raw, skip):
+                _check_header(self.path, self._header(), columns)
+                for batch in self._open(raw, columns.names, skip):
                     lines = _lines_between(line, batch.num_rows, malformed)
                     line, passed = _next_line(int(lines[-1]) + 1 if len(lines) else line, malformed)
                     cells = {name: _text(batch.column(name)) for name in columns.names}
@@ -107,23 +109,37 @@ class CsvEvents:
             nothing = {name: pa.array([], pa.string()) for name in columns.names}
             yield Batch(np.empty(0, dtype=np.int64), nothing, malformed, 1.0)
 
+    def _header(self) -> list[str]:
+        """The names in the first line, which is read apart.
+
+        A streaming reader that is not read to its end may still read ahead while the process ends, and abort it.
+        """
+        with pa.input_stream(str(self.path), compression=self._compression) as stream:
+            line = _FIRST_LINE.match(stream.read(BLOCK_BYTES))
+        names: list[str] = pyarrow.csv.read_csv(
+            pa.BufferReader(line[0] if line else b""), parse_options=self._parsing()
+        ).column_names
+        return names
+
     def _open(
-        self, names: list[str], source: object = None, on_invalid: object = None
+        self, raw: pa.NativeFile, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
     ) -> pyarrow.csv.CSVStreamingReader:
-        stream = pa.input_stream(source if source is not None else str(self.path), compression=self._compression)
         return pyarrow.csv.open_csv(
-            stream,
+            pa.input_stream(raw, compression=self._compression),
             # One thread, because only then rows that cannot be parsed come with their number.
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=self.delimiter,
-                quote_char='"' if self.quotes else False,
-                ignore_empty_lines=False,
-                invalid_row_handler=on_invalid or (lambda _: "skip"),
-            ),
+            parse_options=self._parsing(on_invalid),
             convert_options=pyarrow.csv.ConvertOptions(
                 include_columns=names, column_types={name: pa.binary() for name in names}
             ),
+        )
+
+    def _parsing(self, on_invalid: Callable[[pyarrow.csv.InvalidRow], str] | None = None) -> pyarrow.csv.ParseOptions:
+        return pyarrow.csv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char='"' if self.quotes else False,
+            ignore_empty_lines=False,
+            invalid_row_handler=on_invalid,
         )
 
     def _advice(self, error: Exception) -> str:

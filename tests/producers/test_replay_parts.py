@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from producers.replay.choosing import event_type
+from producers.replay.event_files import Columns, CsvEvents
 from producers.replay.journal import Journal, Totals
 from producers.replay.pace import Pace
 from producers.replay.spool import Spool
@@ -90,3 +91,13 @@ def test_a_journal_gives_back_what_it_was_given_and_names_damage(tmp_path: Path)
     (tmp_path / "replay.json").write_text("half a fi")
     with pytest.raises(ReplayError, match="is damaged"):
         journal.read()
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "with a byte order mark"])
+def test_lines_of_a_csv_file_may_end_in_any_way(tmp_path: Path, ending: str, mark: bytes) -> None:
+    path = tmp_path / "events.csv"
+    path.write_bytes(mark + ending.join(["person,time,area", "anne,now,north", "ben,then,south", ""]).encode())
+    (batch,) = CsvEvents(path).batches(Columns("person", "time", {"area": "area"}))
+    assert [batch.columns[name].to_pylist() for name in ("person", "area")] == [["anne", "ben"], ["north", "south"]]
+    assert batch.lines.tolist() == [2, 3]
