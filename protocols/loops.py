@@ -12,20 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from protocols.compiling import compiled
+from protocols.compiling import address_of, compiled
 
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 Whole = NDArray[np.integer[Any]]
 
-struct_proxy: Any = cgutils.create_struct_proxy
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 
 
@@ -56,9 +53,7 @@ def _load_word(typing: Any, data: Any, place: Any) -> Any:
     """Eight bytes from any place, aligned or not, as one word: numba has no way to say so, LLVM has."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = struct_proxy(signature.args[0])(context, builder, arguments[0])
-        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
-        word = builder.load(pointer)
+        word = builder.load(address_of(context, builder, signature, arguments, 64))
         word.align = 1
         return word
 

@@ -5,17 +5,26 @@ They are imported at the first use and not before, because importing numba takes
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from protocols.compiling import compiled
+from protocols.compiling import address_of, compiled
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
 LINE = np.uint64(8)  # slots in a line of the cache
-BATCH = 256
+BATCH = 1024
+AHEAD = np.uint64(32)
+
+declared: Any = cgutils.get_or_insert_function
 
 
 @compiled
@@ -43,15 +52,30 @@ def look_at(slots: Words, line: np.uint64, token: np.uint64) -> tuple[np.uint64,
     return held, seen
 
 
+def _ask_for(typing: Any, slots: Any, slot: Any) -> Any:
+    """Let the memory begin to bring the line of a slot, and do not wait: numba has no way to say so, LLVM has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, number = address_of(context, builder, signature, arguments, 8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = declared(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [address, number(1), number(3), number(1)])  # to write, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(slots, types.uint64), generate
+
+
+ask_for: Any = intrinsic(_ask_for)
+
+
 @compiled
-def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> np.uint64:
+def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> None:
     """Put tokens into a table that has room, and say which were not there.
 
-    Memory is slow to answer and can be asked much at once. So all lines that a batch needs are touched first, with
-    loads that do not wait for one another; then they are searched, in the cache. Tokens whose line is full go on with
-    the next line, again all at once. What was touched is returned lest the compiler leave the touching out.
+    Memory is slow to answer and can be asked much at once: lines are asked for well before they are looked at. Tokens
+    whose line is full go on with the next line, again all of a batch at once.
     """
-    count, touched = np.uint64(len(slots)) // LINE, EMPTY
+    count = np.uint64(len(slots)) // LINE
     lines, rows = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH, dtype=np.uint64)
     for start in range(0, len(tokens), BATCH):
         batch = tokens[start : start + BATCH]
@@ -60,10 +84,12 @@ def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> 
             lines[row] = first_line(batch[row], keys, count)
             rows[row] = row
         while left:
-            for place in range(left):
-                touched ^= slots[lines[place] * LINE]
+            for place in range(min(AHEAD, left)):
+                ask_for(slots, lines[place] * LINE)
             full = EMPTY
             for place in range(left):
+                if place + AHEAD < left:
+                    ask_for(slots, lines[place + AHEAD] * LINE)
                 row, line = rows[place], lines[place]
                 held, seen = look_at(slots, line, batch[row])
                 if not seen and held < LINE:
@@ -72,7 +98,6 @@ def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> 
                 rows[full], lines[full] = row, next_line(line, count)  # kept only if this line was full
                 full += np.uint64(not seen and held == LINE)
             left = full
-    return touched
 
 
 @compiled

@@ -21,6 +21,10 @@ def partition_of(tokens: NDArray[np.uint64], partitions: int) -> NDArray[np.int6
 
     >>> partition_of(np.array([7, 8], dtype=np.uint64), 4).tolist()
     [3, 0]
+    >>> partition_of(np.array([7, 8], dtype=np.uint64), 3).tolist()
+    [1, 2]
     """
-    count = np.uint64(partitions)  # numpy has a fast division by one number, and no fast remainder
-    return (tokens - tokens // count * count).astype(np.int64)
+    count = np.uint64(partitions)
+    if partitions & (partitions - 1) == 0:
+        return (tokens & (count - np.uint64(1))).astype(np.int64)
+    return (tokens - tokens // count * count).astype(np.int64)  # numpy's division is fast, its remainder is not

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
         batch = read_batch(data, MAX_ROWS)
-        terms = Terms.read(batch.metadata)
+        terms = _read_terms(*batch.metadata.items())
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
     scheme = terms.scheme(lookup, batch.rows)
@@ -99,6 +100,11 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     tokens, gaps, *_ = batch.columns.values()
     answers = {name: column for name, column in batch.columns.items() if name not in ("token", "gap")}
     return Frame(terms.survey, terms.fingerprint, terms.period, tokens, gaps, answers)
+
+
+@lru_cache(maxsize=256)  # senders repeat themselves
+def _read_terms(*metadata: tuple[str, str]) -> Terms:
+    return Terms.read(dict(metadata))
 
 
 def _misfit(batch: Batch, scheme: Scheme) -> str:
