@@ -7,7 +7,7 @@ another. All other records have to do with everything before and after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from protocols.wire import Clock, Frame, Reject
 from stream_app.judging import Record
@@ -17,22 +17,20 @@ Decoded = Clock | Frame | Reject
 Taken = tuple[Record, Decoded]
 
 
-def units(records: Iterable[Taken], contained: int) -> Iterator[list[Taken]]:
+def units(records: Iterable[Taken], contained: int) -> Iterator[Sequence[Taken]]:
     """Records in the lists in which to count them: frames that are alike, or one record that is something else.
 
     Frames through the offset `contained` are being read again, by rules of their own: each is alone.
     """
-    alike: dict[Period, list[Taken]] = {}
-    columns: dict[Period, list[str]] = {}
+    alike: dict[Period, list[tuple[Record, Frame]]] = {}
     for record, decoded in records:
         if isinstance(decoded, Frame) and record.offset > contained:
-            period, names = (decoded.survey, decoded.period), list(decoded.answers)
-            if columns.setdefault(period, names) != names:
+            period = decoded.survey, decoded.period
+            if period in alike and list(alike[period][0][1].answers) != list(decoded.answers):
                 yield alike.pop(period)
-                columns[period] = names
             alike.setdefault(period, []).append((record, decoded))
         else:
             yield from alike.values()
-            alike, columns = {}, {}
+            alike = {}
             yield [(record, decoded)]
     yield from alike.values()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from protocols.columns import Column
 from protocols.encodings import Encoding
+from protocols.kernels import frozen
 from protocols.scheme import Scheme
 from protocols.wire import Frame
 from stream_app.codec import Array
@@ -90,10 +91,8 @@ def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Who
     """
     from stream_app.loops import look_up
 
-    view = np.ascontiguousarray(gaps).view()
-    view.flags.writeable = False  # one compiled loop serves columns that may and may not be written to
     rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(size, dtype=np.int64)
-    return (rows, n) if look_up(view, rows_of, rows, n) else None
+    return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None
 
 
 def group_plainly(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:

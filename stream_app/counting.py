@@ -8,11 +8,11 @@ Each skips the offsets it contains already, so the log may be read again from an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
 from stream_app.batching import Decoded, Taken, units
 from stream_app.flushes import Flush, Output, Write
 from stream_app.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
@@ -137,7 +137,7 @@ class PartitionCounter(LogReader):
         self._pending = 0
         return self._flush(tokens, counters, self._position_record(), shown)
 
-    def _apply(self, unit: list[Taken]) -> list[Changes]:
+    def _apply(self, unit: Sequence[Taken]) -> list[Changes]:
         together = self._together(unit) if len(unit) > 1 else None
         return [together] if together else [self._one(record, decoded) for record, decoded in unit]
 
@@ -150,10 +150,10 @@ class PartitionCounter(LogReader):
             return self._tick(record.offset, decoded)
         return self._refuse(record, decoded)
 
-    def _together(self, unit: list[Taken]) -> Changes | None:
+    def _together(self, unit: Sequence[Taken]) -> Changes | None:
         """Count frames as one, unless there is something to say about a single one of them."""
         (first, _), (last, _) = unit[0], unit[-1]
-        frame = join([frame for _, frame in unit if isinstance(frame, Frame)])
+        frame = join_frames([frame for _, frame in unit if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
         if timely(frame, self.closed_through(frame.survey), scheme.survey.ahead):
             return None

@@ -51,7 +51,7 @@ class EmbeddedApp:
         self.clock_key = clock_key
         with ExitStack() as held:
             held.enter_context(_lock(directory))
-            self.store = held.enter_context(closing(LocalStore(directory)))
+            self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self._settle(directory, surveys)
             lookup = {survey.id: Scheme(survey) for survey in self.store.surveys()}.get
             self._counters = [

@@ -32,13 +32,18 @@ CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 class LocalStore:
     """The store of one data directory."""
 
-    def __init__(self, directory: Path, how: str = "mode=rwc") -> None:
+    def __init__(self, directory: Path, how: str) -> None:
         place = f"{(directory / FILE).resolve().as_uri()}?{how}"
         self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
-        if how == "mode=rwc":
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES)
+
+    @classmethod
+    def to_write(cls, directory: Path) -> LocalStore:
+        """The store of a directory, made if there is none."""
+        store = cls(directory, "mode=rwc")
+        store._db.execute("PRAGMA journal_mode = WAL")
+        store._db.execute("PRAGMA synchronous = FULL")
+        store._db.executescript(_TABLES)
+        return store
 
     @classmethod
     def existing(cls, directory: Path) -> LocalStore:

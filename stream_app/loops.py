@@ -15,12 +15,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from protocols.compiling import address_of, compiled
+from stream_app.tokens import LINE as SLOTS_OF_A_LINE
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
-LINE = np.uint64(8)  # slots in a line of the cache
+LINE = np.uint64(SLOTS_OF_A_LINE)
 BATCH = 1024
 AHEAD = np.uint64(32)
 

@@ -16,10 +16,12 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.kernels import frozen
+
 Tokens = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
-LINE = 8  # slots
+LINE = 8  # slots in a line of the cache
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
@@ -54,10 +56,8 @@ class TokenSet:
         from stream_app.loops import insert
 
         self.reserve(len(tokens))
-        view = np.ascontiguousarray(tokens).view()
-        view.flags.writeable = False  # one compiled loop serves columns that may and may not be written to
         new = np.empty(len(tokens), dtype=np.bool_)
-        insert(self._slots, self._keys, view, new)
+        insert(self._slots, self._keys, frozen(tokens), new)
         self._count += int(np.count_nonzero(new))
         return new
 

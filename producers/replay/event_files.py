@@ -6,7 +6,6 @@ them is passed on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,6 @@ from protocols.errors import ReplayError
 BLOCK_BYTES = 4 << 20
 BATCH_ROWS = 1 << 16
 FIRST_DATA_LINE = 2
-_FIRST_LINE = re.compile(rb"[^\r\n]*(\r\n?|\n)?")
 TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
@@ -115,10 +113,8 @@ class CsvEvents:
         A streaming reader that is not read to its end may still read ahead while the process ends, and abort it.
         """
         with pa.input_stream(str(self.path), compression=self._compression) as stream:
-            line = _FIRST_LINE.match(stream.read(BLOCK_BYTES))
-        names: list[str] = pyarrow.csv.read_csv(
-            pa.BufferReader(line[0] if line else b""), parse_options=self._parsing()
-        ).column_names
+            first = b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
+        names: list[str] = pyarrow.csv.read_csv(pa.BufferReader(first), parse_options=self._parsing()).column_names
         return names
 
     def _open(

@@ -2,7 +2,7 @@
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock
 from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
-from protocols.wire.frame import Frame, decode_frame, encode_frame, join
+from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.report import decode_report, encode_report
 from protocols.wire.rows import FINE, ROW_REASONS, row_faults
@@ -28,7 +28,7 @@ __all__ = [
     "encode_clock",
     "encode_frame",
     "encode_report",
-    "join",
+    "join_frames",
     "partition_of",
     "row_faults",
 ]

@@ -49,7 +49,7 @@ class Frame:
         return self.take(np.argsort(self.tokens, kind="stable"))
 
 
-def join(frames: Sequence[Frame]) -> Frame:
+def join_frames(frames: Sequence[Frame]) -> Frame:
     """The rows of frames of the same terms and columns, one after the other: to be counted, not to be sent."""
     first = frames[0]
     return replace(

@@ -58,7 +58,7 @@ def test_events_are_collected_in_this_process_and_the_file_is_judged(day: list[s
     assert result.exit_code == 0, result.exception
     assert "bad time" in result.output and "102" in result.output
     assert "+336" not in result.output
-    with closing(LocalStore(Path("data/collector"))) as store:
+    with closing(LocalStore.existing(Path("data/collector"))) as store:
         assert [final.n for final in store.histograms("cdr")] == [50, 50]
 
 
