@@ -14,16 +14,14 @@ import numpy as np
 from multi_freq_ldpy.estimators.Histogram_estimator import MI_long
 from numpy.typing import NDArray
 
-from analytics.consistent import clip_renormalise, norm_sub
-from analytics.estimation import estimate_all
+from analytics.estimation import clip_renormalise, estimate_all, norm_sub
 from bench.tables import Table, best_of
-from protocols import Keyring, Scheme, Survey
-from protocols.channels import SupportChannel
-from protocols.rounds import Flip
-from stream_app.counters import Statistics
-from stream_app.mobility import ClosedPeriod, publish_mobility
-from stream_app.presence import published_cells
-from stream_app.results import build_histogram
+from protocols.mechanisms import Flip, SupportChannel
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from stream_app.counting import Statistics
+from stream_app.results import ClosedPeriod, build_histogram, publish_mobility, published_cells
 
 PERIODS, ATTRIBUTES, K, REPORTS, HORIZON = 365, 10, 100, 20_000, 7
 WANTED_RATIO, WANTED_SHARE = 3, 0.1

@@ -20,12 +20,16 @@ import numpy as np
 import redis
 
 from bench.tables import Table
-from memo_store import MemoStore, SurveyMemos, local
-from memo_store.layout import CHUNK, Placed, shard_key
-from memo_store.link import Fields
+from memo_store.connection import CHUNK, Fields, Placed, shard_key
 from memo_store.registry import memo_table
-from memo_store.veil import Veil
-from protocols import Keyring, Respondent, Scheme, parse_survey
+from memo_store.sealing import Veil
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from servers.redis_server import local
 
 DEVICES, ROUNDS = 100_000, 7
 HMGET, HSET = "bare HMGET", "bare HSET"

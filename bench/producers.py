@@ -24,16 +24,19 @@ from pathlib import Path
 import numpy as np
 
 from bench.tables import Table
-from hearsay.stack import KafkaBroker
-from memo_store import MemoStore, local
-from producers import Fleet
-from producers.fleet import CACHE_BYTES
+from memo_store.store import MemoStore
+from producers.fleet import CACHE_BYTES, Fleet
 from producers.reporting import Reporter
 from producers.scenarios import Scenario, scenario
-from producers.sinks.kafka import KafkaSink
-from protocols import Keyring, Respondent, Scheme, parse_survey
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics, create
+from producers.sinks import KafkaSink
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from servers.kafka_broker import KafkaBroker
+from servers.redis_server import local
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
 
 DEVICES, ROUNDS = 1_000_000, 7
 BARE_TIMES = 4

@@ -19,9 +19,12 @@ from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client, RSpFD
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
 from bench.tables import Table, best_of, per_report
-from protocols import Keyring, Question, Respondent, Scheme, Survey
-from protocols.columns import PackedBits
-from protocols.keystream import Draws
+from protocols.arrays import PackedBits
+from protocols.question import Question
+from protocols.randomness import Draws, Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey import Survey
 
 N, K, D = 50_000, 100, 6
 EPS, EPS_INF, EPS_1 = 1.0, 2.0, 1.0

@@ -23,14 +23,13 @@ import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from bench.tables import Table
-from hearsay.stack import KafkaBroker
-from producers.sinks.kafka import KafkaSink
-from protocols import Scheme, parse_survey
-from protocols.settings import KafkaSettings
+from producers.sinks import KafkaSink
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from protocols.wire import FRAME, Frame, encode_frame
-from stream_app.reading import read_topic
-from stream_app.registry import publish
-from stream_app.topics import Topics, create
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create, publish, read_topic
 from tests.helpers.workers import WorkerProcess, workers
 
 ROWS, PARTITIONS = 4096, 4

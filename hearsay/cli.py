@@ -20,12 +20,12 @@ COMMANDS = {
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
-    "worker": "hearsay.commands.worker:worker",
-    "close": "hearsay.commands.close:close",
-    "stack": "hearsay.commands.stack:app",
-    "topics": "hearsay.commands.topics:app",
-    "memo": "hearsay.commands.memo:app",
-    "doctor": "hearsay.commands.doctor:doctor",
+    "worker": "hearsay.commands.operations.worker:worker",
+    "close": "hearsay.commands.operations.close:close",
+    "stack": "hearsay.commands.operations.stack:app",
+    "topics": "hearsay.commands.operations.topics:app",
+    "memo": "hearsay.commands.operations.memo:app",
+    "doctor": "hearsay.commands.operations.doctor:doctor",
     "version": "hearsay.commands.version:version",
 }
 
@@ -81,7 +81,7 @@ def main() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             raise
-        from hearsay.explaining import explain
+        from hearsay.terminal.explaining import explain
 
         code = explain(error)
         _give_up_unwritten_output()

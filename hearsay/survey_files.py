@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from protocols import Survey, parse_survey
 from protocols.errors import SurveyError
+from protocols.survey import Survey
+from protocols.survey_text import parse_survey
 
 EXAMPLES = ("mobility-week", "telemetry")
 
@@ -26,7 +27,7 @@ def example_text(name: str) -> str:
     """One of the annotated examples, as it is."""
     if name not in EXAMPLES:
         raise SurveyError(f"there is no example {name!r}", f"there are {', '.join(EXAMPLES)}")
-    return (files("protocols") / "examples" / f"{name}.yaml").read_text("utf-8")
+    return (files("protocols") / "survey_text" / "examples" / f"{name}.yaml").read_text("utf-8")
 
 
 def example(name: str) -> Survey:

@@ -8,12 +8,12 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.layout import CHUNK, Placed
-from memo_store.link import Link
+from memo_store.connection.layout import CHUNK, Placed
+from memo_store.connection.link import Link
 from memo_store.registry import SurveyTerms, memo_table, presence_table
-from memo_store.roll import read_roll
-from memo_store.veil import Veil
-from protocols.keystream import Devices
+from memo_store.sealing import Veil
+from memo_store.tables.fleet_presence import read_roll
+from protocols.randomness import Devices
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from memo_store.link import Link
-from memo_store.memos import MemoTable
-from memo_store.presence import PresenceTable
-from memo_store.roll import roll_table
-from memo_store.veil import Veil
+from memo_store.connection.link import Link
+from memo_store.sealing import Veil
+from memo_store.tables.fleet_presence import roll_table
+from memo_store.tables.memos import MemoTable
+from memo_store.tables.presence import PresenceTable
 from protocols.errors import FingerprintChanged
-from protocols.guarantees.linked import loss_of_values
+from protocols.privacy import loss_of_values
 from protocols.scheme import Scheme
 
 SURVEYS, TABLES = "hearsay:surveys", "hearsay:tables"

@@ -9,15 +9,15 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.durability import Durability, durability
-from memo_store.history import vouched_for
-from memo_store.layout import SHARDS, Words, shard_key
+from memo_store.connection.durability import Durability, durability
+from memo_store.connection.epochs import vouched_for
+from memo_store.connection.layout import SHARDS, Words, shard_key
+from memo_store.connection.link import Link
 from memo_store.ledger import spent
-from memo_store.link import Link
-from memo_store.memos import MemoTable
-from memo_store.presence import PRESENCE
 from memo_store.registry import TABLES, SurveyTerms, TableTerms, registered
-from memo_store.roll import read_tally
+from memo_store.tables.fleet_presence import read_tally
+from memo_store.tables.memos import MemoTable
+from memo_store.tables.presence import PRESENCE
 
 PAGE = 5000
 Counts = NDArray[np.int64]

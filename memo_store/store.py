@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from memo_store.durability import warn_unless_durable
-from memo_store.history import History
+from memo_store.connection.durability import warn_unless_durable
+from memo_store.connection.epochs import History
+from memo_store.connection.link import Client, Link
 from memo_store.ledger import Spending, read_ledger
-from memo_store.link import Client, Link
 from memo_store.registry import registered
+from memo_store.sealing import Veil
 from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
-from memo_store.veil import Veil
-from protocols.keystream import Devices, Keyring
+from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 
 

@@ -14,23 +14,23 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from memo_store.calendar import Calendar
-from memo_store.history import Call, History, Lost
-from memo_store.layout import CHUNK, Bytes, Placed, Words
+from memo_store.connection.epochs import Call, History, Lost
+from memo_store.connection.layout import CHUNK, Bytes, Placed, Words
+from memo_store.connection.link import Link
 from memo_store.ledger import Ledger, read_ledger
-from memo_store.link import Link
-from memo_store.memos import MemoTable
-from memo_store.presence import Standing, standing
+from memo_store.periods import Calendar
 from memo_store.registry import SurveyTerms, memo_table, presence_table, register
-from memo_store.roll import Roll
-from memo_store.settlement import Journal
-from memo_store.veil import Veil
-from protocols.columns import Column
-from protocols.encodings import Values
+from memo_store.sealing import Veil
+from memo_store.tables.fleet_presence import Roll
+from memo_store.tables.memos import MemoTable
+from memo_store.tables.period_journal import Journal
+from memo_store.tables.presence import Standing, standing
+from protocols.arrays import Column
 from protocols.errors import HistoryLost, StoreError, StoreUnavailable
-from protocols.keystream import Devices
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent
-from protocols.scheme import Question
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from memo_store import SurveyMemos
+from memo_store.survey_memos import SurveyMemos
 from producers.fleet_memos import FleetMemos
 from producers.reporting import ROWS_PER_FRAME, Progress, Reported, Reporter, no_progress
-from producers.scenarios import Scenario
+from producers.scenarios.base import Scenario
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ScenarioError, Stopped
-from protocols.keystream import Keyring
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey

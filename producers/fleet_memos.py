@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store import Standing, SurveyMemos
-from protocols.columns import Column, Layout, PackedBits, smallest_unsigned
-from protocols.encodings import Values
-from protocols.keystream import Devices
+from memo_store.survey_memos import SurveyMemos
+from memo_store.tables import Standing
+from protocols.arrays import Column, Layout, PackedBits, smallest_unsigned
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent
-from protocols.scheme import Question
 
 
 class Shelf:

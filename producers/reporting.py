@@ -18,16 +18,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store import Standing
-from producers.scenarios import Presences
+from memo_store.tables import Standing
+from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.columns import Column
-from protocols.encodings import Values
+from protocols.arrays import Column
 from protocols.errors import DeliveryError, Stopped
-from protocols.keystream import Devices
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent, Tokens
-from protocols.scheme import Question
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096

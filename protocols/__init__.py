@@ -1,9 +1,1 @@
-"""Survey, mechanisms, exact guarantees, randomness and wire formats: the foundation."""
-
-from protocols.keystream import Keyring
-from protocols.respondent import Respondent
-from protocols.scheme import Question, Scheme
-from protocols.survey import Attribute, Survey
-from protocols.survey_text import parse_survey
-
-__all__ = ["Attribute", "Keyring", "Question", "Respondent", "Scheme", "Survey", "parse_survey"]
+"""Surveys, mechanisms, exact guarantees, randomness and wire formats. Imports no other room."""

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.channels import Channel
-from protocols.mechanisms import Budget, Mechanism
-from protocols.rounds import Flip
-from protocols.survey import Attribute
+from protocols.mechanisms.channels import Channel
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.rounds import Flip
+from protocols.survey.attribute import Attribute
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.columns import Column
-from protocols.encodings import Traits, Values
-from protocols.keystream import Devices, Draws, Keyring
+from protocols.arrays.columns import Column
+from protocols.mechanisms.encodings import Traits, Values
 from protocols.question import Question
-from protocols.sampling import uniform
+from protocols.randomness.keystream import Devices, Draws, Keyring
+from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
 
 Tokens = NDArray[np.uint64]

@@ -15,14 +15,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.attribute import MAX_ORDERED
-from protocols.channels import SupportChannel, variance_at_zero
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.fakes import Ask, Budgets, amplified, calibrated
-from protocols.guarantees import Guarantees
-from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget, build
+from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS, build
+from protocols.mechanisms.channels import SupportChannel, variance_at_zero
+from protocols.mechanisms.mechanism import Budget
+from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
+from protocols.privacy.guarantees import Guarantees
 from protocols.question import Question
-from protocols.survey import Attribute, Survey
+from protocols.survey.attribute import MAX_ORDERED, Attribute
+from protocols.survey.model import Survey
 
 __all__ = ["FAKED", "Question", "Scheme"]
 
@@ -39,7 +40,7 @@ FAKED = {
 class Scheme:
     """All questions of a survey.
 
-    >>> from protocols.survey_text import parse_survey
+    >>> from protocols.survey_text.parsing import parse_survey
     >>> scheme = Scheme(parse_survey('''
     ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
     ...  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}}]}'''))

@@ -1,1 +1,1 @@
-"""Counting and merging (pure), and the Faust app around them."""
+"""Counting, merging and publishing: pure code, and the local and Kafka apps around it."""

@@ -12,12 +12,13 @@ import pytest
 import redis
 from hypothesis import settings
 
-from hearsay.stack import KafkaBroker
-from memo_store import MemoStore, SurveyMemos
-from memo_store.local import RedisServer, executables, version
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics, create
+from servers.kafka_broker import KafkaBroker
+from servers.redis_server import RedisServer, executables, version
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
 
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
 settings.register_profile("hearsay", deadline=None, derandomize=True)

@@ -1,15 +1,13 @@
 """How well methods do where the truth is known: MSE_avg as the papers measure it."""
 
 from analytics.evaluation.measuring import CORRECTIONS, USUAL, evaluate
-from analytics.evaluation.methods import METHODS, Method, choose
-from analytics.evaluation.scores import Infeasible, Outcome, Score
+from analytics.evaluation.methods import Method, choose
+from analytics.evaluation.scores import Outcome, Score
 from analytics.evaluation.truth import Moment, Snapshot, Truth, everybody_once, noisy_priors
 
 __all__ = [
     "CORRECTIONS",
-    "METHODS",
     "USUAL",
-    "Infeasible",
     "Method",
     "Moment",
     "Outcome",

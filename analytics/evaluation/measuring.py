@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from analytics.consistent import clip_renormalise, norm_sub
-from analytics.estimation import estimate, variance
+from analytics.estimation.consistent import clip_renormalise, norm_sub
+from analytics.estimation.estimates import estimate, variance
+from analytics.estimation.likelihood import most_likely
+from analytics.estimation.votes import Floats
 from analytics.evaluation.methods import Method
 from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
 from analytics.evaluation.truth import Moment, Truth
-from analytics.likelihood import most_likely
-from analytics.votes import Floats
-from protocols import Keyring, Question, Respondent, Scheme
-from protocols.channels import Channel
-from protocols.columns import Column
-from protocols.encodings import Values
+from protocols.arrays import Column
 from protocols.errors import SurveyError
-from protocols.keystream import Devices
+from protocols.mechanisms import Channel, Values
+from protocols.question import Question
+from protocols.randomness import Devices, Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
 
 Correction = Callable[[Floats, Floats, Channel], Floats]
 Progress = Callable[[int, int, str], None]
@@ -57,7 +58,8 @@ def evaluate(
 ) -> list[Outcome]:
     """Every method at every budget; longitudinal ones with eps_1 = alpha * eps_inf.
 
-    >>> from analytics.evaluation import Snapshot, choose
+    >>> from analytics.evaluation.truth import Snapshot
+    >>> from analytics.evaluation.methods import choose
     >>> day = Snapshot(0, np.arange(20_000, dtype=np.uint64), {"plan": np.arange(20_000) % 3})
     >>> (score,) = evaluate(Truth({"plan": 3}, [day]), choose(["smp[grr]"]), [1.0], Keyring(bytes(32)), runs=20)
     >>> score.mechanisms, 0.5 < score.mse["raw"].value / score.expected < 2

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from analytics.evaluation.truth import Truth
-from protocols import Survey
 from protocols.errors import SettingsError
 from protocols.mechanisms import Calibration
-from protocols.survey import Solution
+from protocols.survey import Solution, Survey
 
 Guarantee = Literal["tuple", "attribute", "published"]
 RECALIBRATED = ("l-grr", "allomfree", "loloha")  # two rounds of direct encoding: where the papers waste budget

@@ -7,7 +7,7 @@ from math import isfinite, sqrt
 from typing import Any
 
 from analytics.evaluation.methods import Method
-from protocols.guarantees import Guarantees
+from protocols.privacy import Guarantees
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.votes import Floats
-from protocols.attribute import MIN_SHARE
-from protocols.keystream import Devices
+from analytics.estimation.votes import Floats
+from protocols.randomness import Devices
+from protocols.survey import MIN_SHARE
 
 
 class Moment(Protocol):

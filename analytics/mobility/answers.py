@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.calendar import Window
-from analytics.consistent import norm_sub
-from analytics.estimation import Estimates, drawn_share, estimate
+from analytics.estimation.consistent import norm_sub
+from analytics.estimation.estimates import Estimates, drawn_share, estimate
+from analytics.estimation.ratios import product
+from analytics.estimation.rounding import rounded
+from analytics.estimation.votes import Floats, covariance
 from analytics.mobility.history import History
-from analytics.ratios import product
-from analytics.rounding import rounded
-from analytics.votes import Floats, covariance
-from protocols.channels import Channel
+from analytics.windows.calendar import Window
+from protocols.mechanisms import Channel
 
 
 @dataclass(frozen=True, eq=False)

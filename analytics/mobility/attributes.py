@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from analytics.calendar import Window
-from analytics.consistent import norm_sub
-from analytics.estimation import Estimates
+from analytics.estimation.consistent import norm_sub
+from analytics.estimation.estimates import Estimates
 from analytics.mobility.answers import Answers
 from analytics.mobility.dwells import dwell
-from analytics.mobility.model import AttributeReport, Flow, Place, Ranking, ValueReport
+from analytics.mobility.model import AttributeReport, Flow, Place, Ranking, ValueReport, quantities
 from analytics.mobility.publication import Publication
-from analytics.mobility.quantities import quantities
 from analytics.mobility.rankings import rank
-from protocols.scheme import Question
+from analytics.windows.calendar import Window
+from protocols.question import Question
 
 PLACES = 5
 ARROW = ">"  # between origin and destination in the values of a transition attribute

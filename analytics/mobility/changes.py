@@ -8,11 +8,18 @@ from datetime import timedelta
 
 import numpy as np
 
-from analytics.calendar import Window, comparable, same_phase
-from analytics.estimation import Estimates
-from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, WindowReport
-from analytics.mobility.quantities import measured, quantities
-from analytics.ratios import ratio
+from analytics.estimation.estimates import Estimates
+from analytics.estimation.ratios import ratio
+from analytics.mobility.model import (
+    AttributeReport,
+    Change,
+    MobilityReport,
+    Quantity,
+    WindowReport,
+    measured,
+    quantities,
+)
+from analytics.windows.calendar import Window, comparable, same_phase
 
 Measure = Callable[[Window], Estimates]
 

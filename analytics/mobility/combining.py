@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from analytics.calendar import Window
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
 from analytics.mobility.publication import Truth
+from analytics.windows.calendar import Window
 
 
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:

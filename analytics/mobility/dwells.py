@@ -7,14 +7,12 @@ from datetime import timedelta
 
 import numpy as np
 
-from analytics.consistent import norm_sub
-from analytics.estimation import Estimates, quantile
+from analytics.estimation.consistent import norm_sub
+from analytics.estimation.estimates import Estimates, quantile
+from analytics.estimation.votes import Floats
 from analytics.mobility.answers import Answers
-from analytics.mobility.model import Dwell
-from analytics.mobility.quantities import quantity
-from analytics.votes import Floats
-from protocols.durations import parse_duration
-from protocols.survey import Attribute
+from analytics.mobility.model import Dwell, quantity
+from protocols.survey import Attribute, parse_duration
 
 QUARTERS = (0.25, 0.5, 0.75)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.calendar import Window
-from analytics.estimation import CONFIDENCE, Estimates
-from analytics.presence_noise import noise_error, noise_reach
-from analytics.ratios import exact
-from analytics.windows import ByGap, first_reports
+from analytics.estimation.estimates import CONFIDENCE, Estimates
+from analytics.estimation.ratios import exact
+from analytics.windows.calendar import Window
+from analytics.windows.first_reports import ByGap, first_reports
+from analytics.windows.presence_noise import noise_error, noise_reach
 from protocols.scheme import Scheme
 
 

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.calendar import UNITS, Window, calendar_windows, cumulative_windows
-from analytics.estimation import Estimates
+from analytics.estimation.estimates import Estimates
+from analytics.estimation.smoothing import smooth
 from analytics.mobility.answers import Answers
 from analytics.mobility.changes import Changes
 from analytics.mobility.history import History
 from analytics.mobility.model import Kind, Suppression
 from analytics.mobility.suppression import suppressions
-from analytics.smoothing import smooth
+from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
 from protocols.survey import Survey
 
 LONGEST_TRIANGLE = 31

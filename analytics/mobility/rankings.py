@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.votes import Floats
+from analytics.estimation.votes import Floats
 
 DRAWS = 2000
 RIVALS = 25  # areas below the ranking that could belong in it

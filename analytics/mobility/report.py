@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from analytics.calendar import Window
 from analytics.mobility.attributes import attribute_report
 from analytics.mobility.changes import Measure
 from analytics.mobility.history import History
-from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport
+from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
 from analytics.mobility.publication import Publication, Truth, chosen_windows
-from analytics.mobility.quantities import quantity
 from analytics.mobility.suppression import merged_gaps
-from analytics.presence_noise import scale
+from analytics.windows.calendar import Window
+from analytics.windows.presence_noise import scale
 from protocols.survey import Survey
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from analytics.calendar import Window
 from analytics.mobility.model import Suppression
+from analytics.windows.calendar import Window
 
 
 def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, Suppression]:

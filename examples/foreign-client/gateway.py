@@ -15,15 +15,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-from producers.sinks.base import Sink
-from producers.sinks.kafka import KafkaSink
-from protocols import Scheme, parse_survey
-from protocols.encodings import Direct
+from producers.sinks import KafkaSink, Sink
 from protocols.errors import DeliveryError, SurveyError
-from protocols.rounds import Flip
-from protocols.settings import load
+from protocols.mechanisms import Direct, Flip
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from protocols.wire import REPORT
-from stream_app.topics import Topics
+from servers.settings import load
+from stream_app.kafka import Topics
 
 LONGEST_REPORT = 4096
 

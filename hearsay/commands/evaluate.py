@@ -14,7 +14,7 @@ from rich.table import Table
 
 from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
 from analytics.evaluation import evaluate as evaluate_methods
-from hearsay import console
+from hearsay.terminal import console
 
 
 def _words(text: str) -> list[str]:
@@ -76,9 +76,9 @@ def evaluate(
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
     from analytics.evaluation.page import page
-    from hearsay.truths import from_csv, from_scenario
+    from hearsay.running.seeded_keyrings import seeded_keyring
+    from hearsay.running.truth_tables import from_csv, from_scenario
     from producers.scenarios import scenario
-    from protocols.simulation import seeded_keyring
 
     budgets = _budgets(eps)
     if not 0 < alpha < 1:

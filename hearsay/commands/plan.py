@@ -9,9 +9,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay import console
-from protocols.plan import AttributePlan, Figure, NoisePlan, Plan
-from protocols.plan import plan as draw
+from hearsay.terminal import console
+from protocols.planning import AttributePlan, Figure, NoisePlan, Plan
+from protocols.planning import plan as draw
 from protocols.scheme import Scheme
 
 

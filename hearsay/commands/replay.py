@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
-from hearsay import console
-from protocols.durations import parse_duration
+from hearsay.terminal import console
+from protocols.survey import parse_duration
 
 if TYPE_CHECKING:
     from producers.replay import Rule
@@ -58,7 +58,7 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
-    from hearsay.replaying import replay_events, show_summary, summary_json
+    from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
     from producers.replay import Columns, Options
 

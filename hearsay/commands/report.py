@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearsay import console
+from hearsay.terminal import console
 
 
 def report(
@@ -32,11 +32,11 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
-    from analytics.mobility.combining import with_lost_presence
-    from hearsay.datadir import DataDirectory
-    from hearsay.reporting import chosen, latest, narrowed, open_results, write_files
-    from hearsay.results import mobility_of
-    from hearsay.showing import answers_table, visitors_table
+    from analytics.mobility import with_lost_presence
+    from hearsay.reports.files import chosen, latest, narrowed, open_results, write_files
+    from hearsay.reports.sources import mobility_of
+    from hearsay.reports.tables import answers_table, visitors_table
+    from hearsay.running.data_directory import DataDirectory
 
     with console.progress("reading what is published"), open_results(data, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearsay import console
+from hearsay.terminal import console
 
 DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
 
@@ -24,7 +24,7 @@ def demo(
 
     Example: hearsay demo
     """
-    from hearsay.simulating import simulate
+    from hearsay.running.simulating import simulate
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
@@ -48,7 +48,7 @@ def run(
 
     Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
     """
-    from hearsay.simulating import populate, simulate
+    from hearsay.running.simulating import populate, simulate
     from hearsay.survey_files import read_survey
 
     survey = read_survey(survey_file)

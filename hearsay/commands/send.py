@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hearsay import console
+from hearsay.terminal import console
 
 
 def send(
@@ -22,7 +22,7 @@ def send(
 
     Example: hearsay send captured/
     """
-    from hearsay.replaying import send_directory
+    from hearsay.running.replaying import send_directory
 
     sent = send_directory(directory, kafka)
     if as_json:

@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay import console
 from hearsay.survey_files import EXAMPLES, example_text, read_survey
-from protocols import Scheme, Survey, parse_survey
+from hearsay.terminal import console
 from protocols.errors import SurveyError
-from protocols.survey_schema import json_schema, reference
-from protocols.survey_text import format_survey
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.survey_text import format_survey, json_schema, parse_survey, reference
 
 app = typer.Typer(help="Check survey files, start a new one, tell editors what may be in one.", no_args_is_help=True)
 
@@ -49,9 +49,9 @@ def publish(
 
     Example: hearsay survey publish survey.yaml
     """
-    from protocols.settings import load
-    from stream_app.registry import publish as publish_survey
-    from stream_app.topics import existing
+    from servers.settings import load
+    from stream_app.kafka import existing
+    from stream_app.kafka import publish as publish_survey
 
     survey = read_survey(file)
     settings = (load() if kafka is None else load().at(kafka)).kafka

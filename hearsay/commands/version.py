@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version as installed
 
-from hearsay import console
+from hearsay.terminal import console
 
 
 def version(as_json: console.AsJson = False) -> None:

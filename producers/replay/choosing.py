@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.replay.answers import UNKNOWN
-from protocols.keystream import Devices
+from protocols.randomness import Devices
 
 Events = NDArray[np.void]
 """Rows of line, device, time and values (one place per attribute, or UNKNOWN); see `event_type`."""

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from protocols.keystream import Devices, Keyring
+from protocols.randomness import Devices, Keyring
 
 SKETCH = 1 << 16
 

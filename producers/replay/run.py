@@ -31,12 +31,12 @@ from producers.replay.quality import Fault, Found, Quality
 from producers.replay.spool import AT_ONCE, Spool
 from producers.replay.times import BAD, moments
 from producers.reporting import Memos, Reporter
-from producers.scenarios import Presences
+from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
-from protocols.keystream import Devices, Keyring
+from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import MAX_PERIOD, Survey

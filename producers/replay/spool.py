@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.replay.choosing import Events, event_type
-from protocols.keystream import Devices
+from protocols.randomness import Devices
 
 AT_ONCE = 1 << 18
 """Events in memory at a time."""

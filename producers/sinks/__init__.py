@@ -1,1 +1,7 @@
-"""Where frames go: Kafka, a directory to send later, or anything in this process that can count them."""
+"""Where reports go: Kafka, or a directory to be sent later."""
+
+from producers.sinks.base import Sink
+from producers.sinks.directory import DirectorySink, Sent, captured_partitions, send_capture
+from producers.sinks.kafka import KafkaSink
+
+__all__ = ["DirectorySink", "KafkaSink", "Sent", "Sink", "captured_partitions", "send_capture"]

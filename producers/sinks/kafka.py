@@ -11,9 +11,9 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
-from protocols.kafka_opening import opened
-from protocols.settings import KafkaSettings
 from protocols.wire import HEADER, MAX_RECORD_BYTES
+from servers.kafka_clients import opened
+from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
 """How long a record may be retried through broker restarts and elections before it counts as not delivered."""

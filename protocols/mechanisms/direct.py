@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import exp, expm1
 
-from protocols.encodings import Direct
-from protocols.mechanisms.base import Budget, Mechanism
-from protocols.rounds import Flip, grr
+from protocols.mechanisms.encodings import Direct
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.rounds import Flip, grr
 
 
 def build_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from protocols.channels import variance_at_zero
 from protocols.errors import InfeasibleError
-from protocols.lifelong import Buckets, Hashed
-from protocols.mechanisms.base import Budget, Mechanism
+from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.direct import build_grr, build_l_grr
-from protocols.rounds import sue
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.rounds import sue
 
 PRIMES = (2, 3, 5, 7, 11, 13)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from protocols.encodings import Direct
-from protocols.mechanisms.base import Budget, Mechanism
-from protocols.rounds import end_evidence, geometric
+from protocols.mechanisms.encodings import Direct
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.rounds import end_evidence, geometric
 
 
 def build_geometric(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:

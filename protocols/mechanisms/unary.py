@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, expm1, log
 
-from protocols.encodings import Unary
 from protocols.errors import InfeasibleError
-from protocols.mechanisms.base import Budget, Mechanism
-from protocols.roots import root
-from protocols.rounds import Flip, oue, sue, symmetric_loss
+from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.roots import root
+from protocols.mechanisms.rounds import Flip, oue, sue, symmetric_loss
 
 
 def build_sue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:

@@ -1,20 +1,18 @@
-"""What travels: frames, single reports and clock records, and why some of them are refused."""
+"""Bytes on the wire: frames, single reports and clock records, and the reasons for refusing them."""
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock
-from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
+from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, REPORT, partition_of
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
 from protocols.wire.reasons import Reason, Reject
-from protocols.wire.report import decode_report, encode_report
-from protocols.wire.rows import FINE, ROW_REASONS, row_faults
+from protocols.wire.report import decode_report
+from protocols.wire.rows import ROW_REASONS, row_faults
 from protocols.wire.terms import Lookup
 
 __all__ = [
     "CLOCK",
-    "FINE",
     "FRAME",
     "HEADER",
     "MAX_RECORD_BYTES",
-    "MAX_ROWS",
     "REPORT",
     "ROW_REASONS",
     "Clock",
@@ -27,7 +25,6 @@ __all__ = [
     "decode_report",
     "encode_clock",
     "encode_frame",
-    "encode_report",
     "join_frames",
     "partition_of",
     "row_faults",

@@ -7,7 +7,7 @@ import hmac
 from dataclasses import dataclass
 from typing import Any
 
-from protocols.survey import MAX_PERIOD
+from protocols.survey.model import MAX_PERIOD
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
 from protocols.wire.terms import read_hex, read_id

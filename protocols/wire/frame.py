@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from protocols.columns import Column, Layout, PackedBits, Symbols
+from protocols.arrays.columns import Column, Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.arrow import Batch, read_batch

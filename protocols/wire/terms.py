@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from protocols.scheme import Scheme
-from protocols.survey import ID_PATTERN
+from protocols.survey.model import ID_PATTERN
 from protocols.wire.reasons import Reason, Reject
 
 Lookup = Callable[[str], Scheme | None]  # survey id -> its compiled form

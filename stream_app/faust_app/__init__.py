@@ -1,6 +1,6 @@
-"""The Faust app: the pure counting and merging of this room, fed by Kafka and kept by Kafka (DESIGN 5)."""
+"""The Faust app: counting and merging fed by Kafka, with state kept in changelogs."""
 
-from stream_app.faust_app.logs import configure_logs
+from stream_app.faust_app.monitoring.logs import configure_logs
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.worker import run_worker, wait_for_topics
 

@@ -10,25 +10,25 @@ from typing import Any, cast
 import faust
 from faust.types import TP
 
-from protocols.settings import KafkaSettings
-from stream_app.counting import PartitionCounter
-from stream_app.faust_app.consuming import BatchTransport
-from stream_app.faust_app.counting_agent import Counting
+from servers.settings import KafkaSettings
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.faust_app.agents import Counting, Merging
+from stream_app.faust_app.broker.offsets import Offsets
+from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.lanes import Lanes
-from stream_app.faust_app.merging_agent import Merging
-from stream_app.faust_app.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
-from stream_app.faust_app.offsets import Offsets
+from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
+from stream_app.faust_app.monitoring.web import add_pages
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.producing import PatientProducer, Writer
-from stream_app.faust_app.recovery import OrderlyTables
-from stream_app.faust_app.standstill import notice_standstill
-from stream_app.faust_app.surveys import Surveys
-from stream_app.faust_app.table import StateTable
-from stream_app.faust_app.ticking import WallClock
-from stream_app.faust_app.web import add_pages
-from stream_app.merging import Merger
-from stream_app.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
+from stream_app.faust_app.overrides.consumer import BatchTransport
+from stream_app.faust_app.overrides.producer import PatientProducer
+from stream_app.faust_app.overrides.recovery import OrderlyTables
+from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.partition_tasks import Lanes
+from stream_app.faust_app.wall_clock import WallClock
+from stream_app.faust_app.watchdog import notice_standstill
+from stream_app.faust_app.writing import Writer
+from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
+from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0

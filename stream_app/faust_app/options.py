@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka.topics import Topics
 
 
 @dataclass(frozen=True)

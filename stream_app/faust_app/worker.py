@@ -13,11 +13,11 @@ import structlog
 import uvloop
 
 from protocols.errors import ServerError
-from protocols.settings import KafkaSettings
+from servers.settings import KafkaSettings
+from stream_app.counting.tokens import load_loops
 from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.tokens import load_loops
-from stream_app.topics import Topics, existing
+from stream_app.kafka.topics import Topics, existing
 
 LEAVE_SECONDS = 10.0
 """How long leaving may take, with the broker away for instance, before the process ends anyway."""

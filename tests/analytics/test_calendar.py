@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from analytics.calendar import Window, calendar_windows, comparable, same_phase
-from protocols import Survey, parse_survey
+from analytics.windows import Window
+from analytics.windows.calendar import calendar_windows, comparable, same_phase
+from protocols.survey import Survey
+from protocols.survey_text import parse_survey
 
 HOUR = timedelta(hours=1)
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.calendar import Window
-from analytics.mobility import History, MobilityReport, Truth, mobility_report
-from analytics.mobility.changes import with_changes
-from analytics.mobility.combining import combine, with_lates, with_truth
-from analytics.mobility.page.data import page_data
+from analytics.mobility import (
+    History,
+    MobilityReport,
+    Truth,
+    combine,
+    mobility_report,
+    with_changes,
+    with_lates,
+    with_truth,
+)
+from analytics.mobility.output.page.data import page_data
 from analytics.mobility.publication import triangle_windows
-from analytics.windows import by_gap
-from protocols import Scheme, parse_survey
+from analytics.windows import Window
+from analytics.windows.first_reports import by_gap
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 
 PERIODS, HORIZON, DEVICES = 12, 4, 120
 

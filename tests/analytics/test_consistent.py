@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
 
-from analytics.consistent import clip_renormalise, norm_sub
-from analytics.estimation import estimate
-from analytics.likelihood import ibu, most_likely, project
-from analytics.votes import covariance, unbiased
-from protocols.channels import MatrixChannel, SupportChannel
-from protocols.mechanisms import Budget, build
-from protocols.rounds import geometric, grr, oue
+from analytics.estimation import clip_renormalise, estimate, norm_sub
+from analytics.estimation.likelihood import ibu, most_likely, project
+from analytics.estimation.votes import covariance, unbiased
+from protocols.mechanisms import MatrixChannel, SupportChannel
+from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.rounds import geometric, grr, oue
 from tests.helpers.crowd import counts_of, scheme_of
 
 vectors = hnp.arrays(np.float64, st.integers(2, 8), elements=st.floats(-2, 2, width=16))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation import Estimates, estimate
+from analytics.estimation import estimate
+from analytics.estimation.estimates import Estimates
 from tests.helpers.crowd import counts_of, scheme_of
 
 TRIALS, K = 700, 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analytics.estimation.ratios import exact
 from analytics.mobility.answers import Answers
 from analytics.mobility.dwells import dwell, middle_values
-from analytics.ratios import exact
-from protocols import Attribute
+from protocols.survey import Attribute
 from tests.helpers.crowd import counts_of, scheme_of
 
 TRIALS, PEOPLE = 600, 300

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.estimation import estimate
-from protocols.channels import Channel, MatrixChannel, SupportChannel
-from protocols.rounds import geometric, grr, oue
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms.rounds import geometric, grr, oue
 from tests.helpers.crowd import counts_of, scheme_of
 
 CHANNELS: list[Channel] = [

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from analytics.evaluation import (
-    METHODS,
-    Infeasible,
     Method,
     Score,
     Snapshot,
@@ -18,8 +16,10 @@ from analytics.evaluation import (
     measuring,
     noisy_priors,
 )
+from analytics.evaluation.methods import METHODS
+from analytics.evaluation.scores import Infeasible
+from hearsay.running.seeded_keyrings import seeded_keyring
 from producers.scenarios import scenario
-from protocols.simulation import seeded_keyring
 
 KEYRING = seeded_keyring(6)
 

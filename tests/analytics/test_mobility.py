@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytics.calendar import Window
-from analytics.mobility import History, MobilityReport, mobility_report
-from analytics.mobility.combining import with_lost_presence
+from analytics.mobility import History, MobilityReport, mobility_report, with_lost_presence
 from analytics.mobility.publication import standard_windows
-from analytics.presence_noise import noise_error
-from analytics.windows import ByGap, by_gap
+from analytics.windows import ByGap, Window
+from analytics.windows.first_reports import by_gap
+from analytics.windows.presence_noise import noise_error
 from producers.scenarios import scenario, unique_devices
-from protocols import Scheme, parse_survey
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from tests.helpers.town import live, truths
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))

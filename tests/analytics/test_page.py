@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.calendar import Window
-from analytics.mobility import MobilityReport, mobility_report
-from analytics.mobility.page import render_page
+from analytics.mobility import MobilityReport, mobility_report, render_page
 from analytics.mobility.publication import standard_windows
+from analytics.windows import Window
 from producers.scenarios import scenario
-from protocols import Scheme, parse_survey
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from tests.helpers.browser import View, look
 from tests.helpers.town import live, truths
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics import presence_noise
-from analytics.estimation import Estimates, quantile
-from analytics.presence_noise import MANY, noise_error, noise_reach
-from analytics.ratios import exact, product, ratio
+from analytics.estimation.estimates import Estimates, quantile
+from analytics.estimation.ratios import exact, product, ratio
+from analytics.windows import presence_noise
+from analytics.windows.presence_noise import MANY, noise_error, noise_reach
 
 TRIALS = 20_000
 

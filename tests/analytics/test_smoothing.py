@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.estimation import Estimates, estimate, variance
-from analytics.smoothing import smooth
-from protocols import Question, Respondent
-from protocols.simulation import seeded_keyring
+from analytics.estimation import estimate
+from analytics.estimation.estimates import Estimates, variance
+from analytics.estimation.smoothing import smooth
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.question import Question
+from protocols.respondent import Respondent
 from tests.helpers.crowd import counts_of, scheme_of
 
 K, DEVICES, PERIODS, TOWNS = 6, 1500, 40, 6

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics.calendar import Window
 from analytics.mobility import History, mobility_report
 from analytics.mobility.suppression import merged_gaps, suppressions
-from analytics.windows import by_gap
+from analytics.windows import Window
+from analytics.windows.first_reports import by_gap
 from tests.helpers.crowd import scheme_of
 
 MINIMUM = 10

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.calendar import Window
 from analytics.mobility import MobilityReport, mobility_report
-from analytics.mobility.arrow import from_arrow, to_arrow
-from analytics.mobility.tables import tables, write_csv, write_parquet
+from analytics.mobility.output.arrow import from_arrow, to_arrow
+from analytics.mobility.output.tables import tables
+from analytics.windows import Window
+from hearsay.reports.files import write_files
 from producers.scenarios import scenario
-from protocols import Scheme, parse_survey
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from tests.helpers.town import live, truths
 
 
@@ -65,9 +67,9 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
 
 def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path: Path) -> None:
     flat = tables(report)
-    for path in write_parquet(report, tmp_path):
+    for path in write_files(report, None, None, tmp_path):
         assert pq.read_table(path).equals(flat[path.stem])
-    for path in write_csv(report, tmp_path):
+    for path in write_files(report, None, tmp_path, None):
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == flat[path.stem].num_rows

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.windows import ByGap, all_windows, by_gap, first_reports
+from analytics.windows import ByGap
+from analytics.windows.first_reports import all_windows, by_gap, first_reports
 
 DEVICES, PERIODS, VALUES = 40, 12, 3
 

@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from hearsay.stack import KafkaBroker
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics, create
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
 from tests.helpers.ordeal import Ordeal
 
 REPORTS_PER_FAULT, FAULTS_PER_PERIOD = 10_000, 2

@@ -17,10 +17,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from protocols.settings import KafkaSettings, RedisSettings, Settings
 from protocols.wire import Reason
-from stream_app.faust_app import metrics
-from stream_app.faust_app.web import add_pages
+from servers.settings import KafkaSettings, RedisSettings, Settings
+from stream_app.faust_app.monitoring import metrics
+from stream_app.faust_app.monitoring.web import add_pages
 from tests.helpers.command_line import resolve
 
 ROOT = Path(__file__).parents[2]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from hearsay import exits
-from protocols.settings import KafkaSettings, RedisSettings, Settings
+from hearsay.terminal import exits
 from protocols.wire import Reason
-from stream_app.faust_app import crash, metrics
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings, RedisSettings, Settings
+from stream_app.faust_app import crash
+from stream_app.faust_app.monitoring import metrics
+from stream_app.kafka import Topics
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.mobility import MobilityReport
-from hearsay.explaining import explain
-from hearsay.stack.ports import free_port
 from hearsay.survey_files import example_text
+from hearsay.terminal.explaining import explain
+from servers.ports import free_port
 
 
 def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

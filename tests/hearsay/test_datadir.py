@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.datadir import DataDirectory
+from hearsay.running.data_directory import DataDirectory
 from protocols.errors import SettingsError
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.local_store import LocalStore
+from stream_app.local import LocalStore
 
 PEOPLE = 4000
 KILLS = 10

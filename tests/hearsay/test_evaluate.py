@@ -46,7 +46,7 @@ def test_a_table_is_taken_as_it_is_found(table: Path) -> None:
 
 @pytest.mark.parametrize("column", ["Name", "Country"])
 def test_a_column_that_is_no_question_is_refused(table: Path, column: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearsay.truths.MOST_VALUES", 100)
+    monkeypatch.setattr("hearsay.running.truth_tables.MOST_VALUES", 100)
     error = call("--csv", str(table), "--attributes", f"Agrees?,{column}").exception
     assert isinstance(error, ScenarioError) and repr(column) in error.message
 

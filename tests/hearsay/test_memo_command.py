@@ -10,9 +10,10 @@ import pytest
 import redis
 from typer.testing import CliRunner
 
-from hearsay.commands.memo import app
-from memo_store import MemoStore, local
+from hearsay.commands.operations.memo import app
+from memo_store.store import MemoStore
 from protocols.errors import HistoryLost, SettingsError
+from servers.redis_server import local
 from tests.memo_store.surveys import devices, respondent
 
 CAPPED = respondent(terms="memo_cap: 2,")

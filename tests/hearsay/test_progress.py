@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearsay import console
+from hearsay.terminal import console
 
 
 def test_a_log_gets_a_line_every_few_seconds_and_none_about_what_is_done_soon(

@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 
 from hearsay.commands.replay import replay
 from hearsay.commands.send import send
-from hearsay.stack import KafkaBroker
 from protocols.errors import SettingsError, SurveyError
-from protocols.settings import KafkaSettings
-from stream_app.local_store import LocalStore
-from stream_app.topics import Topics, create
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
+from stream_app.local import LocalStore
 from tests.helpers.topics import read_topic
 
 CLOCK_KEY = "5e" * 32

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from analytics.mobility.model import AttributeReport, Quantity, ValueReport, WindowReport
-from hearsay.showing import answers_table
+from analytics.mobility import AttributeReport, Quantity, WindowReport
+from analytics.mobility.model import ValueReport
+from hearsay.reports.tables import answers_table
 
 EXACT = Quantity(value=23_427, error=0, low=23_427, high=23_427)
 SHARE = Quantity(value=0.5, error=0.01, low=0.48, high=0.52)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from hearsay.commands.survey import app
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
 from protocols.errors import SurveyError
-from protocols.survey_schema import json_schema, reference
+from protocols.survey_text import json_schema, reference
 
 
 def run(*arguments: str, answers: str = "") -> str:

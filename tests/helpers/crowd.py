@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols import Question, Respondent, Scheme, parse_survey
-from protocols.simulation import seeded_keyring
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.question import Question
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 
 Whole = NDArray[np.integer[Any]]
 

@@ -11,10 +11,12 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols import Question, Scheme
-from protocols.encodings import Direct, Unary
-from protocols.lifelong import Buckets, Hashed
-from protocols.rounds import Blur, Flip
+from protocols.mechanisms import Direct, Flip
+from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.rounds import Blur
+from protocols.question import Question
+from protocols.scheme import Scheme
 
 Array = NDArray[np.float64]
 

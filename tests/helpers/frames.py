@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from protocols import Scheme, Survey
-from protocols.columns import Column, Layout, Symbols
+from protocols.arrays import Column, Layout
+from protocols.arrays.columns import Symbols
+from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.wire import Frame
 
 TERMS: dict[str, Any] = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps_inf": 2, "eps_1": 1}

@@ -15,11 +15,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from protocols import Question, Respondent, Scheme
-from protocols.channels import MatrixChannel, variance
-from protocols.encodings import Unary
-from protocols.lifelong import Buckets, Hashed
-from protocols.simulation import seeded_keyring
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.mechanisms import MatrixChannel
+from protocols.mechanisms.channels import variance
+from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.question import Question
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
 from tests.helpers.crowd import answers_of
 from tests.helpers.enumeration import Array, answers, whole_loss
 

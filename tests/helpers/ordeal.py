@@ -10,14 +10,12 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
-from hearsay.stack import KafkaBroker
-from producers.sinks.kafka import KafkaSink
-from protocols.settings import KafkaSettings
-from stream_app.reading import read_topic
-from stream_app.registry import publish
+from producers.sinks import KafkaSink
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka.results import read_finals
 from stream_app.results import Live
-from stream_app.results_reader import read_finals
-from stream_app.topics import Topics
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import Record, traffic

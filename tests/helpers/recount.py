@@ -14,12 +14,11 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from protocols.keystream import Keyring
-from protocols.settings import KafkaSettings
-from stream_app.counters import Statistics
-from stream_app.reading import read_topic
+from protocols.randomness import Keyring
+from servers.settings import KafkaSettings
+from stream_app.counting import Statistics
+from stream_app.kafka import Topics, read_topic
 from stream_app.results import build_histogram
-from stream_app.topics import Topics
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
 TERMS = {"survey": "s", "fingerprint": SCHEME.survey.fingerprint}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols import Attribute, Scheme, Survey
+from protocols.scheme import Scheme
+from protocols.survey import Attribute, Survey
 
 
 def scheme_with(*attributes: dict[str, Any], **terms: Any) -> Scheme:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafka import KafkaConsumer, TopicPartition
 
-from protocols.settings import KafkaSettings
 from protocols.wire import HEADER
+from servers.settings import KafkaSettings
 
 
 def read_topic(settings: KafkaSettings, topic: str) -> list[tuple[int, str, bytes]]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from analytics.calendar import Window
 from analytics.mobility import History, Truth
-from analytics.windows import by_gap
+from analytics.windows import Window
+from analytics.windows.first_reports import by_gap
+from hearsay.running.seeded_keyrings import seeded_keyring
 from producers.scenarios import Scenario, unique_devices, unique_histogram
-from protocols import Respondent, Scheme
-from protocols.simulation import seeded_keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
 
 
 def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:

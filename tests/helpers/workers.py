@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hearsay.stack.ports import free_port
-from producers.sinks.kafka import KafkaSink
-from protocols import Scheme
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics
+from producers.sinks import KafkaSink
+from protocols.scheme import Scheme
+from servers.ports import free_port
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
 from tests.helpers.eventually import eventually
 from tests.stream_app.worlds import SCHEME, Event, deal, wire
 

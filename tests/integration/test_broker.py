@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from hearsay.stack import KafkaBroker
 from protocols.errors import ServerError
+from servers.kafka_broker import KafkaBroker
 
 
 def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:

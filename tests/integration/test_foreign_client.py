@@ -14,12 +14,11 @@ from types import ModuleType
 
 import pytest
 
-from producers.sinks.base import Sink
-from producers.sinks.kafka import KafkaSink
+from producers.sinks import KafkaSink, Sink
 from protocols.errors import SurveyError
-from protocols.settings import KafkaSettings
 from protocols.wire import REPORT, Frame, decode_report
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import COLOURS, PLANS, scheme

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.stack import jars
 from protocols.errors import ServerError
+from servers import kafka_jars as jars
 
 ASK = "from hearsay.stack.jars import kafka_jars; print(kafka_jars())"
 

@@ -11,14 +11,14 @@ from threading import Thread
 
 import pytest
 
-from hearsay.stack import KafkaBroker
-from memo_store import SurveyMemos
-from producers import Fleet
-from producers.sinks.kafka import KafkaSink
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
+from producers.sinks import KafkaSink
 from protocols.errors import DeliveryError, ServerUnavailable
 from protocols.respondent import Respondent
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme

@@ -16,14 +16,12 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.survey_files import example_text
-from protocols import Survey, parse_survey
 from protocols.errors import FingerprintChanged, LogError, SurveyError
-from protocols.settings import KafkaSettings
-from protocols.survey import MAX_PERIOD
+from protocols.survey import MAX_PERIOD, Survey
+from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, HEADER, Clock, decode_clock
-from stream_app.reading import read_topic
-from stream_app.registry import publish, published
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, publish, published, read_topic
 
 KEY = bytes(range(32))
 

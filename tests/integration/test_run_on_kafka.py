@@ -9,10 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from protocols.settings import KafkaSettings
-from stream_app.local_store import LocalStore
-from stream_app.reading import read_topic
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, read_topic
+from stream_app.local import LocalStore
 from tests.helpers.workers import workers
 
 KEY = bytes(range(32))

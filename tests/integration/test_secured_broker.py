@@ -10,18 +10,17 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
-from hearsay.stack import KafkaBroker
-from hearsay.stack.ports import free_port
-from memo_store import SurveyMemos
-from producers import Fleet
-from producers.sinks.kafka import KafkaSink
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
+from producers.sinks import KafkaSink
 from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
-from protocols.settings import KafkaSettings, load
-from stream_app.registry import publish
+from servers.kafka_broker import KafkaBroker
+from servers.ports import free_port
+from servers.settings import KafkaSettings, load
+from stream_app.kafka import Topics, create, existing, publish
+from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
-from stream_app.results_reader import read_finals
-from stream_app.topics import Topics, create, existing
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.sinks import KeepingSink
@@ -138,7 +137,7 @@ def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whoever is refused hears of it soon. kafka-python forgets sockets whose handshake fails; the test drops them."""
     monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
-    monkeypatch.setattr("stream_app.topics.ANSWER_SECONDS", 2)
+    monkeypatch.setattr("stream_app.kafka.topics.ANSWER_SECONDS", 2)
     yield
     gc.collect()
 

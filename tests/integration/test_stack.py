@@ -12,13 +12,15 @@ import pytest
 import redis
 from typer.testing import CliRunner
 
-from hearsay.commands import stack as stack_command
-from hearsay.commands import topics as topics_command
-from hearsay.stack import KafkaBroker, Stack, jars
-from hearsay.stack.ports import free_port
+from hearsay.commands.operations import stack as stack_command
+from hearsay.commands.operations import topics as topics_command
+from hearsay.running.stack import Stack
 from protocols.errors import ServerError
-from protocols.settings import KafkaSettings, load
-from stream_app.topics import check
+from servers import kafka_jars as jars
+from servers.kafka_broker import KafkaBroker
+from servers.ports import free_port
+from servers.settings import KafkaSettings, load
+from stream_app.kafka import check
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from hearsay.stack import KafkaBroker
-from protocols import Scheme, Survey
-from protocols.settings import KafkaSettings
-from stream_app.registry import publish
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, publish
+from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
-from stream_app.results_reader import read_finals
-from stream_app.topics import Topics
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.workers import send, workers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from hearsay.stack import KafkaBroker
-from stream_app.topics import Topics
+from servers.kafka_broker import KafkaBroker
+from stream_app.kafka import Topics
 from tests.helpers.ordeal import Ordeal
 
 MakeTopics = Callable[..., Topics]

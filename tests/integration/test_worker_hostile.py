@@ -11,16 +11,14 @@ from random import Random
 
 from aiokafka import AIOKafkaProducer
 
-from protocols.settings import KafkaSettings
 from protocols.wire import CLOCK, FRAME, HEADER, REPORT
-from stream_app.counting import PartitionCounter
-from stream_app.flushes import Output
-from stream_app.judging import Record
-from stream_app.reading import read_topic
-from stream_app.registry import publish
-from stream_app.results_reader import read_finals
-from stream_app.state import Position
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.counting.judging import Record
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.state import Position
+from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka.results import read_finals
+from stream_app.log.flushes import Output
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row, mischief, single
 from tests.helpers.workers import send, workers

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.sinks.kafka import KafkaSink
-from protocols.settings import KafkaSettings
+from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.reading import read_topic
-from stream_app.registry import publish
-from stream_app.results_reader import read_finals
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import workers

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from protocols.settings import KafkaSettings
-from stream_app.embedded import EmbeddedApp
-from stream_app.registry import publish
-from stream_app.results_reader import read_finals
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, publish
+from stream_app.kafka.results import read_finals
+from stream_app.local import EmbeddedApp
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import send, workers

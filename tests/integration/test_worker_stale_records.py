@@ -10,12 +10,10 @@ from random import Random
 
 from kafka import KafkaProducer
 
-from protocols.settings import KafkaSettings
-from stream_app.reading import read_topic
-from stream_app.registry import publish
-from stream_app.results_reader import read_finals
-from stream_app.state import Position
-from stream_app.topics import Topics
+from servers.settings import KafkaSettings
+from stream_app.counting.state import Position
+from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import a_row

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from memo_store.local import RedisServer
+from servers.redis_server import RedisServer
 
 
 @pytest.fixture(scope="session")

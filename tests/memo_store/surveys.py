@@ -7,12 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import redis
 
-from protocols.columns import Column
-from protocols.encodings import Values
-from protocols.keystream import Devices
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.arrays import Column
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent
-from protocols.scheme import Question, Scheme
-from protocols.simulation import seeded_keyring
+from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 
 TWO_ROUNDS = "eps_inf: 2, eps_1: 1"

@@ -10,7 +10,7 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memo_store import MemoStore
+from memo_store.store import MemoStore
 from protocols.respondent import Respondent
 from tests.memo_store.surveys import respondent
 

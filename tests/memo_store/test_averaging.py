@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store import MemoStore
+from memo_store.store import MemoStore
 from tests.memo_store.surveys import devices, respondent
 
 PERIODS, DEVICES, K = 1000, 1000, 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from memo_store import MemoStore
+from memo_store.store import MemoStore
 from tests.memo_store.surveys import devices, respondent, unsteady
 
 

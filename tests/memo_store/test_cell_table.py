@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memo_store.cell_table import SMALLEST, CellTable
+from memo_store.tables.cell_table import SMALLEST, CellTable
 
 crowded = st.integers(1, 40) | st.integers(2**64 - 40, 2**64 - 1) | st.integers(1, 2**64 - 1)
 

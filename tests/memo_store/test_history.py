@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import redis
 
-from memo_store import MemoStore, SurveyMemos
-from memo_store.layout import SHARDS
-from memo_store.local import RedisServer
+from memo_store.connection.layout import SHARDS
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost, StoreError
+from servers.redis_server import RedisServer
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(400)

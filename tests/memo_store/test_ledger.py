@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from memo_store import MemoStore, SurveyMemos
 from memo_store.registry import COSTED
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(1000)

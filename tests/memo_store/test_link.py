@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from structlog.testing import capture_logs
 
-from hearsay.stack.ports import free_port
-from memo_store import MemoStore
-from memo_store.link import RIGHTS
-from memo_store.local import RedisServer, executables, version
+from memo_store.connection.link import RIGHTS
+from memo_store.store import MemoStore
 from protocols.errors import HearsayError, ServerError, SettingsError, StoreError, StoreUnavailable
-from protocols.settings import RedisSettings
+from servers.ports import free_port
+from servers.redis_server import RedisServer, executables, version
+from servers.settings import RedisSettings
 from tests.helpers.eventually import eventually
 from tests.memo_store.surveys import devices, respondent
 

@@ -14,10 +14,11 @@ import redis
 from numpy.typing import NDArray
 from redis.connection import UnixDomainSocketConnection
 
-from memo_store import MemoStore, SurveyMemos
-from memo_store.local import RedisServer
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost
 from protocols.respondent import Respondent
+from servers.redis_server import RedisServer
 from tests.memo_store.surveys import devices, respondent, unsteady
 
 EVERYONE = devices(10_000)

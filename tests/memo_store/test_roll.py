@@ -12,9 +12,9 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memo_store import MemoStore
-from memo_store.local import RedisServer
+from memo_store.store import MemoStore
 from protocols.errors import StoreError
+from servers.redis_server import RedisServer
 from tests.memo_store.surveys import devices, respondent, roll_key
 
 EVERYONE = devices(40)
@@ -22,7 +22,7 @@ Happening = list[tuple[int, set[int]]]
 steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
 
 
-@mock.patch("memo_store.roll.PERIODS_PER_BASE", 3)  # so that it is summed up often
+@mock.patch("memo_store.tables.fleet_presence.PERIODS_PER_BASE", 3)  # so that it is summed up often
 @given(happening=steps)
 def test_a_roll_agrees_with_the_presence_table(redis_server: RedisServer, happening: Happening) -> None:
     with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:

@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from memo_store import MemoStore, SurveyMemos
-from protocols.encodings import Values
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
-from protocols.keystream import Devices
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent
-from protocols.scheme import Question
 from tests.memo_store.surveys import devices, respondent
 
 OpenMemos = Callable[[Respondent], SurveyMemos]

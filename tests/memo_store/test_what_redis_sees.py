@@ -11,14 +11,14 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memo_store import MemoStore
-from memo_store.local import RedisServer
-from protocols.encodings import Values
+from memo_store.store import MemoStore
 from protocols.errors import StoreError
-from protocols.keystream import Devices, Keyring
+from protocols.mechanisms import Values
+from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from servers.redis_server import RedisServer
 from tests.memo_store.surveys import devices, respondent, roll_key
 
 SECRET = b"a secret that must not be stored"
@@ -71,7 +71,7 @@ def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> Non
     """Those who report are chosen so that their marks spell a word, and the period is a word too."""
     there = np.flatnonzero(np.unpackbits(np.frombuffer(b"who-reported", dtype=np.uint8))).astype(np.uint64)
     period = int.from_bytes(b"when", "little")
-    with mock.patch("memo_store.roll.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
+    with mock.patch("memo_store.tables.fleet_presence.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
         roll = store.survey(respondent(secret=7)).roll(96)
         roll.delivered(there, period - 1)
         roll.delivered(there, period)  # and now all is summed up

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memo_store import SurveyMemos
+from memo_store.survey_memos import SurveyMemos
 from producers.replay import Options, Replay
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

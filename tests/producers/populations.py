@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.scenarios import Presences
+from hearsay.running.seeded_keyrings import seeded_keyring
+from producers.scenarios.base import Presences
 from protocols.scheme import Scheme
-from protocols.simulation import seeded_keyring
 from protocols.survey_text import parse_survey
-from stream_app.embedded import EmbeddedApp
+from stream_app.local import EmbeddedApp
 from tests.helpers.sinks import KeepingSink
 
 KEYRING = seeded_keyring(8)

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 import redis
 
-from memo_store import SurveyMemos
-from producers import Fleet
-from producers.sinks.base import Sink
-from producers.sinks.directory import SCHEMA, DirectorySink, captured_files, send_capture
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
+from producers.sinks import DirectorySink, Sink, send_capture
+from producers.sinks.directory import SCHEMA, captured_files
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink

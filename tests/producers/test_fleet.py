@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import redis
 
-from memo_store import MemoStore, SurveyMemos
-from producers import Fleet
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
 from producers.reporting import Reported
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.wire import FINE, row_faults
+from protocols.wire import row_faults
+from protocols.wire.rows import FINE
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
 from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, scheme
 

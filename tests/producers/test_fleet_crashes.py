@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from memo_store import SurveyMemos
-from producers import Fleet
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme

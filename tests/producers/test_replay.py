@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 import redis
 
-from producers.replay import Fault, Rule
+from producers.replay import Rule
+from producers.replay.quality import Fault
 from protocols.errors import SurveyError
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from producers.replay import Fault
+from producers.replay.quality import Fault
 from protocols.errors import DeliveryError, ReplayError, Stopped
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (

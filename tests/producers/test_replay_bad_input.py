@@ -12,7 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from producers.replay import Columns, Fault, Rule
+from producers.replay import Columns, Rule
+from producers.replay.quality import Fault
 from protocols.errors import ReplayError, SurveyError
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import (

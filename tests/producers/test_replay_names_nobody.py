@@ -10,9 +10,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from hearsay.running.seeded_keyrings import seeded_keyring
 from producers.replay.people import People
 from protocols.errors import ReplayError
-from protocols.simulation import seeded_keyring
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import (
     EVENTS,

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from producers.replay import Columns, Pace
 from producers.replay.choosing import event_type
-from producers.replay.event_files import Columns, CsvEvents
+from producers.replay.event_files import CsvEvents
 from producers.replay.journal import Journal, Totals
-from producers.replay.pace import Pace
 from producers.replay.spool import Spool
 from producers.replay.times import BAD, moments
 from protocols.errors import ReplayError

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from producers.scenarios import SCENARIOS, Presences, Scenario, scenario
+from producers.scenarios import Scenario, scenario
+from producers.scenarios.base import Presences
+from producers.scenarios.catalogue import SCENARIOS
 from protocols.errors import ScenarioError
 
 DEVICES, PERIODS = 2_000, 6

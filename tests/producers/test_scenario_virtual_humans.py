@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from producers.scenarios import Scenario, true_histogram, unique_devices
+from producers.scenarios import Scenario, unique_devices
 from producers.scenarios.aggregates import Aggregates, day_bits, read_aggregates
 from producers.scenarios.rounding import proportional
+from producers.scenarios.truth import true_histogram
 from producers.scenarios.virtual_humans import VirtualHumans
 from protocols.errors import ScenarioError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from protocols.channels import SupportChannel
+from protocols.mechanisms import SupportChannel
 from tests.helpers.surveys import of_size, scheme_with
 
 K = 7

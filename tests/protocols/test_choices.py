@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from protocols.errors import SurveyError
-from protocols.guarantees.linked import loss
-from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS, Budget
+from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS
+from protocols.mechanisms.mechanism import Budget
+from protocols.privacy.linked import loss
 from tests.helpers.surveys import of_size, scheme_with
 
 

@@ -7,13 +7,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from protocols.encodings import Unary
+from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import InfeasibleError
-from protocols.lifelong import Buckets, Hashed
-from protocols.mechanisms import ONE_ROUND, Budget
+from protocols.mechanisms import Flip
+from protocols.mechanisms.catalogue import ONE_ROUND
+from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.evolving import PRIMES
-from protocols.rounds import Flip
-from protocols.simulation import seeded_keyring
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.mechanism import Budget
 
 
 @pytest.mark.parametrize("g", PRIMES)

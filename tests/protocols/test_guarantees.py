@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols import Scheme
-from protocols.guarantees.linked import loss_of_values
-from protocols.rounds import Flip
-from protocols.scheme import _total_variance
+from protocols.mechanisms import Flip
+from protocols.privacy import loss_of_values
+from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
     histories,

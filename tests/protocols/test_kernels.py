@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocols.kernels import count_bits, count_bits_plainly, count_symbols, count_symbols_plainly
+from protocols.arrays.counting import count_bits, count_bits_plainly, count_symbols, count_symbols_plainly
 
 dtypes = st.sampled_from([np.uint8, np.uint16])
 rows = st.integers(0, 2000)

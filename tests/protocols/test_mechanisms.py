@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.mechanisms import ONE_ROUND, TWO_ROUNDS
+from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS
 from protocols.scheme import FAKED
 from tests.helpers.mechanism_checks import (
     averages_vary_as_said,

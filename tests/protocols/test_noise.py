@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.noise import (
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.randomness.drawing import (
     MANY,
     blocks_alone,
     counter_blocks,
@@ -25,8 +26,7 @@ from protocols.noise import (
     shift,
     shift_plainly,
 )
-from protocols.sampling import Table
-from protocols.simulation import seeded_keyring
+from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
 

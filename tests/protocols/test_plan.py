@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols import Scheme
-from protocols.attribute import MAX_VALUES
-from protocols.channels import SupportChannel
-from protocols.plan import Plan, plan
-from protocols.rounds import grr
+from protocols.mechanisms import SupportChannel
+from protocols.mechanisms.rounds import grr
+from protocols.planning import Plan, plan
+from protocols.scheme import Scheme
+from protocols.survey.attribute import MAX_VALUES
 from tests.helpers.surveys import of_size, scheme_with
 
 TWO_ROUNDS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}

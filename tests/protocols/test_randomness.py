@@ -12,12 +12,14 @@ import pytest
 
 import memo_store
 import protocols
-from protocols import Keyring, Respondent
-from protocols.encodings import Direct, Unary
+from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError
-from protocols.rounds import Flip, geometric, grr
-from protocols.sampling import Rows, Table, below, eight_bits
-from protocols.simulation import seeded_keyring
+from protocols.mechanisms import Direct, Flip
+from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.rounds import geometric, grr
+from protocols.randomness import Keyring
+from protocols.randomness.sampling import Rows, Table, below, eight_bits
+from protocols.respondent import Respondent
 from tests.helpers.crowd import answers_of
 from tests.helpers.surveys import of_size, scheme_with
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.lifelong import Buckets
-from protocols.risk import attribute_guess, value_guess
+from protocols.mechanisms.lifelong import Buckets
+from protocols.privacy.risk import attribute_guess, value_guess
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols import Survey, parse_survey
-from protocols.durations import format_duration, parse_duration
 from protocols.errors import SurveyError
+from protocols.survey import Survey, parse_duration
+from protocols.survey.durations import format_duration
+from protocols.survey_text import parse_survey
 
 GOOD: dict[str, Any] = {
     "id": "buttons",

@@ -9,14 +9,16 @@ from typing import Any, get_args
 
 import pytest
 
-from producers.scenarios import SCENARIOS
-from protocols import Scheme, Survey, parse_survey
-from protocols.attribute import Attribute, MechanismName, Span
+from producers.scenarios.catalogue import SCENARIOS
 from protocols.errors import SurveyError
-from protocols.survey_schema import MECHANISMS, json_schema, reference
+from protocols.scheme import Scheme
+from protocols.survey import Attribute, Survey
+from protocols.survey.attribute import MechanismName, Span
+from protocols.survey_text import json_schema, parse_survey, reference
+from protocols.survey_text.reference import MECHANISMS
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((files("protocols") / "examples").iterdir(), key=lambda path: path.name)
+EXAMPLES = sorted((files("protocols") / "survey_text" / "examples").iterdir(), key=lambda path: path.name)
 ATTRIBUTES = [{"name": "a", "values": ["x", "y", "z"]}, {"name": "b", "values": ["x", "y"]}]
 PRIORS = [{**each, "prior": dict.fromkeys(each["values"], 1 / len(each["values"]))} for each in ATTRIBUTES]
 FITS: dict[str, dict[str, Any]] = {
@@ -84,6 +86,6 @@ def test_examples_show_and_explain_every_key(path: Path) -> None:
 
 @pytest.mark.parametrize(("example", "scenario"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry")])
 def test_examples_fit_the_scenarios_they_are_for(example: str, scenario: str) -> None:
-    survey = parse_survey((files("protocols") / "examples" / f"{example}.yaml").read_text("utf-8"))
+    survey = parse_survey((files("protocols") / "survey_text" / "examples" / f"{example}.yaml").read_text("utf-8"))
     truth = SCENARIOS[scenario](devices=500)
     assert {attribute.name: attribute.values for attribute in survey.attributes} == truth.attributes

@@ -12,13 +12,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols import Survey, parse_survey
 from protocols.errors import SurveyError
-from protocols.plain_yaml import MAX_TEXT, NotPlain, read_yaml
-from protocols.survey_text import format_survey
+from protocols.survey import Survey
+from protocols.survey_text import format_survey, parse_survey
+from protocols.survey_text.plain_yaml import MAX_TEXT, NotPlain, read_yaml
 from tests.helpers.random_surveys import Data, surveys
 
-EXAMPLES = {path.name: path.read_text("utf-8") for path in (files("protocols") / "examples").iterdir()}
+EXAMPLES = {path.name: path.read_text("utf-8") for path in (files("protocols") / "survey_text" / "examples").iterdir()}
 
 
 @given(surveys())

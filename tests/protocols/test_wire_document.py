@@ -10,8 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from protocols import Keyring, Respondent, Scheme, parse_survey
-from protocols.wire import Clock, Frame, decode_clock, decode_report, encode_report, partition_of
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from protocols.wire import Clock, Frame, decode_clock, decode_report, partition_of
+from protocols.wire.report import encode_report
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text()
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols import Scheme
 from protocols.errors import WireError
-from protocols.wire import MAX_RECORD_BYTES, MAX_ROWS, Frame, Reason, Reject, decode_frame, encode_frame
+from protocols.scheme import Scheme
+from protocols.wire import MAX_RECORD_BYTES, Frame, Reason, Reject, decode_frame, encode_frame
+from protocols.wire.content import MAX_ROWS
 from tests.helpers.frames import make_scheme, random_frame, same
 
 SCHEME = make_scheme(3, 100, 300, solution="spl")

@@ -20,9 +20,9 @@ from protocols.wire import (
     decode_report,
     encode_clock,
     encode_frame,
-    encode_report,
     row_faults,
 )
+from protocols.wire.report import encode_report
 from tests.helpers.frames import make_scheme, random_frame
 
 KEY = b"operator's key"

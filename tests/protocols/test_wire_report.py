@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols import Scheme
 from protocols.errors import WireError
-from protocols.wire import Frame, Reason, Reject, decode_report, encode_report
+from protocols.scheme import Scheme
+from protocols.wire import Frame, Reason, Reject, decode_report
+from protocols.wire.report import encode_report
 from tests.helpers.frames import make_scheme, random_frame, same
 
 SCHEME = make_scheme(3, 100, 300, solution="spl")

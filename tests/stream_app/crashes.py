@@ -12,7 +12,7 @@ from typing import Literal, Protocol, get_args
 
 from hypothesis import strategies as st
 
-from stream_app.flushes import Flush, Output, Write
+from stream_app.log.flushes import Flush, Output, Write
 
 Deed = Literal["read", "again", "flush", "crash", "pause", "wake", "relapse"]
 Step = tuple[Deed, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from protocols.wire import Frame
-from stream_app.counters import PeriodCounts, add_counts, group, group_plainly
+from stream_app.counting.counters import PeriodCounts, add_counts, group, group_plainly
 from tests.helpers.crowd import scheme_of
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")

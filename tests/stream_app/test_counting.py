@@ -7,24 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from protocols import Scheme
 from protocols.errors import LogError
-from protocols.wire import (
-    CLOCK,
-    FRAME,
-    REPORT,
-    Clock,
-    Frame,
-    Reason,
-    decode_frame,
-    encode_clock,
-    encode_frame,
-    encode_report,
-)
-from stream_app.counting import Changes, PartitionCounter
-from stream_app.flushes import Flush, Output
-from stream_app.judging import Record
-from stream_app.partials import Part, Progress, decode_partial
+from protocols.scheme import Scheme
+from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_frame, encode_clock, encode_frame
+from protocols.wire.report import encode_report
+from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part, Progress, decode_partial
+from stream_app.counting.partition_counter import Changes, PartitionCounter
+from stream_app.log.flushes import Flush, Output
 from tests.helpers.crowd import scheme_of
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SCHEME, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of, wire

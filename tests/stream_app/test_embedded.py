@@ -15,8 +15,7 @@ from subprocess import PIPE, Popen, TimeoutExpired, run
 import pytest
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError
-from stream_app.embedded import EmbeddedApp
-from stream_app.local_store import LocalStore
+from stream_app.local import EmbeddedApp, LocalStore
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, scheme, told, wire
 
 EVENTS: list[Event] = [

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols import Scheme
-from protocols.keystream import Keyring
-from stream_app.counting import PartitionCounter
-from stream_app.flushes import Flush, Output
-from stream_app.judging import Record
-from stream_app.merging import Merger
-from stream_app.mobility import ClosedPeriod
-from stream_app.results import Histogram
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from stream_app.counting.judging import Record
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.log.flushes import Flush, Output
+from stream_app.merging.merger import Merger
+from stream_app.results import ClosedPeriod, Histogram
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, log_of, told
 

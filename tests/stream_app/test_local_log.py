@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from protocols.errors import LogError
-from stream_app.judging import Record
-from stream_app.local_log import LocalLog
+from stream_app.counting.judging import Record
+from stream_app.local.log import LocalLog
 
 RECORDS = [Record(0, "text/plain", b"one"), Record(1, "", b""), Record(2, "x", bytes(300))]
 

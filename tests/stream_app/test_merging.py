@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from protocols import Scheme
-from protocols.keystream import Keyring
-from stream_app.counters import Counts, Statistics
-from stream_app.flushes import Flush, Output
-from stream_app.merge_state import Final, final_key, merged_key
-from stream_app.merging import Merger
-from stream_app.mobility import ClosedPeriod
-from stream_app.partials import Part, Progress, encode_partial
-from stream_app.results import Histogram, Live
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from stream_app.counting import Statistics
+from stream_app.counting.counters import Counts
+from stream_app.counting.partials import Part, Progress, encode_partial
+from stream_app.log.flushes import Flush, Output
+from stream_app.merging.merger import Merger
+from stream_app.merging.state import Final, final_key, merged_key
+from stream_app.results import ClosedPeriod, Histogram, Live
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 

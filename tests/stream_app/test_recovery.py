@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from protocols.errors import LogError
-from stream_app.counting import PartitionCounter
-from stream_app.flushes import Output
-from stream_app.judging import Record
-from stream_app.partials import Part, Progress, decode_partial
-from stream_app.state import counter_key, tokens_key
+from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part, Progress, decode_partial
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.state import counter_key, tokens_key
+from stream_app.log.flushes import Output
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
 

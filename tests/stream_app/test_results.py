@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protocols import Keyring, Scheme
-from stream_app.counters import Counts, Statistics
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from stream_app.counting import Statistics
+from stream_app.counting.counters import Counts
 from stream_app.results import Histogram, build_histogram
-from stream_app.schemas import PUBLISHED, schema
+from stream_app.results.schemas import PUBLISHED, schema
 from tests.helpers.crowd import counts_of, scheme_of
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -99,4 +101,4 @@ def test_with_noise_on_presence_nothing_exact_is_published() -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_documents_have_the_schema_of_what_is_published(name: str) -> None:
     documented = Path(__file__).parents[2] / "docs" / "schemas" / f"{name}.json"
-    assert documented.read_text() == schema(name), "run: python -m stream_app.schemas docs/schemas"
+    assert documented.read_text() == schema(name), f"print {name} with stream_app.results.schemas"

@@ -8,10 +8,10 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-import stream_app.topics
+import stream_app.kafka.topics
 from protocols.errors import LogError, ServerError
-from protocols.settings import KafkaSettings
-from stream_app.topics import Topics, check, create, existing
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, check, create, existing
 from tests.helpers.eventually import eventually
 
 FreshTopics = Callable[..., Topics]
@@ -121,7 +121,7 @@ def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings:
 
 
 def test_a_broker_that_is_not_there_is_one_sentence_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_app.topics, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(stream_app.kafka.topics, "ANSWER_SECONDS", 0.3)
     nobody = KafkaSettings(bootstrap="127.0.0.1:9")
     with pytest.raises(ServerError, match=r"127\.0\.0\.1:9 does not answer: .*ECONNREFUSED") as caught:
         check(nobody, Topics())

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from protocols import Scheme, parse_survey
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.judging import Record
+from stream_app.counting.judging import Record
 from stream_app.results import Histogram
 
 KEY = b"the operator's own key"

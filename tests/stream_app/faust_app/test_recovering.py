@@ -16,10 +16,10 @@ from typing import Any
 import faust
 from faust.types import TP
 
-from stream_app.faust_app.consuming import BatchConsumer, BatchTransport
-from stream_app.faust_app.recovery import OrderlyRecovery, OrderlyTables
-from stream_app.faust_app.table import StateTable
-from stream_app.state import position_key
+from stream_app.counting.state import position_key
+from stream_app.faust_app.overrides.consumer import BatchConsumer, BatchTransport
+from stream_app.faust_app.overrides.recovery import OrderlyRecovery, OrderlyTables
+from stream_app.faust_app.overrides.table import StateTable
 
 CHANGELOG = TP("small-state-changelog", 0)
 KEY = position_key(0)

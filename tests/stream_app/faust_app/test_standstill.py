@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.errors import ServerError
-from stream_app.faust_app.standstill import Standstill
+from stream_app.faust_app.watchdog import Standstill
 
 
 def test_the_same_again_and_again_is_a_standstill() -> None:

@@ -1,0 +1,36 @@
+"""Histograms people can use: non-negative and summing to 1 (PROTOCOLS 6).
+
+They are published beside the unbiased estimates, never instead of them, and never stored for merging. Any leading
+dimensions are allowed; the last axis is the values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analytics.estimation.votes import Floats
+
+
+def norm_sub(frequencies: Floats) -> Floats:
+    """Subtract the same amount from every frequency, and cut at 0: the nearest distribution (default).
+
+    >>> norm_sub(np.array([0.7, 0.5, -0.1])).round(9).tolist()
+    [0.6, 0.4, 0.0]
+    """
+    descending = -np.sort(-frequencies, axis=-1)
+    ranks = np.arange(1, frequencies.shape[-1] + 1)
+    excess = (np.cumsum(descending, axis=-1) - 1) / ranks  # what to subtract if the first `rank` values stay positive
+    kept = np.sum(descending > excess, axis=-1, keepdims=True)
+    return np.maximum(frequencies - np.take_along_axis(excess, kept - 1, axis=-1), 0)
+
+
+def clip_renormalise(frequencies: Floats) -> Floats:
+    """Cut at 0 and divide by the sum: what the papers do. Even where nothing is positive.
+
+    >>> clip_renormalise(np.array([0.7, 0.5, -0.1])).round(3).tolist()
+    [0.583, 0.417, 0.0]
+    """
+    clipped = np.maximum(frequencies, 0)
+    total = clipped.sum(axis=-1, keepdims=True)
+    even = np.full_like(clipped, 1 / clipped.shape[-1])
+    return np.asarray(np.divide(clipped, total, out=even, where=total > 0))

@@ -1,0 +1,181 @@
+"""Unbiased estimates with honest error bars, for every mechanism (PROTOCOLS 1).
+
+The interval is the score interval: all frequencies f for which the estimate lies within z standard errors *at f*. With
+the mean squares of a vote from inside (A) and outside (B) the variance at f is a parabola, whatever the channel:
+
+    n V(f) = B + (A - B) f - f^2                    reports of a sample: the value itself is drawn
+    n V(f) = B + (A - B) f - f                      reports of everybody: only the noise is
+    n V(f) = B + (A - B) f - f^2 - c f (1 - f)      reports of a share c of a finite population
+
+so the interval's ends are the roots of a quadratic. For a plain binomial it is Wilson's interval. It keeps its promise
+at small n and near 0 and 1, where value +- 1.96 errors does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.estimation.consistent import norm_sub
+from analytics.estimation.votes import Floats, mean_squares, unbiased
+from protocols.mechanisms import Channel, MatrixChannel
+from protocols.scheme import Scheme
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Measured quantities: frequencies, people, or changes of them. Four arrays of one shape.
+
+    Where nothing was reported, `value` is NaN, `error` infinite and the interval says all that is possible.
+    """
+
+    value: Floats
+    error: Floats
+    low: Floats
+    high: Floats
+
+    def __getitem__(self, index: Any) -> Estimates:
+        return Estimates(*(np.asarray(part[index]) for part in self._parts))
+
+    def times(self, total: ArrayLike) -> Estimates:
+        """Frequencies as people: times how many there are. `total` has the leading shape, without the values' axis.
+
+        >>> Estimates(*np.array([[[0.5]], [[0.1]], [[0.3]], [[0.7]]])).times([200.0]).high.tolist()
+        [[140.0]]
+        """
+        scale = np.asarray(total, dtype=np.float64)[..., None]
+        return Estimates(*(part * scale for part in self._parts))
+
+    @property
+    def _parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.value, self.error, self.low, self.high
+
+
+def estimate(
+    counts: ArrayLike,
+    n: ArrayLike,
+    channel: Channel,
+    *,
+    population: ArrayLike | None = None,
+    groups: NDArray[np.bool_] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """Frequencies from support counts: `counts[..., value]` out of `n[...]` reports, one per device.
+
+    `population` is how many people the reports were drawn from: None for a sample of something endless, `n` where the
+    reporters themselves are meant, their whole number where only some were asked (SMP). `groups[group, value]` adds up
+    values (areas into regions) with their covariances; without it every value is its own group.
+
+    >>> from protocols.mechanisms import SupportChannel
+    >>> from protocols.mechanisms.rounds import grr
+    >>> channel = SupportChannel(2, grr(2, 1.0), exclusive=True)
+    >>> shares = estimate([7000, 3000], 10_000, channel)
+    >>> shares.value.round(3).tolist(), shares.error.round(4).tolist()
+    ([0.933, 0.067], [0.0099, 0.0099])
+    >>> estimate([7000, 3000], 10_000, channel, population=10_000).error.round(4).tolist()
+    [0.0096, 0.0096]
+    >>> estimate([0, 0], 0, channel).high.tolist()
+    [1.0, 1.0]
+    """
+    counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    known = n > 0
+    reports = np.where(known, n, 1.0)[..., None]
+    frequencies = unbiased(counts / reports, channel)
+    spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices look at it
+    inside, outside = mean_squares(channel, groups, spread)
+    value = frequencies if groups is None else frequencies @ groups.T
+    drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
+    return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
+
+
+def estimate_all(
+    scheme: Scheme, counts: Mapping[str, ArrayLike], n: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
+) -> dict[str, Estimates]:
+    """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, say a year of periods.
+
+    Those who reported are who is meant; where each answers one attribute, all of them together.
+
+    >>> from protocols.survey_text import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
+    ...     {name: a, values: [x, y]}, {name: b, values: [u, v, w]}]}'''))
+    >>> year = estimate_all(scheme, {"a": np.full((365, 2), 50), "b": np.full((365, 3), 40)},
+    ...                     {"a": np.full(365, 100), "b": np.full(365, 120)})
+    >>> {name: shares.value.shape for name, shares in year.items()}
+    {'a': (365, 2), 'b': (365, 3)}
+    """
+    everybody = sum(np.asarray(size) for size in n.values()) if scheme.discloses else None
+    return {
+        q.name: estimate(
+            counts[q.name],
+            n[q.name],
+            q.channel,
+            population=n[q.name] if everybody is None else everybody,
+            confidence=confidence,
+        )
+        for q in scheme.questions
+    }
+
+
+def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:
+    """The finite population correction: 0 for a sample of something endless, 1 where everybody reported.
+
+    >>> [float(drawn_share(11, people)) for people in (None, 101, 11)]
+    [0.0, 0.1, 1.0]
+    """
+    n = np.asarray(reports, dtype=np.float64)
+    if population is None:
+        return np.zeros_like(n)
+    everybody = np.asarray(population, dtype=np.float64)
+    return np.where(everybody <= n, 1.0, (n - 1) / np.maximum(everybody - 1, 1))
+
+
+def _score(
+    value: Floats,
+    inside: Floats,
+    outside: Floats,
+    drawn: Floats,
+    n: Floats,
+    known: NDArray[np.bool_],
+    confidence: float,
+) -> Estimates:
+    squared, slope = 1 - drawn, inside - outside - drawn
+    possible = np.clip(value, 0, 1)
+    variance = (outside + slope * possible - squared * possible**2) / n
+    error = np.sqrt(np.maximum(variance, 0))
+    z2 = quantile(confidence) ** 2 / n
+    a = 1 + z2 * squared
+    middle = value + z2 * slope / 2
+    reach = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
+    return Estimates(
+        np.where(known, value, np.nan),
+        np.where(known, error, np.inf),
+        np.where(known, (middle - reach) / a, 0.0),
+        np.where(known, (middle + reach) / a, 1.0),
+    )
+
+
+def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: ArrayLike | None = None) -> Floats:
+    """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
+    reports = np.asarray(n, dtype=np.float64)[..., None]
+    inside, outside = mean_squares(channel, None, frequencies)
+    drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
+    votes = outside + (inside - outside - drawn) * frequencies - (1 - drawn) * frequencies**2
+    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
+
+
+@cache
+def quantile(confidence: float) -> float:
+    """How many standard errors an interval of this confidence reaches to either side.
+
+    >>> round(quantile(0.95), 3)
+    1.96
+    """
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -1,0 +1,96 @@
+"""What one report says about a value or a group of values: its vote.
+
+A report's vote for value i is the number whose mean over all reports is the unbiased frequency. It averages 1 over
+reports of those who have i and 0 over all others:
+
+    affine channels    vote_i = (1[report supports i] - floor_i) / gain
+    matrix channels    vote_i = W[report, i],   W the inverse of the channel matrix
+
+A group's vote is the sum of its members' votes. All that intervals need is the mean square of the votes, from those
+inside the group and from those outside (PROTOCOLS 1). Roll-ups need nothing more: how supports vary together is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+
+
+def unbiased(shares: Floats, channel: Channel) -> Floats:
+    """The mean vote for every value, from the shares of reports that support each.
+
+    >>> from protocols.mechanisms.rounds import grr
+    >>> channel = SupportChannel(3, grr(3, 1.0), exclusive=True)
+    >>> truth = np.array([0.2, 0.3, 0.5])
+    >>> unbiased(channel.support(truth), channel).round(12).tolist()
+    [0.2, 0.3, 0.5]
+    """
+    if isinstance(channel, SupportChannel):
+        return np.asarray((shares - channel.floor) / channel.gain)
+    flat = np.linalg.solve(channel.matrix.T, shares.reshape(-1, channel.k).T).T
+    return np.asarray(flat.reshape(shares.shape))
+
+
+def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Floats) -> tuple[Floats, Floats]:
+    """Mean square of the vote for each group: from reports of those inside it, and of those outside.
+
+    `groups[group, value]` says who belongs; None: every value is its own group. Only matrix channels look at
+    `spread[..., value]`, a rough distribution over the values: how those outside are spread matters little, but there.
+    """
+    if isinstance(channel, MatrixChannel):
+        members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
+        votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
+        given = (channel.matrix @ votes**2).T  # [group, truth]
+        return _average(given, members, spread), _average(given, ~members, spread)
+    if groups is None:
+        floor, g = channel.floor, channel.gain
+        outside = floor * (1 - floor) / g**2
+        return outside + (1 - 2 * floor) / g, outside
+    squares = [(_group_square(channel, group, group), _group_square(channel, group, ~group)) for group in groups]
+    inside, outside = np.array(squares).reshape(-1, 2).T
+    return inside, outside
+
+
+def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: NDArray[np.bool_]) -> float:
+    """The mean square of the group's vote if everybody has one of the holders' values, each as likely."""
+    truth = holders / max(holders.sum(), 1)
+    both = channel.pairs(truth, group)
+    floor, once = channel.floor[group].sum(), channel.support(truth)[group].sum()
+    return float((both - 2 * floor * once + floor**2) / channel.gain**2)
+
+
+def covariance(
+    channel: Channel, frequencies: Floats, drawn: float = 0.0, places: NDArray[np.intp] | None = None
+) -> Floats:
+    """How one report's votes vary together if these are the frequencies; divide by n for estimates.
+
+    `drawn` is the share of a finite population that reported: 1 leaves only the noise. `places`: of these values only.
+
+    >>> from protocols.mechanisms.rounds import grr
+    >>> even = np.full(2, 0.5)
+    >>> covariance(SupportChannel(2, grr(2, 1.0), exclusive=True), even).round(3).tolist()
+    [[1.171, -1.171], [-1.171, 1.171]]
+    """
+    some = np.arange(channel.k) if places is None else places
+    supports, true = channel.support(frequencies), frequencies[some]
+    if isinstance(channel, SupportChannel):
+        votes = (channel.joint(frequencies, some) - np.outer(supports[some], supports[some])) / channel.gain**2
+    else:
+        half = np.linalg.solve(channel.matrix.T, channel.joint(frequencies) - np.outer(supports, supports))
+        votes = np.linalg.solve(channel.matrix.T, half.T)[np.ix_(some, some)]
+    return np.asarray(votes - drawn * (np.diag(true) - np.outer(true, true)))
+
+
+def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:
+    """The mean over the values of each group, weighted by `spread` (evenly where it is 0 throughout)."""
+    thin = 1e-9
+    weight = spread @ where.T + thin * where.sum(axis=1)
+    total = spread @ (where * given).T + thin * (where * given).sum(axis=1)
+    return np.asarray(np.divide(total, weight, out=np.zeros_like(total), where=weight > 0))

@@ -1,0 +1,1 @@
+"""A mobility report as Arrow, as files and as a page."""

@@ -1,0 +1,1 @@
+"""A mobility report as one HTML file."""

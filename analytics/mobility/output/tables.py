@@ -1,0 +1,123 @@
+"""The report as flat tables, for spreadsheets and data frames: one fact per row.
+
+    visitors    of each window, with new and returning ones, changes and the possible shortfall
+    gaps        how long returning visitors had been away
+    values      of each attribute: share, people, changes, truth
+    groups      the same for groups of values
+    rankings    the busiest areas, by place
+    dwell       mean and quartiles
+    flows       from origins to destinations
+
+A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from analytics.mobility.model import (
+    AttributeReport,
+    Dwell,
+    Flow,
+    Gaps,
+    MobilityReport,
+    Place,
+    ValueReport,
+    WindowReport,
+)
+from analytics.mobility.output.arrow import arrow_type, without_none
+
+Row = dict[str, Any]
+_WINDOW = ("first", "last", "begin", "end", "kind")
+_ATTRIBUTE = {"attribute": pa.string(), "role": pa.string(), "counted": pa.string()}
+_WHOLE_NAMES = {"value", "percent"}  # nested fields that go by the name of what holds them
+
+
+def tables(report: MobilityReport) -> dict[str, pa.Table]:
+    """All tables, by name."""
+    window = {column.name: column.type for column in _columns(WindowReport)}
+    header = {name: window[name] for name in _WINDOW}
+    visitors = [flat(window) for window in report.windows]
+    gaps = [_said(window) | flat(gap) for window in report.windows for gap in window.gaps]
+    return {
+        "visitors": _table(visitors, window),
+        "gaps": _table(gaps, header | _types(Gaps)),
+        "values": _table(_of_attributes(report, lambda a: a.values), header | _ATTRIBUTE | _types(ValueReport)),
+        "groups": _table(_of_attributes(report, lambda a: a.groups), header | _ATTRIBUTE | _types(ValueReport)),
+        "rankings": _table(_of_attributes(report, _places), header | _ATTRIBUTE | _types(Place)),
+        "dwell": _table(
+            _of_attributes(report, lambda a: [a.dwell] if a.dwell else []), header | _ATTRIBUTE | _types(Dwell)
+        ),
+        "flows": _table(_of_attributes(report, lambda a: a.flows), header | _ATTRIBUTE | _types(Flow)),
+    }
+
+
+def flat(model: BaseModel) -> Row:
+    """A model as one row; lists of further models are left to tables of their own.
+
+    >>> from analytics.mobility.model import Quantity
+    >>> flat(Flow(origin="a", destination="b", people=Quantity(value=5, error=1, low=3, high=7)))
+    {'origin': 'a', 'destination': 'b', 'people': 5.0, 'people_error': 1.0, 'people_low': 3.0, 'people_high': 7.0}
+    """
+    row = {}
+    for column in _columns(type(model)):
+        entry: Any = model
+        for step in column.path:
+            entry = None if entry is None else entry[step] if isinstance(step, int) else getattr(entry, step)
+        row[column.name] = entry
+    return row
+
+
+class _Column(NamedTuple):
+    name: str
+    path: tuple[str | int, ...]
+    type: pa.DataType
+
+
+@cache
+def _columns(model: type[BaseModel]) -> tuple[_Column, ...]:
+    return tuple(column for name, field in model.model_fields.items() for column in _spread(name, field.annotation))
+
+
+def _spread(name: str, annotation: Any) -> Iterator[_Column]:
+    """The columns of one field: of a nested model those of its fields, of a fixed tuple one for each place."""
+    inner = without_none(annotation)
+    if isinstance(inner, type) and issubclass(inner, BaseModel):
+        for column in _columns(inner):
+            own = name if column.path[-1] in _WHOLE_NAMES else f"{name}_{column.name}".replace("_percent", "")
+            yield _Column(own, (name, *column.path), column.type)
+    elif getattr(inner, "__origin__", None) is not tuple:
+        yield _Column(name, (name,), arrow_type(inner))
+    elif Ellipsis not in inner.__args__:
+        for place, part in enumerate(inner.__args__):
+            yield _Column(f"{name}_{place + 1}", (name, place), arrow_type(part))
+
+
+def _types(model: type[BaseModel]) -> dict[str, pa.DataType]:
+    return {column.name: column.type for column in _columns(model)}
+
+
+def _said(window: WindowReport) -> Row:
+    return {name: getattr(window, name) for name in _WINDOW}
+
+
+def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Sequence[BaseModel]]) -> list[Row]:
+    return [
+        _said(window) | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted} | flat(row)
+        for window in report.windows
+        for attribute in window.attributes
+        for row in rows(attribute)
+    ]
+
+
+def _places(attribute: AttributeReport) -> Sequence[Place]:
+    return attribute.ranking.places if attribute.ranking else ()
+
+
+def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=pa.schema(columns))

@@ -1,0 +1,53 @@
+"""How far the noise on counts of devices reaches (PROTOCOLS 7).
+
+Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| epsilon / 3), because one
+presence changes three cells. A window adds up many cells, so its noise is a sum of such draws.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil, exp, log2, sqrt
+
+import numpy as np
+
+from analytics.estimation.estimates import quantile
+
+CELLS_PER_PRESENCE = 3
+MANY = 1000  # cells in a sum whose noise is as good as normal
+
+
+def scale(presence_epsilon: float) -> float:
+    """The scale of the noise on one cell.
+
+    >>> scale(1.5)
+    2.0
+    """
+    return CELLS_PER_PRESENCE / presence_epsilon
+
+
+@lru_cache(maxsize=4096)
+def noise_error(cells: int, presence_epsilon: float) -> float:
+    """The standard deviation of the noise on a sum of this many cells."""
+    alpha = exp(-1 / scale(presence_epsilon))
+    return sqrt(2 * alpha * cells) / (1 - alpha)
+
+
+@lru_cache(maxsize=4096)
+def noise_reach(cells: int, presence_epsilon: float, confidence: float) -> int:
+    """The smallest r for which the noise on a sum of this many cells is at most r, up or down, with this probability.
+
+    Exact, through the noise's characteristic function, where cells are few. The noise of many is normal to four
+    digits, and its exact distribution, over as many numbers as it reaches, could fill any memory.
+
+    >>> noise_reach(1, 3.0, 0.95), noise_reach(1000, 3.0, 0.95)
+    (3, 84)
+    """
+    if cells >= MANY:
+        return ceil(quantile(confidence) * noise_error(cells, presence_epsilon) - 0.5)
+    alpha = exp(-1 / scale(presence_epsilon))
+    size = 1 << max(6, int(log2(40 * (1 + noise_error(cells, presence_epsilon)))) + 1)
+    turns = np.cos(2 * np.pi * np.arange(size // 2 + 1) / size)
+    chance = np.fft.irfft(((1 - alpha) ** 2 / (1 - 2 * alpha * turns + alpha**2)) ** cells, size)
+    within = chance[0] + 2 * np.cumsum(chance[1 : size // 2])
+    return int(np.searchsorted(np.concatenate([chance[:1], within]), confidence))

@@ -1,0 +1,145 @@
+"""`hearsay doctor`: is everything there, and if not, what to do about it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from hearsay.terminal import console
+from protocols.errors import HearsayError
+from servers.settings import Settings, load
+
+MAX_CLOCK_SKEW_SECONDS = 5.0
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven sends them to files too
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `ok` is None where it is not needed for the embedded run."""
+
+    what: str
+    ok: bool | None
+    found: str
+    advice: str = ""
+
+
+def doctor(as_json: console.AsJson = False) -> None:
+    """Check this machine and the servers it is told to use, and say what to do about each problem.
+
+    Looks at Python, Java, Maven, Redis, the broker, its topics, the clock and the settings. Secrets are never shown.
+
+    Example: hearsay doctor
+    """
+    settings = load()
+    findings = list(_look(settings))
+    shown = dict(_shown(settings))
+    if as_json:
+        console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
+    else:
+        _show(findings, shown)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+def _look(settings: Settings) -> Iterator[Finding]:
+    yield _python()
+    yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
+    yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
+    yield _redis_program()
+    yield _asked("Redis", lambda: _redis(settings))
+    yield _asked("broker", lambda: _broker(settings))
+    yield _clock()
+
+
+def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
+    try:
+        return ask()
+    except HearsayError as error:
+        return Finding(what, False, error.message, error.hint)
+
+
+def _python() -> Finding:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or later")
+
+
+def _program(name: str, arguments: list[str], advice: str) -> Finding:
+    path = shutil.which(name)
+    if path is None:
+        return Finding(name, None, "not on PATH", advice)
+    answer = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=30, check=False)
+    first = COLOURS.sub("", answer.stdout or answer.stderr).strip().splitlines()
+    return Finding(name, True, first[0] if first else path)
+
+
+def _redis_program() -> Finding:
+    from servers.redis_server import redis_executable
+
+    return _asked("redis-server", lambda: Finding("redis-server", True, str(redis_executable())))
+
+
+def _redis(settings: Settings) -> Finding:
+    if settings.redis.url is None:
+        return Finding("Redis", None, "no HEARSAY_REDIS_URL", "an embedded run starts its own")
+    import redis
+
+    try:
+        client = redis.Redis.from_url(settings.redis.url, **settings.redis.client_options())
+        seconds, micros = client.time()
+        skew = abs(seconds + micros / 1e6 - time.time())
+        durable = client.config_get("appendonly").get("appendonly") == "yes"
+    except redis.RedisError as error:
+        return Finding("Redis", False, f"{settings.redis.url}: {error}", "start it, or correct HEARSAY_REDIS_*")
+    if skew > MAX_CLOCK_SKEW_SECONDS:
+        return Finding("Redis", False, f"its clock differs by {skew:.0f} s", "synchronise both clocks (NTP)")
+    if not durable:
+        return Finding("Redis", False, "append-only is off", "set appendonly yes: a memo store must survive a crash")
+    return Finding("Redis", True, f"{settings.redis.url}, append-only on")
+
+
+def _broker(settings: Settings) -> Finding:
+    if settings.kafka == Settings.model_fields["kafka"].default:
+        return Finding("broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; see hearsay stack up")
+    from stream_app.kafka import check
+
+    problems = check(settings.kafka)
+    if problems:
+        return Finding("broker", False, "; ".join(map(str, problems)), "hearsay topics check explains each")
+    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics as they should be")
+
+
+def _clock() -> Finding:
+    now = datetime.now(UTC)
+    return Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
+
+
+def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
+    """Every setting by the name of its variable; secrets as stars."""
+    for section, values in settings.model_dump(mode="json").items():
+        for name, value in values.items() if isinstance(values, dict) else [("", values)]:
+            key = "_".join(part for part in ("HEARSAY", section, name) if part).upper()
+            yield key, None if value is None else str(value)
+
+
+def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
+    marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
+    folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
+    table = Table("", "what", *folded, box=None, pad_edge=False)
+    for finding in findings:
+        advice = "" if finding.ok else finding.advice
+        table.add_row(marks[finding.ok], finding.what, escape(finding.found), escape(advice))
+    console.out.print(table)
+    console.out.print("\nsettings", style="bold")
+    for name, value in settings.items():
+        said = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
+        console.out.print(f"  {said}", soft_wrap=True)

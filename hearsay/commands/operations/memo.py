@@ -1,0 +1,117 @@
+"""`hearsay memo`: what the memo store holds and what devices have spent; and the operator's word about its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from hearsay.terminal import console
+from protocols.errors import SettingsError
+from servers.settings import load
+
+if TYPE_CHECKING:
+    from memo_store.stats import StoreStats, SurveyStats
+    from memo_store.store import MemoStore
+
+app = typer.Typer(help="Look at the memo store, and vouch for its history.", no_args_is_help=True)
+
+Data = Annotated[
+    Path, typer.Option("--data", help="The data directory whose Redis is meant, unless HEARSAY_REDIS_URL is set.")
+]
+HERE = Path("hearsay-data/run")
+QUANTILES = {"half": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
+BARS, BAR_WIDTH = 10, 30
+
+
+@app.command()
+def stats(data: Data = HERE, as_json: console.AsJson = False) -> None:
+    """Show how much of their budget devices have spent, how many are held at their cap, and how large the store is.
+
+    Needs no key: it shows what anybody can see who may read the Redis.
+
+    Example: hearsay memo stats --data hearsay-data/demo
+    """
+    with _store(data) as store, console.progress("reading the store"):
+        found = store.stats()
+    if as_json:
+        console.print_json(asdict(found))
+    else:
+        _show(found)
+
+
+@app.command()
+def accept_loss(data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Begin a new history: this Redis is new, or what it permitted is lost and you accept that.
+
+    A survey with a cap is refused while the store cannot say what its devices were permitted. After this, devices may
+    memoise up to their caps once more: one that had reached its cap before the loss may end up having spent twice as
+    much. Memos do not change: they are derived from the devices' keys.
+
+    Example: hearsay memo accept-loss --data hearsay-data/run
+    """
+    with _store(data) as store:
+        if not yes:
+            typer.confirm("Devices may memoise up to their caps once more. Begin a new history?", abort=True)
+        store.accept_loss()
+    console.out.print("A new history has begun. Surveys with a cap are served.")
+
+
+@contextmanager
+def _store(data: Path) -> Iterator[MemoStore]:
+    from hearsay.running.collecting import memo_store
+    from hearsay.running.data_directory import DataDirectory
+
+    settings = load()
+    if settings.redis.url is None and not data.exists():
+        raise SettingsError(f"there is no data directory {data}", "name one with --data, or set HEARSAY_REDIS_URL")
+    with memo_store(DataDirectory(data), settings) as store:
+        yield store
+
+
+def _show(found: StoreStats) -> None:
+    durability = found.durability
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_row("size", f"{found.memory / 1e6:.1f} MB in {found.keys} keys")
+    facts.add_row("history", "whole" if found.whole else "nobody vouches for it: surveys with a cap are refused")
+    if durability.append_only:
+        facts.add_row("kept", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
+    for warning in durability.warnings():
+        facts.add_row("[yellow]warning[/]", warning)
+    console.out.print(facts)
+    for survey in found.surveys:
+        console.out.print()
+        _show_survey(survey)
+
+
+def _show_survey(survey: SurveyStats) -> None:
+    console.out.print(f"[bold]{survey.survey}[/]  {survey.devices:,} devices, {survey.reports:,} reports delivered")
+    if any(survey.memos.values()):
+        table = Table("attribute", "memos", "held at the cap", box=None, pad_edge=False)
+        for name, memos in survey.memos.items():
+            table.add_row(name, f"{memos:,}", f"{survey.at_cap[name]:,}")
+        console.out.print(table)
+    shares = ", ".join(f"{name} {survey.quantile(share):.3g}" for name, share in QUANTILES.items())
+    console.out.print(f"budget spent per device, at most: {shares}")
+    console.out.print(_bars(survey))
+    console.out.print(f"[dim]({survey.meaning})[/]")
+
+
+def _bars(survey: SurveyStats) -> Table:
+    """How many devices have spent how much: each amount, or ranges of them where there are many."""
+    amounts, devices = np.array(survey.spent or ((0.0, 0),)).T
+    labels = [f"{amount:.3g}" for amount in amounts]
+    if len(amounts) > BARS:
+        devices, edges = np.histogram(amounts, bins=BARS, weights=devices)
+        labels = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+    table = Table("spent", "devices", "", box=None, pad_edge=False)
+    for label, count in zip(labels, devices, strict=True):
+        table.add_row(label, f"{int(count):,}", "█" * round(BAR_WIDTH * count / max(1, survey.devices)))
+    return table

@@ -1,0 +1,59 @@
+"""`hearsay worker`: count reports from a Kafka cluster until told to stop."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+
+def worker(
+    app: Annotated[
+        str | None, typer.Option(help="Prefix of the topics, and name of the group, if not that of the settings.")
+    ] = None,
+    web_host: Annotated[str, typer.Option(help="Where /live, /ready and /metrics answer.")] = "127.0.0.1",
+    web_port: Annotated[
+        int, typer.Option(metavar="PORT", help="Their port; each worker on a machine needs its own.", min=1, max=65535)
+    ] = 6066,
+    session: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Until a silent worker is taken for dead.", min=1)
+    ] = 10.0,
+    check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+        typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
+    ] = "INFO",
+) -> None:
+    """Count reports and publish results, exactly, for as long as it runs.
+
+    Start as many as you like: they share the partitions. Kill one at any moment: the others, or the next one started,
+    carry on from what was written, and every report counts once. Keep it under something that starts it again.
+
+    Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP), its topics (hearsay topics create) and the operator's clock key
+    (HEARSAY_CLOCK_KEY). `hearsay stack up` provides all three on this machine.
+
+    Example: hearsay worker --web-port 6067
+    """
+    import signal
+    import sys
+
+    from servers.ports import check_port
+    from servers.settings import load
+    from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
+
+    settings = load()
+    check_port(web_host, web_port, "choose another with --web-port: each worker on a machine needs its own")
+    configure_logs(log_level)
+    # While it waits for a broker, too: as the first process of a container it would not be ended otherwise.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    options = WorkerOptions(
+        kafka=settings.kafka,
+        topics=wait_for_topics(settings.kafka, app or settings.kafka.prefix),
+        clock_key=settings.clock_key_bytes(),
+        presence_key=settings.presence_key_bytes(),
+        web_host=web_host,
+        web_port=web_port,
+        session_seconds=session,
+        check_tokens=check_tokens,
+    )
+    run_worker(options)

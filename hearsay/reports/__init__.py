@@ -1,0 +1,1 @@
+"""Published results: where they are read from, and how they are shown and written."""

@@ -1,0 +1,1 @@
+"""Putting the rooms together: runs, replays and the local stack."""

@@ -1,0 +1,111 @@
+"""Putting the rooms together: a survey, a secret, a memo store and a collector, for as long as a block lasts.
+
+The collector is either in this process, over files in the data directory, or a Kafka cluster with its workers. Nothing
+else about a run depends on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+
+from hearsay.reports.sources import Results
+from hearsay.running.data_directory import DataDirectory
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from producers.fleet import Fleet
+from producers.scenarios import Scenario
+from producers.sinks import KafkaSink, Sink
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.redis_server import local
+from servers.settings import Settings
+from stream_app.kafka import KafkaResults, cluster_id, existing, publish
+from stream_app.local import EmbeddedApp
+
+PARTITIONS = 4
+HERE = "this process"
+CLUSTER = "a Kafka cluster"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where reports come from: devices of one keyring, their memos, and the sink they report to."""
+
+    scheme: Scheme
+    keyring: Keyring
+    memos: SurveyMemos
+    sink: Sink
+    clock_key: bytes
+
+    def fleet(self, scenario: Scenario) -> Fleet:
+        return Fleet(self.scheme, self.keyring, self.memos, self.sink, scenario, self.clock_key)
+
+
+@dataclass(frozen=True)
+class Collection(Origin):
+    """An origin whose reports are counted, and what is published of them."""
+
+    results: Results
+
+
+def collect(
+    data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None
+) -> AbstractContextManager[Collection]:
+    """A collection in this process, or on the Kafka cluster at `kafka`."""
+    return embedded(data, survey, settings) if kafka is None else on_kafka(data, survey, settings.at(kafka))
+
+
+@contextmanager
+def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+    """A collection in this process, with its state in a data directory."""
+    data.reports_to(survey.id, HERE)
+    with (
+        EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
+        reporting(data, survey, settings, app, data.clock_key()) as origin,
+    ):
+        yield Collection(**vars(origin), results=app.store)
+
+
+@contextmanager
+def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+    """A collection by the workers of a Kafka cluster; the survey is published if it was not."""
+    topics = existing(settings.kafka)
+    data.reports_to(survey.id, f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*")
+    publish(settings.kafka, topics, survey)
+    with (
+        closing(KafkaSink(settings.kafka, topics.reports)) as sink,
+        reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
+    ):
+        yield Collection(**vars(origin), results=KafkaResults(settings.kafka, topics))
+
+
+@contextmanager
+def reporting(
+    data: DataDirectory, survey: Survey, settings: Settings, sink: Sink, clock_key: bytes
+) -> Iterator[Origin]:
+    """Devices of the data directory's keyring that report to a sink."""
+    scheme, keyring = Scheme(survey), data.fleet_keyring()
+    with memo_store(data, settings) as store:
+        memos = store.survey(Respondent(scheme, keyring))
+        try:
+            yield Origin(scheme, keyring, memos, sink, clock_key)
+        finally:
+            data.note_lost_presence(memos.presence_losses)
+
+
+@contextmanager
+def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
+    """The memo store that is set, or else one in the data directory, with a Redis of its own."""
+    if settings.redis.url is not None:
+        with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
+            yield store
+        return
+    with local(data.redis) as server, MemoStore(server.url) as store:
+        if data.unvouched.exists():
+            store.accept_loss()
+            data.unvouched.unlink()
+        yield store

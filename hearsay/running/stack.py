@@ -1,0 +1,118 @@
+"""The local stack: a broker and a Redis in one directory, running in the background until told otherwise."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hearsay.running.data_directory import DataDirectory
+from memo_store.store import MemoStore
+from protocols.errors import ServerError
+from servers.kafka_broker import KafkaBroker
+from servers.kafka_jars import java, kafka_jars
+from servers.processes import ServerProcess
+from servers.redis_server import RedisServer
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
+
+Step = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """What can be said about one server now. A server that runs may not answer yet, or no more."""
+
+    name: str
+    pid: int | None
+    answers: bool
+    address: str | None
+    log: Path
+
+
+class Stack:
+    """A Kafka broker, a Redis, an operator's clock key, and a settings file that tells every command about them.
+
+    `up` and `down` may be repeated: they do what is missing and leave the rest alone. Ports, keys and data are kept
+    from one `up` to the next.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(directory).resolve()
+        self.settings_file = self.directory / "hearsay.env"
+        self.redis = RedisServer(self.directory / "redis")
+
+    @property
+    def kafka(self) -> KafkaBroker:
+        """The broker, on the ports that its directory remembers."""
+        return KafkaBroker(self.directory / "kafka")
+
+    def up(self, port: int | None = None, step: Step = lambda done, total, what: None) -> None:
+        """Start what is not running, wait until it answers, and make the topics that are missing."""
+        with self._alone():
+            step(0, 4, "looking for Kafka's program files (fetched once, 43 MB)")
+            java()
+            kafka_jars()
+            step(1, 4, "starting Kafka")
+            broker = self._broker_on(port).ensure()
+            step(2, 4, "starting Redis")
+            self._ensure_redis()
+            step(3, 4, "making the topics")
+            create(KafkaSettings(bootstrap=broker.bootstrap), Topics())
+            self._write_settings(broker)
+
+    def down(self) -> None:
+        """Stop both servers; their data stays."""
+        if self.directory.exists():
+            with self._alone():
+                self.kafka.stop()
+                self.redis.stop()
+
+    def status(self) -> list[ServerStatus]:
+        """How each server is."""
+        servers: list[ServerProcess] = [self.kafka, self.redis]
+        return [_status(server) for server in servers]
+
+    def _ensure_redis(self) -> None:
+        """Start Redis; a new one has lost nothing, and is vouched for before anybody uses it."""
+        new = not self.settings_file.exists()
+        self.redis.ensure()
+        if new:
+            with MemoStore(self.redis.url) as store:
+                store.accept_loss()
+
+    def _broker_on(self, port: int | None) -> KafkaBroker:
+        broker = self.kafka
+        if port is None or port == broker.port:
+            return broker
+        if broker.running:
+            raise ServerError(
+                f"Kafka is running on port {broker.port}, not {port}",
+                "run `hearsay stack down` first, or leave out --port",
+            )
+        return KafkaBroker(broker.directory, port=port)
+
+    def _write_settings(self, broker: KafkaBroker) -> None:
+        DataDirectory(self.directory).clock_key()
+        self.settings_file.write_text(
+            f"HEARSAY_KAFKA_BOOTSTRAP={broker.bootstrap}\n"
+            f"HEARSAY_REDIS_URL={self.redis.url}\n"
+            f"HEARSAY_CLOCK_KEY_FILE={self.directory / 'clock.key'}\n"
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One `up` or `down` at a time; the next one waits."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.directory / "stack.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _status(server: ServerProcess) -> ServerStatus:
+    pid = server.pid
+    if pid is None:
+        return ServerStatus(server.name, None, False, None, server.log_file)
+    return ServerStatus(server.name, pid, server.answers(), server.address, server.log_file)

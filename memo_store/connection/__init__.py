@@ -1,0 +1,6 @@
+"""The connection to Redis: batches, retries, shards, and the check that the store is still the same."""
+
+from memo_store.connection.layout import CHUNK, Placed, shard_key
+from memo_store.connection.link import Fields
+
+__all__ = ["CHUNK", "Fields", "Placed", "shard_key"]

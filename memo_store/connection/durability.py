@@ -1,0 +1,68 @@
+"""Whether Redis keeps what it is told. A memo can be derived again; a ledger cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from memo_store.connection.link import Link
+from protocols.errors import StoreError, StoreUnavailable
+
+log = structlog.get_logger("memo_store")
+
+
+@dataclass(frozen=True)
+class Durability:
+    """How the servers persist; the weakest of them counts."""
+
+    append_only: bool
+    fsync: str | None  # always, everysec or no; None where servers do not let us see
+    eviction: str | None  # what is evicted when memory is full; None: nothing
+
+    def warnings(self) -> list[str]:
+        """What could be forgotten, and what to do about it.
+
+        >>> Durability(append_only=True, fsync="always", eviction=None).warnings()
+        []
+        """
+        found = []
+        if not self.append_only:
+            found.append("append-only is off: a restart forgets what devices were permitted (set appendonly yes)")
+        elif self.fsync == "no":
+            found.append("the append-only file is never synced: a crash forgets (set appendfsync always)")
+        elif self.fsync == "everysec":
+            found.append("the append-only file is synced once a second: a crash forgets the last one (use always)")
+        if self.eviction is not None:
+            found.append(f"when memory is full, {self.eviction} may evict ledgers (set maxmemory-policy noeviction)")
+        return found
+
+
+def durability(link: Link) -> Durability:
+    """Look at every server."""
+    persistence, memory = link.ask_each("INFO", "persistence"), link.ask_each("INFO", "memory")
+    limited = {info["maxmemory_policy"] for info in memory if info["maxmemory"]}
+    return Durability(
+        append_only=all(info["aof_enabled"] for info in persistence),
+        fsync=_fsync(link),
+        eviction=", ".join(sorted(limited - {"noeviction"})) or None,
+    )
+
+
+def warn_unless_durable(link: Link) -> Durability:
+    """Say clearly what could be forgotten."""
+    found = durability(link)
+    for warning in found.warnings():
+        log.warning(warning, redis=link.where)
+    return found
+
+
+def _fsync(link: Link) -> str | None:
+    """The weakest policy, where servers let us ask (hosted ones often do not)."""
+    try:
+        policies = {answer["appendfsync"] for answer in link.ask_each("CONFIG GET", "appendfsync")}
+    except StoreUnavailable:
+        raise
+    except StoreError:
+        return None
+    return next(policy for policy in ("no", "everysec", "always") if policy in policies)

@@ -1,0 +1,93 @@
+"""Where things lie in Redis.
+
+    hearsay:{SHARD}:epoch            what the shard remembers of its own past (history.py)
+    hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
+    hearsay:{0}:TABLE                a fleet's roll: presence as sealed columns (roll.py)
+    hearsay:{SHARD}:TABLE@PERIOD     which cell each device settled on in an open period (settlement.py)
+    hearsay:{TABLE}:state            of a survey: the newest period
+    hearsay:{TABLE}:open, :lost      the periods that are open, and those in which presence was lost
+    hearsay:surveys, hearsay:tables  which surveys and tables there are: public terms, no devices
+
+SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still runs a script on one of them. TABLE
+and pseudonyms are derived from the keyring (veil.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memo_store.connection.link import Command, Fields
+
+SHARDS = 16
+CHUNK = 10_000
+"""Most devices in one batch."""
+PSEUDONYM = 12
+"""Bytes of a pseudonym: among 10^9 devices two would be alike with a chance of 10^-11."""
+
+T = TypeVar("T", bound=np.generic)
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+Rows = NDArray[np.intp]
+
+
+def shard_key(shard: int, name: str) -> str:
+    return f"hearsay:{{{shard}}}:{name}"
+
+
+def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
+    """Each shard that these ascending names touch, and its rows. The shard is the name's first bits."""
+    shards = names >> np.uint64(64 - (SHARDS - 1).bit_length())
+    bounds = np.searchsorted(shards, np.arange(SHARDS + 1, dtype=np.uint64)).tolist()
+    for shard in range(SHARDS):
+        if bounds[shard] < bounds[shard + 1]:
+            yield shard, slice(bounds[shard], bounds[shard + 1])
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Devices by their pseudonyms, in the order of these: Redis learns nothing from the order it is asked in."""
+
+    pseudonyms: Bytes  # [n, PSEUDONYM], ascending
+    names: Words  # their first 8 bytes, as numbers
+    order: Rows  # where each came from
+
+    @classmethod
+    def of(cls, pseudonyms: Bytes) -> Placed:
+        names = np.ascontiguousarray(pseudonyms[:, :8]).view(">u8")[:, 0].astype(np.uint64)
+        order = np.argsort(names)
+        return cls(np.ascontiguousarray(pseudonyms).take(order, axis=0), names[order], order)
+
+    def slices(self, size: int) -> Iterator[slice]:
+        """Parts of at most `size`; at least one, so that nothing asked is nothing answered, in the right type."""
+        for start in range(0, max(len(self.order), 1), size):
+            yield slice(start, start + size)
+
+    def part(self, rows: Rows | slice) -> Placed:
+        """Some of them."""
+        chosen = self.pseudonyms[rows] if isinstance(rows, slice) else self.pseudonyms.take(rows, axis=0)
+        return Placed(chosen, self.names[rows], self.order[rows])
+
+    @property
+    def first(self) -> Rows:
+        """For each row the first one of the same device, which may have been asked for twice."""
+        return np.searchsorted(self.names, self.names)
+
+    def shards(self) -> Iterator[tuple[int, slice]]:
+        """Each shard that is touched, and its rows."""
+        return shard_slices(self.names)
+
+    def restored(self, column: NDArray[T]) -> NDArray[T]:
+        """A column of ours in the order the devices came in."""
+        where = np.empty_like(self.order)
+        where[self.order] = np.arange(len(where))
+        return column.take(where, axis=0)
+
+
+def read_fields(table: str, placed: Placed) -> list[Command]:
+    """Commands that read these devices' records of a table."""
+    return [("HMGET", shard_key(shard, table), Fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]

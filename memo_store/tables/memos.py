@@ -1,0 +1,95 @@
+"""Memos in Redis: one record per device and attribute, which holds all of its memos and is its ledger.
+
+    record = entry entry ...        in the order of creation
+    entry  = tag (8 bytes), sealed memo
+
+How many values a device has memoised is the record's length, and what a device at its cap goes on reporting (`hold`) is
+its last entry; so the cap, the ledger and the memo cannot disagree: they are one value, written at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memo_store.connection.epochs import Call
+from memo_store.connection.layout import PSEUDONYM, Bytes, Placed, Words, read_fields, shard_key
+from memo_store.connection.link import Command
+
+TAG = 8
+
+
+@dataclass(frozen=True)
+class MemoTable:
+    """The records of one attribute."""
+
+    name: str
+    memo_bytes: int
+    cap: int | None
+
+    @property
+    def width(self) -> int:
+        """Bytes of an entry."""
+        return TAG + self.memo_bytes
+
+    def read(self, placed: Placed) -> list[Command]:
+        return read_fields(self.name, placed)
+
+    def counts(self, records: Sequence[bytes]) -> NDArray[np.int64]:
+        """How many memos each record holds."""
+        return np.fromiter(map(len, records), np.int64, len(records)) // self.width
+
+    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Words, Bytes]:
+        """Which rows have a memo, its tag and the sealed memo (anything for the others).
+
+        A row's memo is the one with its tag, or, once its record is full, the last one in it.
+        """
+        records = [record or b"" for record in chain.from_iterable(answers)]
+        counts = self.counts(records)
+        entries = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(-1, self.width)
+        entry_tags = _tags(entries)
+        owners = np.repeat(np.arange(len(records)), counts)
+        matching = np.flatnonzero(entry_tags == tags[owners])
+        chosen = np.full(len(records), -1)
+        if self.cap is not None:
+            full = counts >= self.cap
+            chosen[full] = np.cumsum(counts)[full] - 1
+        chosen[owners[matching]] = matching
+        found = chosen >= 0
+        picked = entries.take(chosen[found], axis=0)
+        tags, sealed = tags.copy(), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
+        tags[found], sealed[found] = _tags(picked), picked[:, TAG:]
+        return found, tags, sealed
+
+    def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
+        """Scripts that create these memos where there are none."""
+        entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
+        return [
+            Call(
+                "create",
+                shard,
+                shard_key(shard, self.name),
+                (placed.pseudonyms[rows].tobytes(), PSEUDONYM, entries[rows].tobytes(), self.width, self.cap or 0),
+            )
+            for shard, rows in placed.shards()
+        ]
+
+    def overrule(
+        self, placed: Placed, tags: Words, sealed: Bytes, answers: Sequence[Sequence[Any]]
+    ) -> tuple[Words, Bytes]:
+        """The proposals, and in place of those that did not count, what does."""
+        tags, sealed = tags.copy(), sealed.copy()
+        for (_, rows), answer in zip(placed.shards(), answers, strict=True):
+            places = rows.start + np.array(answer[::2], dtype=np.intp)
+            entries = np.frombuffer(b"".join(answer[1::2]), dtype=np.uint8).reshape(-1, self.width)
+            tags[places], sealed[places] = _tags(entries), entries[:, TAG:]
+        return tags, sealed
+
+
+def _tags(entries: Bytes) -> Words:
+    return np.ascontiguousarray(entries[:, :TAG]).view("<u8")[:, 0]

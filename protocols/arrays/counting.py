@@ -1,0 +1,76 @@
+"""The few loops in which the time of counting goes; those of drawing are in `noise`.
+
+Each is written twice: plainly in numpy (`..._plainly`, the definition) and as a compiled loop (what runs). The loops
+are imported at the first use and not before, because importing numba takes longer than most commands do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Whole = NDArray[np.integer[Any]]
+
+
+def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
+    """counts[group, symbol] of a column of symbols; ValueError if one of either is out of range.
+
+    >>> count_symbols(np.array([0, 2, 2]), np.array([0, 0, 1]), 2, 3).tolist()
+    [[1, 0, 1], [0, 0, 1]]
+    """
+    from protocols.arrays.counting_loops import tally
+
+    counts = np.zeros((size, k), dtype=np.int64)
+    if len(symbols) != len(groups) or not tally(frozen(symbols), frozen(groups), counts):
+        raise ValueError(f"not one symbol of 0..{k - 1} and one group of 0..{size - 1} for each row")
+    return counts
+
+
+def count_bits(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
+    """counts[group, bit] of a column of packed bit vectors; ValueError if a group is out of range.
+
+    >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
+    [[2, 1], [0, 1]]
+    """
+    from protocols.arrays.counting_loops import add_up, by_group
+
+    rows = _sizes(groups, size, len(packed))
+    ends = np.cumsum(rows)
+    in_order = rows.max() == len(packed)
+    order = np.empty(0, dtype=np.uint64) if in_order else by_group(frozen(groups), ends - rows)
+    counts = np.zeros((size, k), dtype=np.int64)
+    add_up(frozen(packed.reshape(-1)), packed.shape[1], order, ends, counts)
+    return counts
+
+
+def count_symbols_plainly(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
+    """What `count_symbols` counts, by definition."""
+    cells = groups.astype(np.int64) * k + symbols
+    return np.bincount(cells, minlength=size * k).reshape(size, k)
+
+
+def count_bits_plainly(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
+    """What `count_bits` counts, by definition."""
+    counts = np.zeros((size, k), dtype=np.int64)
+    for group in np.unique(groups):
+        bits = np.unpackbits(packed[groups == group], axis=1, count=k, bitorder="little")
+        counts[group] = bits.sum(axis=0, dtype=np.int64)
+    return counts
+
+
+def _sizes(groups: Whole, size: int, rows: int) -> Counts:
+    """How many rows each group has. Often all are in one, as in a survey without windows, which is seen at a glance."""
+    shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups
+    counted = rows if shown is groups else len(shown)
+    sizes = count_symbols(np.zeros(counted, dtype=np.uint8), shown, size, 1)[:, 0]
+    return sizes if shown is groups else sizes * rows
+
+
+def frozen(column: Whole) -> Any:
+    """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
+    view = np.ascontiguousarray(column).view()
+    view.flags.writeable = False
+    return view

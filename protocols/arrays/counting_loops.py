@@ -1,0 +1,135 @@
+"""The counting loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+
+Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
+places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
+level of which holds a sum and perhaps a word that waits for another. Bits are looked at one by one only at the end.
+
+Indices are unsigned because numba then leaves out the test for negative ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from protocols.arrays.compiling import address_of, compiled
+
+Counts = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+Whole = NDArray[np.integer[Any]]
+
+ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+
+
+@compiled
+def tally(symbols: Whole, groups: Whole, counts: Counts) -> bool:
+    """Count symbols by group; False if one of either is out of range."""
+    size, k = counts.shape
+    for row in range(len(symbols)):
+        group, symbol = groups[row], symbols[row]
+        if not (0 <= group < size and 0 <= symbol < k):
+            return False
+        counts[group, symbol] += 1
+    return True
+
+
+@compiled
+def by_group(groups: Whole, free: Counts) -> Words:
+    """The rows in the order of their groups; `free` is where each group starts, and is used up."""
+    order = np.empty(len(groups), dtype=np.uint64)
+    for row in range(len(groups)):
+        group = groups[row]
+        order[free[group]] = row
+        free[group] += 1
+    return order
+
+
+def _load_word(typing: Any, data: Any, place: Any) -> Any:
+    """Eight bytes from any place, aligned or not, as one word: numba has no way to say so, LLVM has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = builder.load(address_of(context, builder, signature, arguments, 64))
+        word.align = 1
+        return word
+
+    return types.uint64(data, types.uint64), generate
+
+
+load_word: Any = intrinsic(_load_word)
+
+
+@compiled
+def word_at(data: Bytes, place: np.uint64) -> np.uint64:
+    """Eight bytes from any place, with zeros beyond the end."""
+    if place + EIGHT <= np.uint64(len(data)):
+        found: np.uint64 = load_word(data, place)
+        return found
+    word = ZERO
+    for i in range(np.uint64(len(data)) - place):
+        word |= np.uint64(data[place + np.uint64(i)]) << np.uint64(8 * i)
+    return word
+
+
+@compiled
+def full_add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The sum and the carry of three words, place by place."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@compiled
+def spread(word: np.uint64, level: int, counts: Counts) -> None:
+    """Add 2^level to the count of each bit that is set."""
+    for bit in range(min(64, len(counts))):
+        counts[bit] += np.int64((word >> np.uint64(bit)) & ONE) << level
+
+
+@compiled
+def add_up(data: Bytes, width: int, order: Words, ends: Counts, counts: Counts) -> None:
+    """Count bits by group: rows of `width` bytes, of which order[ends[g-1]:ends[g]] are group g (no order: as is)."""
+    levels = 1
+    while ends[-1] >> levels:
+        levels += 1
+    sums, waiting = np.zeros(levels, dtype=np.uint64), np.zeros(levels, dtype=np.uint64)
+    rows = np.zeros(8, dtype=np.uint64)
+    start = 0
+    for group in range(len(counts)):
+        count = ends[group] - start
+        blocks = (count + 7) // 8
+        for byte in range(0, width, 8):
+            ones, twos, fours = ZERO, ZERO, ZERO
+            sums[:] = ZERO
+            for block in range(blocks):
+                for i in range(8):
+                    rows[i] = ZERO
+                    if 8 * block + i < count:
+                        row = np.uint64(start + 8 * block + i)
+                        row = order[row] if len(order) else row
+                        rows[i] = word_at(data, row * np.uint64(width) + np.uint64(byte))
+                ones, two = full_add(ones, rows[0], rows[1])
+                ones, too = full_add(ones, rows[2], rows[3])
+                twos, four = full_add(twos, two, too)
+                ones, two = full_add(ones, rows[4], rows[5])
+                ones, too = full_add(ones, rows[6], rows[7])
+                twos, also = full_add(twos, two, too)
+                fours, carry = full_add(fours, four, also)
+                level = 0
+                while (block >> level) & 1:  # as in a binary counter: here a word is waiting
+                    sums[level], carry = full_add(sums[level], waiting[level], carry)
+                    level += 1
+                waiting[level] = carry
+            places = counts[group, 8 * byte :]
+            spread(ones, 0, places)
+            spread(twos, 1, places)
+            spread(fours, 2, places)
+            for level in range(levels):
+                if blocks >> level > 1:
+                    spread(sums[level], level + 3, places)
+                if (blocks >> level) & 1:
+                    spread(waiting[level], level + 3, places)
+        start = ends[group]

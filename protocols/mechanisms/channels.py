@@ -1,0 +1,171 @@
+"""What the crowd's reports say about the crowd: the support channel (PROTOCOLS 1).
+
+A report *supports* some values of an attribute. Whatever the mechanism, the chance that a report supports value i is
+
+    s_i = floor_i + gain * f_i
+
+with f the true frequencies, so one estimator and one variance serve all of them. Only the ordered mechanisms
+(truncated geometric) need their full matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.mechanisms.rounds import Flip, Matrix
+
+Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Together = Callable[[Vector, Places], Matrix]  # of values drawn from a distribution: joint support in some places
+
+
+def independent(bits: Flip, values: Vector) -> Matrix:
+    """The chance that two different bits are both set, each on its own, when values are drawn from `values`."""
+    either = values[:, None] + values[None, :]
+    return np.asarray(bits.q * bits.q * (1 - either) + bits.p * bits.q * either)
+
+
+def independent_pairs(bits: Flip, values: Vector) -> float:
+    """The sum of `independent` over all pairs of different bits, without a number for each of them."""
+    others = len(values) - 1
+    return float(bits.q * others * (bits.q * len(values) + 2 * bits.gain * values.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class SupportChannel:
+    """An affine support channel, as a mixture: with chance `share` the truth, otherwise fake data.
+
+    `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
+    fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
+    encoded value, supports are independent of each other, unless `together` says how often two values are supported
+    at once when values are drawn from a distribution (a lifelong hash or lifelong buckets tie them).
+
+    >>> from protocols.mechanisms.rounds import grr
+    >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
+    >>> round(channel.gain, 4), channel.floor.round(4).tolist()
+    (0.3005, [0.1749, 0.1749, 0.1749, 0.1749])
+    """
+
+    k: int
+    flip: Flip
+    exclusive: bool
+    share: float = 1.0
+    fake: Vector | None = field(default=None, repr=False)
+    together: Together | None = field(default=None, repr=False)
+
+    @property
+    def gain(self) -> float:
+        return self.share * self.flip.gain
+
+    @property
+    def floor(self) -> Vector:
+        return self.share * self.flip.q + (1 - self.share) * self._fake_support()
+
+    def support(self, frequencies: Vector) -> Vector:
+        """The chance that a report supports each value."""
+        return self.floor + self.gain * frequencies
+
+    def joint(self, frequencies: Vector, places: Places | None = None) -> Matrix:
+        """The chance that one report supports both i and j (diagonal: `support`), of all values or of some places."""
+        some = np.arange(self.k) if places is None else places
+        both = self.share * self._joint_given(frequencies, some)
+        if self.share < 1:
+            both = both + (1 - self.share) * self._joint_given(self._faked, some)
+        np.fill_diagonal(both, self.support(frequencies)[some])
+        return both
+
+    def pairs(self, frequencies: Vector, group: Mask) -> float:
+        """The sum of `joint` over a group: the mean square of how many of its values one report supports.
+
+        >>> from protocols.mechanisms.rounds import oue
+        >>> channel, even, group = SupportChannel(4, oue(1.0), exclusive=False), np.full(4, 0.25), np.arange(4) < 3
+        >>> round(channel.pairs(even, group), 9), round(float(channel.joint(even)[:3, :3].sum()), 9)
+        (1.600518795, 1.600518795)
+        """
+        alone = float(self.support(frequencies)[group].sum())
+        if self.exclusive:
+            return alone
+        if self.together is not None:
+            return float(self.joint(frequencies, np.flatnonzero(group)).sum())
+        parts = (self.share, frequencies), (1 - self.share, self._faked)
+        return alone + sum(share * independent_pairs(self.flip, values[group]) for share, values in parts)
+
+    @property
+    def matrix(self) -> Matrix:
+        """P(report is j | truth is i), for exclusive channels."""
+        if not self.exclusive:
+            raise TypeError("only a channel whose reports support exactly one value has a matrix")
+        return np.asarray(self.floor[None, :] + self.gain * np.eye(self.k))
+
+    def _fake_support(self) -> Vector:
+        if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
+            return self._faked
+        return np.asarray(self.flip.q + self.flip.gain * self._faked)
+
+    @property
+    def _faked(self) -> Vector:
+        return np.zeros(self.k) if self.fake is None else self.fake
+
+    def _joint_given(self, values: Vector, places: Places) -> Matrix:
+        """Joint support when the encoded value is drawn from `values` (all zero: nothing is encoded)."""
+        if self.exclusive:
+            return np.zeros((len(places), len(places)))
+        return independent(self.flip, values[places]) if self.together is None else self.together(values, places)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixChannel:
+    """A full channel matrix over an ordered domain; a report supports the value it names."""
+
+    matrix: Matrix = field(repr=False)
+    exclusive = True
+
+    @property
+    def k(self) -> int:
+        return len(self.matrix)
+
+    @cached_property
+    def votes(self) -> Matrix:
+        """What a report (row) says for each value: the mean over all reports is the unbiased estimate."""
+        return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
+
+    def support(self, frequencies: Vector) -> Vector:
+        return np.asarray(frequencies @ self.matrix)
+
+    def joint(self, frequencies: Vector) -> Matrix:
+        """The chance that one report supports both i and j: it supports one value."""
+        return np.diag(self.support(frequencies))
+
+
+Channel = SupportChannel | MatrixChannel
+
+
+def variance(channel: Channel, frequencies: Vector) -> Vector:
+    """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
+
+    >>> from protocols.mechanisms.rounds import grr
+    >>> channel = SupportChannel(10, grr(10, 1.0), exclusive=True)
+    >>> variance(channel, np.eye(10)[0])[:2].round(3).tolist()
+    [8.286, 3.63]
+    """
+    supports = channel.support(frequencies)
+    if isinstance(channel, SupportChannel):
+        return np.asarray(supports * (1 - supports) / channel.gain**2)
+    return np.asarray(supports @ channel.votes**2 - frequencies**2)
+
+
+def variance_at_zero(channel: Channel) -> float:
+    """The mean of `variance` where nobody has the value: what mechanisms are chosen by.
+
+    >>> from protocols.mechanisms.rounds import grr
+    >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)
+    3.63
+    """
+    assert isinstance(channel, SupportChannel), "only affine channels are compared"
+    return float(variance(channel, np.zeros(channel.k)).mean())

@@ -1,0 +1,205 @@
+"""How a value becomes something noise can be added to, and which values an answer supports.
+
+An encoding knows nothing of budgets. It turns a value into a *cell* (what is memoised: the value itself, or its hash,
+or its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what
+answers support.
+
+    Direct    the value is a symbol                    GRR, truncated geometric
+    Unary     the value is a one-hot vector of bits    SUE, OUE
+
+Encodings with something that a device keeps for life are in `lifelong`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import Column, Layout, Mask, PackedBits, Symbols, smallest_unsigned
+from protocols.arrays.counting import count_bits, count_symbols
+from protocols.mechanisms.channels import Together
+from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.randomness.drawing import shift
+from protocols.randomness.keystream import Draws
+from protocols.randomness.sampling import Rows, Table, eight_bits
+
+Values = NDArray[np.integer[Any]]
+Counts = NDArray[np.int64]
+Traits = NDArray[np.integer[Any]] | None
+Groups = NDArray[np.integer[Any]]
+Distribution = NDArray[np.float64] | None  # of fake values; None: zero vectors
+
+
+class Encoding(Protocol):
+    """What every encoding can do. `traits` are what a device keeps for life (its hash, its buckets), or None."""
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def exclusive(self) -> bool: ...
+    @property
+    def states(self) -> int:
+        """How many memos a device can ever have."""
+        ...
+
+    @property
+    def memo(self) -> Layout: ...
+    @property
+    def answer(self) -> Layout: ...
+    def seen(self, flip: Flip) -> Flip:
+        """The support channel of an answer whose column went through `flip`."""
+        ...
+
+    def together(self, flip: Flip) -> Together | None:
+        """How often an answer supports two values at once, where lifelong traits tie them; else None."""
+        ...
+
+    def traits(self, draws: Draws) -> Traits: ...
+    def cells(self, values: Values, traits: Traits) -> Values: ...
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        """Round 1: cells encoded, with noise."""
+        ...
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4)."""
+        ...
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        """Round 2."""
+        ...
+
+    def finish(self, column: Column, traits: Traits) -> Column: ...
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts: ...
+
+
+class _Plain:
+    """What holds wherever the memo looks like the answer and a device keeps nothing for life."""
+
+    def seen(self, flip: Flip) -> Flip:
+        return flip
+
+    def together(self, flip: Flip) -> None:
+        return None
+
+    def traits(self, draws: Draws) -> Traits:
+        return None
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        return values
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        return column
+
+
+@dataclass(frozen=True)
+class Direct(_Plain):
+    """The value is the symbol."""
+
+    k: int
+    exclusive = True
+
+    @property
+    def states(self) -> int:
+        return self.k
+
+    @property
+    def memo(self) -> Symbols:
+        return Symbols(self.k)
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.k)
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        if isinstance(noise, Blur):
+            return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
+        # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
+        return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
+        if fakes is None or isinstance(noise, Blur):
+            raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
+        exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
+        return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return self.memoise(memo, noise, draws)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_symbols(answers, groups, size, self.k)
+
+
+@dataclass(frozen=True)
+class Unary(_Plain):
+    """The value is the one bit set among k."""
+
+    k: int
+    exclusive = False
+
+    @property
+    def states(self) -> int:
+        return self.k
+
+    @property
+    def memo(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    @property
+    def answer(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return self._one_hot(cells, cells < self.k, noise, draws)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        """A fake is the vector of a value nobody has, or of no value, perturbed like a true one."""
+        if fakes is None:
+            return self._one_hot(cells, own, noise, draws)
+        return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        flip = _flip(noise)
+        flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
+        if flip.p + flip.q != 1:  # a one is turned with 1 - p, not with q
+            flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
+        return memo ^ self._cleared(flips)
+
+    def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
+        """Every bit is 1 with q, except for the cell's own, if there is one: that is 1 with p."""
+        flip, narrow = _flip(noise), cells.astype(smallest_unsigned(self.k))
+        exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
+        return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))
+
+    def _cleared(self, column: Column) -> Column:
+        column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
+        return column
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_bits(answers, groups, size, self.k)
+
+
+def _flip(noise: Round) -> Flip:
+    if isinstance(noise, Blur):
+        raise TypeError("a unary encoding takes bit flips, not a matrix")
+    return noise
+
+
+@lru_cache(maxsize=256)
+def _shifts(k: int, flip: Flip, fakes: tuple[float, ...] | None = None) -> Table:
+    truth = [flip.p] + [flip.q] * (k - 1)
+    return Table(truth) if fakes is None else Table(truth, fakes)
+
+
+@lru_cache(maxsize=256)
+def _table(probabilities: tuple[float, ...]) -> Table:
+    return Table(probabilities)
+
+
+@lru_cache(maxsize=64)
+def _rows(blur: Blur) -> Rows:
+    return Rows(blur.matrix)

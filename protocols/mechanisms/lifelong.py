@@ -1,0 +1,171 @@
+"""Encodings with something that a device keeps for life, and that its reports show (PROTOCOLS 5).
+
+Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
+Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import Column, Mask, PackedBits, Symbols
+from protocols.arrays.counting import count_bits, count_symbols
+from protocols.mechanisms.channels import Places, Together, Vector, independent
+from protocols.mechanisms.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values
+from protocols.mechanisms.rounds import Flip, Matrix, Round
+from protocols.randomness.keystream import Draws
+from protocols.randomness.sampling import below, uniform
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """A value is hashed to one of g symbols by a hash the device keeps for life (PROTOCOLS 5, LOLOHA).
+
+    The public family is an orthogonal array: hash number x, read as digits over the prime field of g, maps value i to
+    the inner product of x with the i-th projective point. Any two values are sent together by exactly 1/g of the
+    family, so a wrong value is supported with probability exactly 1/g, with no more than 256 hashes. An answer is the
+    symbol `hash * g + y`.
+    """
+
+    k: int
+    g: int
+    exclusive = False
+
+    @property
+    def digits(self) -> int:
+        """The family's dimension: the largest with g^digits <= 256."""
+        return next(m for m in range(8, 0, -1) if self.g**m <= 256)
+
+    @property
+    def family(self) -> int:
+        return int(self.g**self.digits)
+
+    @property
+    def states(self) -> int:
+        return min(self.g, self.k)
+
+    @property
+    def memo(self) -> Symbols:
+        return Symbols(self.g)
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.family * self.g)
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int64]:
+        """hashes[x, i]: where hash x sends value i."""
+        every = np.stack(np.unravel_index(np.arange(self.family), (self.g,) * self.digits), axis=1)
+        leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
+        points = every[leading == 1][: self.k]
+        return np.asarray(every @ points.T % self.g, dtype=np.int64)
+
+    def seen(self, flip: Flip) -> Flip:
+        return Flip(flip.p, 1 / self.g)
+
+    def together(self, flip: Flip) -> Together:
+        """Two values are supported together when a hash sends both to the answer: averaged over the family.
+
+        Of nobody's value (shares that sum to 0) an answer says nothing: every symbol alike.
+        """
+
+        def joint(values: Vector, places: Places) -> Matrix:
+            sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
+            shared = values.sum()
+            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
+            some = sent[:, places]
+            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, said, optimize=True) / self.family)
+
+        return joint
+
+    def traits(self, draws: Draws) -> Traits:
+        return uniform(self.family).sample(draws).astype(np.int64)
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        return np.asarray(self.hashes[traits, values])
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return Direct(self.g).memoise(cells, noise, draws)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return Direct(self.g).perturb(memo, noise, draws)
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        said = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
+        by_value = np.take_along_axis(said, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
+        return np.asarray(by_value.sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A device answers for d of the k values, the same d for life (PROTOCOLS 5, dBitFlipPM).
+
+    What is memoised is which of its d values it has, or none of them: d + 1 cells. The answer is a vector of k bits in
+    which the values it does not hold are 0, so an answer supports i with d/k times the bit's own probability.
+    """
+
+    k: int
+    d: int
+    exclusive = False
+
+    @property
+    def states(self) -> int:
+        return min(self.d + 1, self.k)
+
+    @property
+    def memo(self) -> PackedBits:
+        return PackedBits(self.d)
+
+    @property
+    def answer(self) -> PackedBits:
+        return PackedBits(self.k)
+
+    def seen(self, flip: Flip) -> Flip:
+        held = self.d / self.k
+        return Flip(held * flip.p, held * flip.q)
+
+    def together(self, flip: Flip) -> Together:
+        """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
+        both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
+        return lambda values, places: both_held * independent(flip, values[places])
+
+    def traits(self, draws: Draws) -> Traits:
+        """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""
+        words = draws.blocks(-(-self.d // 2)).view("<u8")
+        held = np.empty((len(draws), self.d), dtype=np.int64)
+        for place, last in enumerate(range(self.k - self.d, self.k)):
+            pick = below(last + 1, words[:, place])
+            taken = (held[:, :place] == pick[:, None]).any(axis=1)
+            held[:, place] = np.where(taken, last, pick)
+        return np.sort(held, axis=1)
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        held = np.asarray(traits) == values[:, None]
+        return np.where(held.any(axis=1), held.argmax(axis=1), self.d)
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return Unary(self.d).memoise(cells, noise, draws)
+
+    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+        raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return Unary(self.d).perturb(memo, noise, draws)
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        bits = np.zeros((len(column), self.k), dtype=np.uint8)
+        np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
+        return self.answer.pack(bits)
+
+    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+        return count_bits(answers, groups, size, self.k)

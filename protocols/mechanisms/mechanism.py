@@ -1,0 +1,81 @@
+"""A mechanism is an encoding and one or two rounds of noise; nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import Column
+from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms.encodings import Encoding, Values
+from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.randomness.keystream import Draws
+
+Calibration = Literal["exact", "published"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one attribute may spend: `inf` for all reports of one value together, `one` for a single report.
+
+    `one` is None where there is a single round: one-shot surveys, and those that send the memo itself.
+    """
+
+    inf: float
+    one: float | None = None
+    calibration: Calibration = "exact"
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """An encoding with its rounds: `first` is memoised (or drawn per report), `second` perturbs the memo."""
+
+    name: str
+    encoding: Encoding
+    first: Round
+    second: Round | None = None
+
+    @property
+    def k(self) -> int:
+        return self.encoding.k
+
+    @property
+    def one_report(self) -> Round:
+        """Both rounds as one."""
+        if self.second is None:
+            return self.first
+        if isinstance(self.first, Flip) and isinstance(self.second, Flip):
+            return self.first.then(self.second)
+        assert isinstance(self.first, Blur) and isinstance(self.second, Blur)
+        return self.first.then(self.second)
+
+    def memoise(self, cells: Values, draws: Draws) -> Column:
+        """Round 1 over cells."""
+        return self.encoding.memoise(cells, self.first, draws)
+
+    def report(self, memo: Column, draws: Draws) -> Column:
+        """Round 2 over memos; without one, the memo is the report."""
+        return memo if self.second is None else self.encoding.perturb(memo, self.second, draws)
+
+    def channel(self, share: float = 1.0, fake: NDArray[np.float64] | None = None) -> Channel:
+        """What one report says; `share` and `fake` as in SupportChannel."""
+        return self._channel(self.one_report, share, fake)
+
+    def memo_channel(self, share: float = 1.0, fake: NDArray[np.float64] | None = None) -> Channel:
+        """What round 1 alone would say: the floor under which no averaging gets (PROTOCOLS 3)."""
+        return self._channel(self.first, share, fake)
+
+    def _channel(self, noise: Round, share: float, fake: NDArray[np.float64] | None) -> Channel:
+        if isinstance(noise, Blur):
+            return MatrixChannel(noise.matrix)
+        seen, together = self.encoding.seen(noise), self.encoding.together(noise)
+        return SupportChannel(self.k, seen, self.encoding.exclusive, share, fake, together)
+
+
+class Builder(Protocol):
+    """Makes a mechanism for k values and a budget; `parameter` is g for LOLOHA and d for dBitFlipPM."""
+
+    def __call__(self, k: int, budget: Budget, parameter: int | None = None) -> Mechanism: ...

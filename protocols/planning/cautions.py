@@ -1,0 +1,132 @@
+"""What a survey's author should know before asking anyone: each caution has a code, and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.rounds import Blur
+from protocols.privacy.risk import forged_weight
+from protocols.question import Question
+from protocols.scheme import Scheme
+
+CHEAP_TO_POISON = 20  # people a made-up report may be worth before a plan says so
+AS_GOOD_AS_A_NAME = 32  # bits of a memo that is sent as it is
+
+Found = Iterator[tuple[str, str]]
+
+
+class Caution(BaseModel):
+    """Something that holds for this survey and is easily overlooked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    text: str
+
+
+def cautions(scheme: Scheme) -> tuple[Caution, ...]:
+    """Every caution that applies."""
+    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery, _of_presence)
+    return tuple(Caution(code=code, text=" ".join(text.split())) for look in looks for code, text in look(scheme))
+
+
+def _of_fakes(scheme: Scheme) -> Found:
+    survey = scheme.survey
+    fakes = [question for question in scheme.questions if question.faked]
+    zero = [question for question in fakes if question.fake is None]
+    if zero:
+        text = f"""{_names(zero)}: fakes are zero vectors, which have fewer bits set than true answers, so the
+            attribute that is true can be guessed. Use oue-r, or rs+rfd with a prior."""
+        yield "zero-fakes", text
+    if survey.solution == "rs+fd" and len(zero) < len(fakes):
+        text = """Fakes are drawn evenly. Where true values are skewed, frequent ones point at the attribute that is
+            true. Use rs+rfd with a prior close to the data."""
+        yield "uniform-fakes", text
+    bare = [q for q in fakes if q.mechanism.encoding.exclusive and q.fake is not None and np.ptp(q.fake) > 0]
+    if bare:
+        text = f"""{_names(bare)}: fakes are drawn from the prior without noise, and true answers have noise. So rare
+            values point at the attribute that is true, however good the prior is. Use oue-r or sue-r."""
+        yield "noiseless-fakes", text
+    if fakes and survey.guarantee != "tuple":
+        promise = scheme.guarantees.per_report
+        text = f"""guarantee: {survey.guarantee} protects one attribute at a time. Two people who differ in several
+            are told apart by up to {promise.whole:.3g} per report, not {promise.attribute:.3g}; and the attribute that
+            is true is drawn once, so further values (or reports, without memos) are not amplified. Use guarantee:
+            tuple if whole profiles must be protected."""
+        yield "amplification", text
+
+
+def _of_linking(scheme: Scheme) -> Found:
+    survey = scheme.survey
+    if survey.longitudinal:
+        text = """Whoever can link a device's reports sees when its value changed; no memo hides that. Tokens do not
+            link, so keep reports apart from addresses and accounts."""
+        yield "visible-changes", text
+    lifelong = [q for q in scheme.questions if isinstance(q.mechanism.encoding, Hashed | Buckets)]
+    if lifelong:
+        text = f"""{_names(lifelong)}: every report shows the device's hash or buckets, which never change. That links
+            reports, up to the size of the family."""
+        yield "lifelong-traits", text
+    if survey.longitudinal and survey.eps_1 is None:
+        wide = [q for q in scheme.questions if _memo_bits(q) >= AS_GOOD_AS_A_NAME]
+        names = f"For {_names(wide)} it is long enough to serve as a name." if wide else ""
+        text = f"""Without eps_1 the memo itself is sent in every period: the same answer again links reports. {names}
+            Declare eps_1 unless that is acceptable."""
+        yield "memo-is-sent", text
+    if survey.horizon > 1:
+        text = f"""Each report tells how long its device was silent, up to {survey.horizon} periods. That is not
+            noised, and rare gaps help linking. Keep the horizon as short as the windows you publish."""
+        yield "gaps", text
+
+
+def _of_costs(scheme: Scheme) -> Found:
+    survey, promise = scheme.survey, scheme.guarantees
+    total = promise.at_the_cap
+    if total is None:
+        text = f"""Nothing is memoised: each report costs {promise.per_report.whole:.3g} again,
+            {promise.after(30).whole:.3g} after 30. Use eps_inf for anything that repeats."""
+        yield "costs-add-up", text
+    elif survey.memo_cap is None:
+        text = f"""Every new value costs again; a device that takes them all reveals up to {total.whole:.3g}. Set
+            memo_cap to bound it."""
+        yield "no-memo-cap", text
+    if survey.calibration == "published" and survey.eps_1 is not None:
+        text = """calibration: published leaves part of eps_1 unused, most of it for large domains. Use it to reproduce
+            tables, exact to collect."""
+        yield "published-calibration", text
+    ordered = [question for question in scheme.questions if isinstance(question.mechanism.first, Blur)]
+    if ordered:
+        unit, worst = max(promise.between_neighbours(1).values()), max(promise.per_attribute(1))
+        text = f"""{_names(ordered)}: the geometric mechanism protects nearness. One report separates neighbours by
+            {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
+        yield "distance-only", text
+
+
+def _of_forgery(scheme: Scheme) -> Found:
+    for question in scheme.questions:
+        weight = forged_weight(question.channel)
+        if weight >= CHEAP_TO_POISON:
+            text = f"""{question.name}: with {question.label} at {question.k} values one made-up report counts like
+                {weight:.0f} people. Use a unary mechanism, or fewer values."""
+            yield "cheap-to-poison", text
+
+
+def _of_presence(scheme: Scheme) -> Found:
+    if scheme.survey.presence_epsilon is None:
+        text = """How many devices report is counted exactly and is not private. Set presence_epsilon to publish noisy
+            numbers."""
+        yield "presence", text
+
+
+def _memo_bits(question: Question) -> int:
+    memo = question.mechanism.encoding.memo
+    return memo.count if isinstance(memo, PackedBits) else (memo.count - 1).bit_length()
+
+
+def _names(questions: list[Question]) -> str:
+    return ", ".join(question.name for question in questions)

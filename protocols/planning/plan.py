@@ -1,0 +1,241 @@
+"""A plan: what a survey will cost, reveal and deliver, before anyone is asked.
+
+Everything is computed from the compiled survey; `plan` is pure, and the command line only draws what it returns.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf, isinf, sqrt
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from protocols.mechanisms.channels import Channel, SupportChannel, variance, variance_at_zero
+from protocols.mechanisms.encodings import Encoding
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.rounds import Flip, Round
+from protocols.planning.cautions import Caution, cautions
+from protocols.privacy.guarantees import Loss
+from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
+from protocols.question import Question
+from protocols.scheme import Scheme
+
+LINKED = (2, 7, 30, 365)  # how many linked reports the plan looks at, between one and all
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Figure(_Model):
+    """A loss over whole tuples and over one attribute; None means without bound."""
+
+    whole: float | None
+    attribute: float | None
+    exact: bool = True
+
+
+class GuaranteePlan(_Model):
+    """What observers can learn. `after` is by number of linked reports, `neighbours` by ordered attribute."""
+
+    declared: str
+    per_report: Figure
+    after: dict[int, Figure]
+    for_ever: Figure
+    per_additional_value: Figure | None
+    at_the_cap: Figure | None
+    values_at_the_cap: dict[str, int] | None
+    neighbours_per_report: dict[str, float]
+    neighbours_for_ever: dict[str, float]
+
+
+class NoisePlan(_Model):
+    """The probabilities of one round: keep with p, hit any other with q; None where a matrix is needed."""
+
+    p: float | None
+    q: float | None
+
+
+class PrecisionPlan(_Model):
+    """Standard errors of a frequency: of a value that nobody has, and of one that half of the devices have.
+
+    `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
+    because memos repeat. `devices_needed` for the wanted error, at the worse of both.
+    """
+
+    reports: float
+    if_nobody: float
+    if_half: float
+    at_best: float | None
+    devices_needed: int
+
+
+class AttributePlan(_Model):
+    """One attribute: which mechanism, why, and what it means."""
+
+    name: str
+    values: int
+    mechanism: str
+    detail: str  # its own parameter, such as g = 3
+    why: str
+    alternatives: dict[str, float]  # n times the variance where nobody has the value
+    eps_inf: float
+    eps_1: float | None
+    first: NoisePlan
+    second: NoisePlan | None
+    gain: float | None
+    floor: tuple[float, float] | None  # smallest and largest
+    answer_bytes: int
+    precision: PrecisionPlan
+    value_guess: float  # the best single-report guess of the value; 1 / values is luck
+    forged_report: float  # how many people a made-up report can add to one value
+
+
+class Plan(_Model):
+    """A survey, looked at from all sides."""
+
+    survey: str
+    title: str
+    solution: str
+    calibration: str
+    devices: int
+    error: float
+    attributes: tuple[AttributePlan, ...]
+    guarantee: GuaranteePlan
+    attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
+    attribute_guess_if_same: float | None  # the same, if everybody has the same values
+    cautions: tuple[Caution, ...]
+
+
+def plan(scheme: Scheme, devices: int = 10_000, error: float = 0.01) -> Plan:
+    """The plan of a compiled survey for so many devices and a wanted standard error.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> drawn = plan(Scheme(parse_survey('''
+    ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
+    ...  attributes: [{name: colour, values: [red, green, blue]}]}''')))
+    >>> drawn.attributes[0].mechanism, drawn.attributes[0].precision.devices_needed
+    ('l-grr', 18004)
+    """
+    survey, questions = scheme.survey, scheme.questions
+    hides = questions[0].faked
+    return Plan(
+        survey=survey.id,
+        title=survey.title,
+        solution=survey.solution,
+        calibration=survey.calibration,
+        devices=devices,
+        error=error,
+        attributes=tuple(_attribute(scheme, question, devices, error) for question in questions),
+        guarantee=_guarantee(scheme),
+        attribute_guess=attribute_guess(questions, same=False) if hides else None,
+        attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
+        cautions=cautions(scheme),
+    )
+
+
+def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -> AttributePlan:
+    mechanism, channel = question.mechanism, question.channel
+    affine = channel if isinstance(channel, SupportChannel) else None
+    rivals = {
+        label: variance_at_zero(rival.channel)
+        for label, rival in scheme.alternatives(question).items()
+        if isinstance(rival.channel, SupportChannel)
+    }
+    return AttributePlan(
+        name=question.name,
+        values=question.k,
+        mechanism=question.label,
+        detail=_detail(mechanism.encoding),
+        why=_why(question, rivals),
+        alternatives=dict(sorted(rivals.items(), key=lambda item: item[1])),
+        eps_inf=question.budget.inf,
+        eps_1=question.budget.one,
+        first=_noise(mechanism.first),
+        second=None if mechanism.second is None else _noise(mechanism.second),
+        gain=None if affine is None else affine.gain,
+        floor=None if affine is None else (float(affine.floor.min()), float(affine.floor.max())),
+        answer_bytes=mechanism.encoding.answer.bytes,
+        precision=_precision(scheme, question, devices, error),
+        value_guess=value_guess(question),
+        forged_report=forged_weight(channel),
+    )
+
+
+def _detail(encoding: Encoding) -> str:
+    if isinstance(encoding, Hashed):
+        return f"g = {encoding.g}"
+    return f"d = {encoding.d}" if isinstance(encoding, Buckets) else ""
+
+
+def _why(question: Question, rivals: dict[str, float]) -> str:
+    asked = question.attribute.mechanism
+    if asked not in ("auto", "adp", "allomfree"):
+        return "the survey asks for it"
+    if question.label not in rivals:
+        return f"chosen by {asked}"
+    smaller = min(rivals, key=lambda label: rivals[label])
+    if smaller == question.label:
+        return f"chosen by {asked}: the smallest variance of all"
+    return f"chosen by {asked}: the smaller variance of those it considers ({smaller} would be smaller still)"
+
+
+def _noise(noise: Round) -> NoisePlan:
+    return NoisePlan(p=noise.p, q=noise.q) if isinstance(noise, Flip) else NoisePlan(p=None, q=None)
+
+
+def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
+    share = 1 / len(scheme.questions) if scheme.discloses else 1.0
+    reports = devices * share
+    nobody, half = _mean_variance(question.channel, 0.0), _mean_variance(question.channel, 0.5)
+    repeats = scheme.survey.longitudinal
+    return PrecisionPlan(
+        reports=reports,
+        if_nobody=sqrt(nobody / reports),
+        if_half=sqrt(half / reports),
+        at_best=sqrt(_mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
+        devices_needed=ceil(max(nobody, half) / error**2 / share),
+    )
+
+
+def _mean_variance(channel: Channel, frequency: float) -> float:
+    """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
+    k = channel.k
+    if isinstance(channel, SupportChannel):  # here a value's variance is a matter of its own frequency
+        return float(variance(channel, np.full(k, frequency)).mean())
+    cases = np.full((k, k), (1 - frequency) / (k - 1))
+    np.fill_diagonal(cases, frequency)
+    return float(variance(channel, cases).diagonal().mean())
+
+
+def _guarantee(scheme: Scheme) -> GuaranteePlan:
+    survey, promise = scheme.survey, scheme.guarantees
+    repeats = survey.longitudinal
+    return GuaranteePlan(
+        declared=_declared(scheme),
+        per_report=_figure(promise.per_report),
+        after={t: _figure(promise.after(t)) for t in LINKED},
+        for_ever=_figure(promise.for_ever),
+        per_additional_value=None if promise.per_additional_value is None else _figure(promise.per_additional_value),
+        at_the_cap=None if promise.at_the_cap is None else _figure(promise.at_the_cap),
+        values_at_the_cap={q.name: c for q, c in zip(scheme.questions, promise.values, strict=True)}
+        if repeats
+        else None,
+        neighbours_per_report=promise.between_neighbours(1),
+        neighbours_for_ever=promise.between_neighbours(inf) if repeats else {},
+    )
+
+
+def _declared(scheme: Scheme) -> str:
+    survey = scheme.survey
+    budgets = {"eps": survey.eps, "eps_inf": survey.eps_inf, "eps_1": survey.eps_1}
+    text = ", ".join(f"{name} = {value:g}" for name, value in budgets.items() if value is not None)
+    return f"{text}, guarantee: {survey.guarantee}" if scheme.questions[0].faked else text
+
+
+def _figure(loss: Loss) -> Figure:
+    return Figure(
+        whole=None if isinf(loss.whole) else loss.whole,
+        attribute=None if isinf(loss.attribute) else loss.attribute,
+        exact=loss.exact,
+    )

@@ -1,0 +1,133 @@
+"""Losses where one attribute is true and the others are fake (PROTOCOLS 4).
+
+With A_j(y|v) the chance of attribute j's answers under value v and F_j(y) their chance when fake, dividing out
+constants leaves
+
+    P(y | v)  proportional to  sum_j L_j(y_j | v_j),      L_j(y|v) = A_j(y|v) / F_j(y)
+
+after one report, after t linked ones, or for the memos themselves. The attributes' answers are chosen independently,
+so every figure is about which pairs (L_j(y|v), L_j(y|v')) can be reached:
+
+    one attribute changes    (high + R) / (high e^-loss + R), with R the others' smallest L: both numbers as large as
+                             they get at the same answer, the one that names the rarest fake value
+    all may change           sum of first / sum of second, a fractional maximisation over reachable pairs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import exp, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import PackedBits
+from protocols.privacy.linked import bit_odds, loss, symbol_odds
+from protocols.question import Question
+
+Pairs = NDArray[np.float64]
+
+
+def reachable(question: Question, t: float) -> Pairs:
+    """Rows (L(y|v), L(y|v')) among which every maximum of first - rate * second lies.
+
+    L is a ratio of functions that are linear in each bit's odds (or in each symbol's likelihood), and linear in the
+    fake shares of the values concerned. Such a ratio is monotone in each of them, so the extremes suffice: odds of
+    all ones or all zeros, and values with the smallest and largest fake shares (two of each, as v and v' differ).
+    """
+    if isinstance(question.mechanism.encoding.memo, PackedBits):
+        return _reachable_bits(question, t)
+    odds = symbol_odds(question.mechanism, t)
+    assert question.fake is not None, "a symbol has no zero vector"
+    hit, miss = odds.value.p, odds.value.q
+    shares = question.fake * odds.memo.gain + odds.memo.q
+    pairs = [(first / share, second / share) for share in (shares.min(), shares.max())
+             for first, second in product((hit, miss), repeat=2)]  # fmt: skip
+    return np.array(pairs)
+
+
+def _reachable_bits(question: Question, t: float) -> Pairs:
+    odds = bit_odds(question.mechanism, t)
+    ends = (odds.up, odds.down)
+    if question.fake is None:
+        return np.array(list(product(ends, repeat=2)))
+    sorted_shares = np.sort(question.fake)
+    places = sorted({0, 1, question.k - 2, question.k - 1})
+    pairs = []
+    for v, other in product(places, repeat=2):
+        for first, second, rest in product(ends, repeat=3):
+            if v == other and first != second:
+                continue
+            mine = sorted_shares[v]
+            theirs = 0.0 if v == other else sorted_shares[other]
+            fake = mine * first + theirs * second + (1 - mine - theirs) * rest
+            pairs.append((first / fake, second / fake))
+    return np.array(pairs)
+
+
+def log_extremes(question: Question, t: float) -> tuple[float, float]:
+    """ln of the largest and the smallest L(y|v) of an attribute after t linked reports.
+
+    The largest is at the answer that names the value which is the rarest fake; the smallest at the one that names the
+    most common fake (a symbol), or everything but the value which is the rarest fake (bits).
+    """
+    fake = question.fake
+    if not isinstance(question.mechanism.encoding.memo, PackedBits):
+        odds = symbol_odds(question.mechanism, t)
+        assert fake is not None, "a symbol has no zero vector"
+        rare, common = fake.min() * odds.memo.gain + odds.memo.q, fake.max() * odds.memo.gain + odds.memo.q
+        return log(odds.value.p / rare), log(odds.value.q / common)
+    bits = bit_odds(question.mechanism, t)
+    if fake is None:
+        return log(bits.up), log(bits.down)
+    rare = fake.min()
+    return -log(rare + (1 - rare) * bits.down / bits.up), -log(rare + (1 - rare) * bits.up / bits.down)
+
+
+def tuple_loss(questions: Sequence[Question], t: float, fresh: bool) -> float:
+    """The largest log-ratio between two whole tuples after t linked reports.
+
+    Dinkelbach's iteration: at rate r each attribute picks the pair with the largest first - r second; the picks'
+    ratio is the next rate. It rises until it is the maximum, after a handful of steps. Fresh draws (no memo) cost the
+    same for every attribute, and then the common ratio is the maximum.
+    """
+    if fresh:
+        return t * max(loss(question.mechanism) for question in questions)
+    choices = [reachable(question, t) for question in questions]
+    rate = 1.0
+    while True:
+        picks = [pairs[(pairs[:, 0] - rate * pairs[:, 1]).argmax()] for pairs in choices]
+        first, second = np.sum(picks, axis=0)
+        better = float(first / second)
+        if better <= rate * (1 + 1e-15):
+            return log(rate)
+        rate = better
+
+
+def attribute_losses(questions: Sequence[Question], t: float, fresh: bool, values: Sequence[int] = ()) -> list[float]:
+    """For each attribute the largest log-ratio between two tuples that differ only there, after t linked reports.
+
+    `values`: how many values of each attribute were memoised (1 unless told). For more than one the figure is exact
+    for uniform and zero fakes; under a prior it is an upper bound, because distinct values cannot all be the rarest.
+    """
+    counts = list(values) or [1] * len(questions)
+    reports, repeats = (1.0, t) if fresh else (t, 1.0)
+    highs, lows, losses = [], [], []
+    for question, count in zip(questions, counts, strict=True):
+        high, low = log_extremes(question, reports)
+        highs.append(high * count * repeats)
+        lows.append(low * count * repeats)
+        losses.append(loss(question.mechanism, reports) * count * repeats)
+    return [_diluted(high, spent, _log_sum(lows[:i] + lows[i + 1 :]))
+            for i, (high, spent) in enumerate(zip(highs, losses, strict=True))]  # fmt: skip
+
+
+def _diluted(high: float, spent: float, rest: float) -> float:
+    """ln of (high + rest) / (high e^-spent + rest), from logarithms."""
+    return float(np.logaddexp(high, rest) - np.logaddexp(high - spent, rest))
+
+
+def _log_sum(logs: list[float]) -> float:
+    top = max(logs, default=-inf)
+    return top + log(sum(exp(x - top) for x in logs)) if logs else -inf

@@ -1,0 +1,119 @@
+"""What t linked answers about one value reveal, exactly (PROTOCOLS 3).
+
+An observer who can link reports sees t answers that came from one memo. The worst sequence repeats one answer: the
+likelihoods are linear in the memo's, each answer multiplies them, and piling all t answers on one memo separates two
+values most. So t answers act like a single round whose likelihoods are the second round's to the power t, and
+`Flip.then` chains them to round 1 as it chains anything else. Only ratios matter, so the larger is scaled to 1: t may
+be any number, infinity included, which means the memo itself.
+
+An answer is a symbol (direct, hashed) or bits (unary, buckets): the layout of the memo says which. What a device
+keeps for life (its hash, its buckets) is taken to be known to the observer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.mechanism import Mechanism
+from protocols.mechanisms.rounds import Blur, Flip, end_evidence
+
+
+@dataclass(frozen=True)
+class SymbolOdds:
+    """Likelihoods of the worst t answers: under the value they name, under another, and given the memo itself."""
+
+    value: Flip
+    memo: Flip
+
+    @property
+    def loss(self) -> float:
+        return log(self.value.p / self.value.q)
+
+
+@dataclass(frozen=True)
+class BitOdds:
+    """Likelihood ratios, bit set in the truth against not: `up` of t ones, `down` of t zeros."""
+
+    up: float
+    down: float
+
+    @property
+    def loss(self) -> float:
+        """Of two values with a bit each: one bit speaks for the first, the other against the second."""
+        return log(self.up / self.down)
+
+    @property
+    def single(self) -> float:
+        """Of a value with a bit against one without any."""
+        return max(log(self.up), -log(self.down))
+
+
+def symbol_odds(mechanism: Mechanism, t: float) -> SymbolOdds:
+    """The odds of t linked symbols.
+
+    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.mechanism import Budget
+    >>> mechanism = TWO_ROUNDS["l-grr"](10, Budget(2.0, 1.0))
+    >>> [round(symbol_odds(mechanism, t).loss, 4) for t in (1, 2, 5, inf)]
+    [1.0, 1.7532, 1.9992, 2.0]
+    """
+    first, second = _flips(mechanism)
+    memo = Flip(1.0, (second.q / second.p) ** t)
+    return SymbolOdds(first.then(memo), memo)
+
+
+def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
+    """The odds of t linked answers about one bit."""
+    first, second = _flips(mechanism)
+    ones = first.then(Flip(1.0, (second.q / second.p) ** t))
+    zeros = first.then(Flip(((1 - second.p) / (1 - second.q)) ** t, 1.0))
+    return BitOdds(ones.p / ones.q, zeros.p / zeros.q)
+
+
+def loss(mechanism: Mechanism, t: float = 1) -> float:
+    """The largest log-ratio between two values after t linked answers from their memos."""
+    if isinstance(mechanism.first, Blur):
+        return float(np.ptp(_ends(mechanism, t)))
+    if not isinstance(mechanism.encoding.memo, PackedBits):
+        return symbol_odds(mechanism, t).loss
+    odds = bit_odds(mechanism, t)
+    return odds.loss if mechanism.encoding.memo.count > 1 else odds.single
+
+
+def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
+    """The largest log-ratio between two neighbouring values of an ordered domain: what one unit of distance costs."""
+    return float(np.diff(_ends(mechanism, t)).max())
+
+
+def loss_of_values(mechanism: Mechanism, count: int) -> float:
+    """The largest log-ratio between two histories of `count` memoised values each that change at the same times.
+
+    Every value has a memo of its own, so the losses add up: `count` times that of one value, with two exceptions. In
+    an ordered domain distance is what costs, and only so many values are far from others. And a device of lifelong
+    buckets has one cell for all values it does not hold; a history that visits every cell pairs that one with two
+    others, which together differ by one bit each way.
+    """
+    if isinstance(mechanism.first, Blur):
+        ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history
+        return neighbour_loss(mechanism, inf) * float(ends[-count:].sum() - ends[:count].sum())
+    memo = mechanism.encoding.memo
+    if isinstance(memo, PackedBits) and memo.count < mechanism.k and count > memo.count:
+        return memo.count * bit_odds(mechanism, inf).loss
+    return count * loss(mechanism, inf)
+
+
+def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
+    first, second = mechanism.first, mechanism.second or Flip(1.0, 0.0)
+    assert isinstance(first, Flip) and isinstance(second, Flip), "matrices have no two-valued odds"
+    return first, second
+
+
+def _ends(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
+    first, second = mechanism.first, mechanism.second
+    assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
+    return end_evidence(first, second, t)

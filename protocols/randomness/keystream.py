@@ -1,0 +1,153 @@
+"""Derived randomness: one secret, every draw (PROTOCOLS 8).
+
+Nothing on the privacy path is drawn twice, so nothing is drawn at all: each draw is a pseudorandom function of a
+secret, a purpose, a device and a tweak (the memoised cell, or the period). Losing a store loses no randomness, and a
+retry makes the same report.
+
+The function is AES-128 on a counter block, which is an AES-CTR keystream with random access:
+
+    key   = HMAC-SHA256(secret, purpose)[:16]                 one per purpose
+    block = AES(key, device: u64 | tweak: u32 | number: u32)  16 bytes each, little-endian counters
+
+Most draws need only a few 16-bit words. There eight neighbouring devices share a stream of blocks, that of device // 8
+under numbers of its own: the first of them has its first so many words, the second the next, and so on. A fleet's
+keystream is then made without waste, and a device alone makes the few blocks in which its words are.
+
+A fleet is one secret and many device indices; a real device is its own secret and index 0. Both take the same path,
+so a device computed alone and the same device computed among a million give the same draws.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+from protocols.errors import SettingsError
+from protocols.randomness.drawing import Stream, Words, blocks_alone, counter_blocks, extremes, shared_blocks
+
+BLOCK = 16
+KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
+MOST = (1 << 64) - 1
+NEIGHBOURS = 8  # as many as a block has words of 16 bits
+MIN_SECRET = 16
+PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
+LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
+WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
+
+Devices = NDArray[np.uint64]
+
+
+class Keyring:
+    """A secret from which all draws of a device, or of a fleet of them, derive.
+
+    >>> ring = Keyring(bytes(32))
+    >>> draws = ring.draws(("demo",), np.arange(3, dtype=np.uint64))
+    >>> alone = ring.draws(("demo",), np.array([2], dtype=np.uint64))
+    >>> bool((draws.blocks(1)[2] == alone.blocks(1)[0]).all())
+    True
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) < MIN_SECRET:
+            raise SettingsError(
+                f"a secret of {len(secret)} bytes is too short", f"use at least {MIN_SECRET}, better 32 random bytes"
+            )
+        self._secret = bytes(secret)
+        self._keys: dict[tuple[str, ...], bytes] = {}
+
+    @classmethod
+    def generate(cls) -> Keyring:
+        """A new secret from the operating system."""
+        return cls(secrets.token_bytes(32))
+
+    def __repr__(self) -> str:
+        return "Keyring(…)"
+
+    def key(self, purpose: tuple[str, ...]) -> bytes:
+        """The 32-byte key of one purpose."""
+        if purpose not in self._keys:
+            message = b"".join(len(part.encode()).to_bytes(4, "little") + part.encode() for part in purpose)
+            self._keys[purpose] = hmac.digest(self._secret, message, "sha256")
+        return self._keys[purpose]
+
+    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | NDArray[np.integer] = 0) -> Draws:
+        """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
+        tweaks = np.asarray(tweak, dtype=np.uint32)
+        tweaks = tweaks if tweaks.ndim else np.broadcast_to(tweaks, devices.shape)
+        return Draws(self.key(purpose), np.ascontiguousarray(devices, dtype=np.uint64), tweaks)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A keystream bound to devices and tweaks, row by row. Read it through `blocks`, `parts` or `extra`."""
+
+    key: bytes = field(repr=False)
+    devices: Devices
+    tweaks: NDArray[np.uint32]
+    lane: int = 0
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def fork(self, lane: int) -> Draws:
+        """The same rows, fresh bits: each lane is independent of every other."""
+        return replace(self, lane=self.lane + 3 * lane)
+
+    def blocks(self, count: int) -> NDArray[np.uint8]:
+        """`count` blocks of 16 bytes for each row."""
+        counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
+        return self._encrypt(counters).reshape(len(self), count * BLOCK)
+
+    def parts(self, count: int) -> Iterator[tuple[slice, Stream, Words | None]]:
+        """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
+
+        Without starts, one row's words follow the other's.
+        """
+        step = max(1, PART // (BLOCK * blocks_alone(count)))
+        for first in range(0, len(self), step):
+            rows = slice(first, first + step)
+            yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
+
+    def _words(self, devices: Devices, tweaks: NDArray[np.uint32], count: int) -> tuple[Stream, Words | None]:
+        """Where many neighbours are here, their streams are made as a whole; elsewhere only the blocks rows need."""
+        first = self._from(SHARED)
+        low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
+        group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
+        if groups * count > len(devices) * blocks_alone(count):
+            counters, starts = shared_blocks(devices, tweaks, first, count)
+            return self._encrypt(counters).view("<u2"), starts
+        streams = np.uint64(group) + np.arange(groups, dtype=np.uint64)
+        words = self._encrypt(counter_blocks(streams, tweaks[:groups], first, count)).view("<u2")
+        if not in_a_row:
+            return words, (devices - np.uint64(NEIGHBOURS * group)) * np.uint64(count)
+        start = low % NEIGHBOURS * count
+        return words[start : start + len(devices) * count], None
+
+    def extra(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """64 further bits for some (row, word) pairs."""
+        counters = np.empty((len(rows), 2), dtype="<u8")
+        counters[:, 0] = self.devices[rows]
+        numbers = (places.astype(np.uint64) + np.uint64(self._from(FURTHER))) << np.uint64(32)
+        counters[:, 1] = self.tweaks[rows] | numbers
+        return self._encrypt(counters).view("<u8")[::2]
+
+    def _from(self, lane: int) -> int:
+        return (self.lane + lane) * LANE
+
+    def _encrypt(self, counters: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        flat = counters.reshape(-1).view(np.uint8)
+        out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8)
+        # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
+        self._cipher.update_into(flat.data, out.data)
+        return out[: len(flat)]
+
+    @cached_property
+    def _cipher(self) -> CipherContext:
+        return Cipher(algorithms.AES(self.key[:KEY]), modes.ECB()).encryptor()

@@ -1,0 +1,147 @@
+"""Exact sampling from integers (PROTOCOLS 8): no float is compared, no remainder is taken.
+
+A distribution over m symbols becomes a table of 2^16 slots. Symbol i owns floor(P_i 2^16) of them, and the slots that
+are left over are resolved by 64 further bits among the symbols' remainders. One look-up settles nearly every draw,
+and the probabilities are exact to 2^-64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import Column, smallest_unsigned
+from protocols.randomness.drawing import MANY, invert, look_up, look_up_again
+from protocols.randomness.keystream import Draws
+
+Probabilities = Sequence[float] | NDArray[np.float64]
+Exempt = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]  # for each row: a place, and its kind
+
+SLOTS = 1 << 16
+WORD = 1 << 64
+
+
+class Table:
+    """An exact sampler of one distribution, or of a few of them.
+
+    >>> from protocols.randomness.keystream import Keyring
+    >>> coin = Table([0.75, 0.25])
+    >>> draws = Keyring(bytes(32)).draws(("coin",), np.arange(100_000, dtype=np.uint64))
+    >>> 24_000 < int(coin.sample(draws).sum()) < 26_000
+    True
+    """
+
+    def __init__(self, *distributions: Probabilities) -> None:
+        weights = [_whole_numbers(probabilities) for probabilities in distributions]
+        totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
+        owned = [
+            np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
+        ]
+        self.symbols = len(weights[0])
+        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that a word tells without its kind
+        self._slots: NDArray[Any] = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
+        cuts = []
+        for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
+            self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
+            kept = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols).tolist()
+            cuts.append(_cuts([weight * SLOTS - own * total for weight, own in zip(each, kept, strict=True)]))
+        self._cuts = np.stack(cuts)
+
+    def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
+        """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
+
+        What is `exempt` (a place in each row, and a kind) is of the distribution of its kind instead.
+        """
+        if count is None:
+            return self.sample(draws, 1, exempt)[:, 0]
+        out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
+        left = [np.empty(0, dtype=np.intp)]
+        for rows, words, starts in draws.parts(count):
+            left.append(look_up(self._slots[0], self.filled, words, starts, out[rows]) + rows.start * count)
+            if exempt is not None:
+                look_up_again(exempt[0][rows], exempt[1][rows], self._slots, words, starts, out[rows])
+        self._settle(out, np.concatenate(left), draws, exempt)
+        return out
+
+    def _settle(self, out: Column, left: NDArray[np.intp], draws: Draws, exempt: Exempt | None) -> None:
+        """What one word does not settle takes 64 further bits."""
+        if len(left):
+            rows, places = np.divmod(left, out.shape[1])
+            kinds = np.zeros(len(rows), dtype=np.uint8)
+            if exempt is not None:
+                kinds = (exempt[0][rows] == places) * exempt[1][rows]
+            out.reshape(-1)[left] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
+
+    def exact(self, kind: int = 0) -> list[Fraction]:
+        """The probabilities this table really has."""
+        owned = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols)
+        cuts = [0, *(int(cut) for cut in self._cuts[kind]), WORD]
+        left = Fraction(SLOTS - self.filled, SLOTS)
+        return [
+            Fraction(int(owned[i]), SLOTS) + left * Fraction(cuts[i + 1] - cuts[i], WORD) for i in range(self.symbols)
+        ]
+
+
+class Rows:
+    """One distribution per input symbol: a channel matrix, sampled by inverting each row's cumulative sum."""
+
+    def __init__(self, matrix: NDArray[np.float64]) -> None:
+        self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
+
+    def sample(self, rows: NDArray[np.integer], draws: Draws) -> Column:
+        """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
+        return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
+
+
+@lru_cache(maxsize=64)
+def uniform(count: int) -> Table:
+    """All of `count` symbols alike."""
+    return Table([1.0] * count)
+
+
+@lru_cache(maxsize=64)
+def eight_bits(q: float, p: float | None = None) -> Table:
+    """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
+    own = [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)] if p is not None else []
+    return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
+
+
+def below(count: int, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """64 random bits each as a number below `count` (< 2^31): the upper half of their product, no remainder taken.
+
+    >>> below(10, np.array([0, 1 << 63, (1 << 64) - 1], dtype=np.uint64)).tolist()
+    [0, 5, 9]
+    """
+    half, factor = np.uint64(32), np.uint64(count)
+    low = (words & np.uint64(0xFFFFFFFF)) * factor >> half
+    return (((words >> half) * factor + low) >> half).astype(np.int64)
+
+
+def _independent(bits: Sequence[float]) -> list[float]:
+    """The distribution of a byte whose bits are 1 with these probabilities."""
+    found = [Fraction(1)]
+    for one in map(Fraction, bits):
+        found = [rest * (1 - one) for rest in found] + [rest * one for rest in found]
+    return [float(chance) for chance in found]
+
+
+def _whole_numbers(floats: Probabilities) -> list[int]:
+    """The same proportions in whole numbers, exactly: a float is an integer over a power of two."""
+    ratios = [float(x).as_integer_ratio() for x in floats]
+    scale = max(denominator for _, denominator in ratios)
+    return [numerator * (scale // denominator) for numerator, denominator in ratios]
+
+
+def _cuts(weights: Sequence[int]) -> NDArray[np.uint64]:
+    """Where [0, 2^64) is cut so that piece i has weights[i] of it (the last piece ends at 2^64)."""
+    total = sum(weights)
+    if total == 0:
+        return np.zeros(len(weights) - 1, dtype=np.uint64)
+    nearest = ((2 * running * WORD + total) // (2 * total) for running in accumulate(weights[:-1]))
+    return np.array([min(WORD - 1, cut) for cut in nearest], dtype=np.uint64)

@@ -1,0 +1,7 @@
+"""What a survey says: attributes, values, budgets, periods, and its fingerprint."""
+
+from protocols.survey.attribute import MIN_SHARE, Attribute
+from protocols.survey.durations import parse_duration
+from protocols.survey.model import MAX_PERIOD, Solution, Survey
+
+__all__ = ["MAX_PERIOD", "MIN_SHARE", "Attribute", "Solution", "Survey", "parse_duration"]

@@ -1,0 +1,140 @@
+"""One question of a survey: what can be answered, and how the answer is protected."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from protocols.survey.names import Name
+
+MechanismName = Literal[
+    "auto", "adp", "allomfree", "grr", "sue", "oue", "geometric", "l-grr", "l-sue", "l-osue", "l-oue", "l-soue",
+    "l-geometric", "loloha", "dbitflip", "sue-z", "sue-r", "oue-z", "oue-r",
+]  # fmt: skip
+
+MAX_VALUES = 1 << 16
+MAX_ORDERED = 1024  # values of a mechanism that needs its whole matrix
+MIN_SHARE = 1e-6  # of a prior
+
+Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]
+
+
+class Strict(BaseModel):
+    """A frozen model that takes no unknown keys and no numbers that are not numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Span(Strict):
+    """An ordered range of whole numbers, cut into steps."""
+
+    first: int = Field(0, description="the smallest number")
+    last: int = Field(description="the largest number")
+    step: int = Field(1, ge=1, description="how many numbers share one value; 10 gives 0-9, 10-19, ...")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.last < self.first:
+            raise ValueError(f"last: {self.last} is below first = {self.first}; swap them")
+        if (self.last - self.first) // self.step >= MAX_VALUES:
+            raise ValueError(f"last: {self.last} gives more than {MAX_VALUES} values; choose a larger step")
+        return self
+
+    def names(self) -> tuple[str, ...]:
+        """The values of the range.
+
+        >>> Span(last=24, step=10).names()
+        ('0-9', '10-19', '20-24')
+        """
+        starts = range(self.first, self.last + 1, self.step)
+        return tuple(str(s) if self.step == 1 else f"{s}-{min(s + self.step - 1, self.last)}" for s in starts)
+
+
+class Attribute(Strict):
+    """One question: what it is called, what can be answered, how the answer is protected."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]{0,62}$",
+        description="what results call it: lower-case letters, digits and _, a letter first",
+    )
+    values: tuple[Name, ...] = Field(
+        (), max_length=MAX_VALUES, description="the possible answers, each by its name as written, at least two"
+    )
+    range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
+    groups: dict[Name, tuple[Name, ...]] = Field(
+        default_factory=dict, description="roll-ups for results: the name of a group and its values; groups may overlap"
+    )
+    role: Literal["plain", "area", "dwell", "transition"] = Field(
+        "plain", description="what mobility reports take it for"
+    )
+    mechanism: MechanismName = Field(
+        "auto", description="how answers are randomised; auto chooses what gives the smaller error"
+    )
+    parameter: int | None = Field(
+        None, ge=1, le=MAX_VALUES, description="loloha: to how many values answers are hashed; dbitflip: bits held"
+    )
+    prior: dict[Name, Share] | None = Field(
+        None, description="for rs+rfd: how often fake answers are each value; the shares sum to 1"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_range(cls, data: Any) -> Any:
+        """A range's values have the names of its numbers. A range that is wrong is left to its own validation."""
+        if isinstance(data, dict) and isinstance(data.get("range"), dict | Span) and not data.get("values"):
+            try:
+                return {**data, "values": Span.model_validate(data["range"]).names()}
+            except ValidationError:
+                return data
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        where = f"attribute {self.name!r}"
+        if len(self.values) < 2:
+            raise ValueError(f"{where} has {len(self.values)} value(s); give at least 2 (values, or a range)")
+        refuse_twice(self.values, f"{where} lists", "name each value once")
+        if self.range is not None and self.values != self.range.names():
+            raise ValueError(f"{where} has both values and a range; keep one")
+        for group, members in self.groups.items():
+            self._check_group(f"{where}: group {group!r}", members)
+        if self.prior is not None:
+            self._check_prior(where, self.prior)
+        if self.parameter is not None and self.mechanism not in ("loloha", "dbitflip"):
+            raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
+        if "geometric" in self.mechanism and self.k > MAX_ORDERED:
+            raise ValueError(f"{where}: {self.mechanism} takes {MAX_ORDERED} values, not {self.k}; use a larger step")
+        return self
+
+    def _check_group(self, where: str, members: tuple[str, ...]) -> None:
+        if not members:
+            raise ValueError(f"{where} is empty; name its values or leave it out")
+        refuse_twice(members, f"{where} lists", "name each value once")
+        strange = set(members) - set(self.values)
+        if strange:
+            raise ValueError(f"{where} names {min(strange)!r}, which is not among the values; correct one of them")
+
+    def _check_prior(self, where: str, prior: dict[str, float]) -> None:
+        if set(prior) != set(self.values):
+            odd = min(set(prior) ^ set(self.values))
+            raise ValueError(f"{where}: the prior and the values disagree about {odd!r}; give every value one share")
+        if abs(sum(prior.values()) - 1) > 1e-9:
+            raise ValueError(f"{where}: the prior sums to {sum(prior.values()):.12g}; make it sum to 1")
+
+    @property
+    def k(self) -> int:
+        return len(self.values)
+
+    @property
+    def ordered(self) -> bool:
+        return self.range is not None
+
+
+def refuse_twice(names: tuple[str, ...], what: str, fix: str) -> None:
+    """Names are told apart."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name!r} twice; {fix}")
+        seen.add(name)

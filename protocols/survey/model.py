@@ -1,0 +1,207 @@
+"""A survey: everything devices and collectors must agree on, in one file.
+
+Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint travels with each
+report, so that a report made under other terms is refused instead of miscounted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from math import ceil
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
+
+from protocols.errors import SurveyError
+from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
+from protocols.survey.durations import Duration, format_duration
+from protocols.survey.names import Words
+
+__all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
+
+Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
+
+ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+MAX_PERIOD = (1 << 32) - 1
+MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
+MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
+MAX_GRACE_PERIODS = 1000
+TERMS_VERSION = 1  # raised when the same terms come to mean something else
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)", value):
+        raise ValueError("not a moment with a time zone; write it like 2026-01-01T00:00:00Z")
+    return value
+
+
+def _budget(value: Any) -> Any:
+    if isinstance(value, str) and "_" in value:  # a slip of the finger that Python and YAML take for 10
+        raise ValueError("a _ in a number; write it like 1.0")
+    return value
+
+
+Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
+OUTAGE = timedelta(days=7)
+"""How long all workers may be gone before reports of a `clock: wall` survey are refused as too far ahead."""
+
+
+class Survey(Strict):
+    """The terms of one collection."""
+
+    id: str = Field(
+        pattern=ID_PATTERN, description="its name for ever: lower-case letters, digits, . _ -; new terms need a new id"
+    )
+    title: Words = Field("", description="for people; may change at any time")
+    description: Words = Field("", description="for people; may change at any time")
+    start: Moment = Field(description="when period 0 begins, with a time zone, such as 2026-01-01T00:00:00Z")
+    period: Duration = Field(
+        description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"
+    )
+    eps_inf: Epsilon | None = Field(
+        None, description="what all reports of one value may ever reveal; 0.001 to 20, under spl for each attribute"
+    )
+    eps_1: Epsilon | None = Field(
+        None, description="what one report may reveal, below eps_inf; left out: the memo itself is sent every time"
+    )
+    eps: Epsilon | None = Field(
+        None, description="instead of eps_inf and eps_1: fresh noise for every report, no memo, and costs add up"
+    )
+    solution: Solution = Field(
+        "smp",
+        description="smp: a device answers one attribute; spl: all, with a part of the budget each; rs+fd: all, one "
+        "true and the others fake; rs+rfd: with fakes drawn from priors",
+    )
+    calibration: Literal["exact", "published"] = Field(
+        "exact", description="published reproduces the literature's tables and wastes budget"
+    )
+    guarantee: Literal["tuple", "attribute", "published"] = Field(
+        "tuple", description="for rs+fd and rs+rfd: what the budget protects, all answers of a device or one of them"
+    )
+    horizon: int = Field(
+        1, ge=1, le=65535, description="longest window, in periods, in which unique devices can be counted"
+    )
+    clock: Literal["wall", "source"] = Field(
+        "wall", description="who closes periods: the time of day, or the simulation or replay the reports come from"
+    )
+    grace: Duration = Field(
+        timedelta(0),
+        description="how long after its end a period still takes reports",
+        json_schema_extra={"default": "0s"},
+    )
+    minimum: int = Field(0, ge=0, le=10**9, description="results of fewer reports are not published")
+    memo_cap: int | None = Field(
+        None, ge=1, le=MAX_VALUES, description="how many values of an attribute a device memoises at most"
+    )
+    presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = Field(
+        None,
+        description="noise for published numbers of devices, which are otherwise exact and not private",
+    )
+    attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = tuple(attribute.name for attribute in self.attributes)
+        refuse_twice(names, "attributes: the list has", "give each its own name")
+        if {"token", "gap"} & set(names):
+            raise ValueError("attributes: 'token' and 'gap' are columns of every report; choose another name")
+        self._check_time()
+        self._check_budgets()
+        self._check_solution()
+        counters = self.horizon * sum(attribute.k for attribute in self.attributes)
+        if counters > MAX_COUNTERS:
+            raise ValueError(
+                f"horizon: {self.horizon} makes {counters} counters a period; at most {MAX_COUNTERS}: "
+                "choose a shorter horizon or fewer values"
+            )
+        return self
+
+    def _check_time(self) -> None:
+        if not 1970 <= self.start.year < 2200 or self.start.microsecond:
+            raise ValueError(f"start: {self.start.isoformat()}; choose a whole second from 1970 to 2199")
+        if not timedelta(0) < self.period <= timedelta(days=366):
+            raise ValueError(f"period: {format_duration(self.period)}; choose 1s to 366d")
+        if self.grace > MAX_GRACE_PERIODS * self.period:
+            raise ValueError(
+                f"grace: {format_duration(self.grace)} keeps more than {MAX_GRACE_PERIODS} periods open; choose less"
+            )
+
+    def _check_budgets(self) -> None:
+        if (self.eps is None) == (self.eps_inf is None):
+            raise ValueError(
+                "budgets: give eps_inf (with eps_1 unless the memo is sent), or eps for one-shot; one of both"
+            )
+        most = MAX_EPS * (len(self.attributes) if self.solution == "spl" else 1)
+        for name, budget in (("eps", self.eps), ("eps_inf", self.eps_inf)):
+            if budget is not None and budget > most:
+                raise ValueError(f"{name}: {budget:g} protects nothing; choose {MIN_EPS} to {most:g}")
+        if self.eps is not None and self.eps_1 is not None:
+            raise ValueError(f"eps_1: {self.eps_1:g} belongs to eps_inf; a one-shot survey has only eps")
+        if self.eps_inf is not None and self.eps_1 is not None and self.eps_1 > self.eps_inf - MIN_EPS:
+            raise ValueError(
+                f"eps_1: {self.eps_1:g} must be below eps_inf = {self.eps_inf:g}, by {MIN_EPS} or more; "
+                "leave it out to send the memo"
+            )
+        if self.memo_cap is not None and self.eps is not None:
+            raise ValueError(f"memo_cap: {self.memo_cap}, but a one-shot survey memoises nothing; leave it out")
+
+    def _check_solution(self) -> None:
+        if self.solution.startswith("rs") and len(self.attributes) < 2:
+            raise ValueError(f"solution: {self.solution} hides one attribute among several; with one attribute use smp")
+        for attribute in self.attributes:
+            if self.solution == "rs+rfd" and attribute.prior is None:
+                raise ValueError(f"attribute {attribute.name!r}: rs+rfd draws fakes from a prior; give one")
+            if self.solution != "rs+rfd" and attribute.prior is not None:
+                raise ValueError(
+                    f"attribute {attribute.name!r}: only rs+rfd uses a prior; leave it out or change solution"
+                )
+        if not self.solution.startswith("rs") and self.guarantee != "tuple":
+            raise ValueError(f"guarantee: {self.guarantee} means something for rs+fd and rs+rfd only; leave it out")
+
+    @property
+    def longitudinal(self) -> bool:
+        """Whether devices memoise a first round."""
+        return self.eps is None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the terms, 32 hexadecimal digits; what is said for people and how results are shown is no term."""
+        shown: Any = {"title": True, "description": True, "attributes": {"__all__": {"groups", "role"}}}
+        terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
+        terms["start"] = self.start.astimezone(UTC).isoformat()
+        canonical = json.dumps([TERMS_VERSION, terms], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+    @property
+    def ahead(self) -> int:
+        """How far beyond the last closed period reports are taken: what grace keeps open, and two more.
+
+        With `clock: wall` it is the workers who close periods: while none runs, reports of a week wait in the log.
+        """
+        waiting = max(self.grace, OUTAGE) if self.clock == "wall" else self.grace
+        return ceil(waiting / self.period) + 2
+
+    def bounds(self, period: int) -> tuple[datetime, datetime]:
+        """When a period begins and ends."""
+        begin = self.start + period * self.period
+        return begin, begin + self.period
+
+    def period_of(self, moment: datetime) -> int:
+        """The period a moment belongs to; negative before the start."""
+        return (moment - self.start) // self.period
+
+    def attribute(self, name: str) -> Attribute:
+        return self.attributes[self.index(name)]
+
+    def index(self, name: str) -> int:
+        """The place of an attribute, by name."""
+        for place, attribute in enumerate(self.attributes):
+            if attribute.name == name:
+                return place
+        known = ", ".join(a.name for a in self.attributes)
+        raise SurveyError(f"survey {self.id!r} has no attribute {name!r}", f"it has {known}")

@@ -1,0 +1,156 @@
+"""Surveys from text and back, with errors that name the line, the key, the value and the fix."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from protocols.errors import SurveyError
+from protocols.scheme import Scheme
+from protocols.survey.attribute import Attribute, Span
+from protocols.survey.durations import format_duration
+from protocols.survey.model import Survey
+from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
+
+INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  # models within models, by key
+KINDS = {"tuple_type": "should be a list"} | dict.fromkeys(
+    ("dict_type", "model_type", "model_attributes_type"), "should be keys and values"
+)  # by pydantic's names, which are those of Python
+PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # what its other sentences need not say
+WIDTH = 110
+
+
+class _Dumper(yaml.SafeDumper):
+    """Keys below each other, lists in one line."""
+
+
+_Dumper.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, True))
+
+
+def parse_survey(text: str, source: str = "survey") -> Survey:
+    """A survey from YAML (or JSON) text. Raises SurveyError, and nothing else, whatever the text.
+
+    >>> survey = parse_survey('''
+    ... id: buttons
+    ... start: 2026-01-01T00:00:00Z
+    ... period: 1d
+    ... eps_inf: 2
+    ... eps_1: 1
+    ... attributes:
+    ...   - {name: colour, values: [red, green, blue]}
+    ... ''')
+    >>> survey.attributes[0].k, survey.longitudinal
+    (3, True)
+    """
+    try:
+        document = read_yaml(text)
+    except NotPlain as error:
+        raise SurveyError(f"{source}: {error}", "check indentation and quotes") from None
+    if not isinstance(document.data, dict):
+        raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
+    try:
+        survey = Survey.model_validate(document.data)
+        Scheme(survey)  # what mechanisms cannot do is found by compiling
+    except ValidationError as error:
+        problems = [_explain(problem, document) for problem in _told(error.errors(include_url=False))]
+        raise SurveyError(f"{source}: " + "\n".join(problems), "docs/survey-reference.md explains every key") from None
+    except SurveyError as error:
+        raise SurveyError(f"{source}: {error.message}", error.hint) from None
+    return survey
+
+
+def format_survey(survey: Survey) -> str:
+    """A survey as YAML in which every key is explained, those left out too.
+
+    >>> text = format_survey(parse_survey('{id: s, start: 2026-01-01T00:00:00Z, period: 1h, eps: 1, '
+    ...                                   'attributes: [{name: on, values: [yes, no]}]}'))
+    >>> print(*text.splitlines()[:4], sep="\\n")
+    # its name for ever: lower-case letters, digits, . _ -; new terms need a new id
+    id: s
+    # for people; may change at any time
+    # title: ''
+    """
+    given = survey.model_dump(mode="json", exclude_defaults=True, exclude={"attributes"})
+    lines = []
+    for name, field in Survey.model_fields.items():
+        lines.append(f"# {field.description}")
+        if name == "attributes":
+            about = (f"#   {name}: {field.description}" for name, field in Attribute.model_fields.items())
+            lines += [*about, "attributes:", *map(_attribute, survey.attributes)]
+        else:
+            lines.append(_yaml({name: given[name]}) if name in given else f"# {_yaml({name: _default(field)})}")
+    return "\n".join(lines) + "\n"
+
+
+def _attribute(attribute: Attribute) -> str:
+    implied = {"values"} if attribute.ordered else set()
+    text = _yaml(attribute.model_dump(mode="json", exclude_defaults=True, exclude=implied))
+    return "  - " + text.replace("\n", "\n    ")
+
+
+def _yaml(data: dict[str, Any]) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
+    return text.rstrip("\n")
+
+
+def _default(field: FieldInfo) -> Any:
+    return format_duration(field.default) if isinstance(field.default, timedelta) else field.default
+
+
+def _told(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """All problems, but not that there are no attributes where those there are have problems of their own."""
+    if any(problem["loc"][0] == "attributes" for problem in problems if len(problem["loc"]) > 1):
+        return [problem for problem in problems if (problem["loc"], problem["type"]) != (("attributes",), "too_short")]
+    return problems
+
+
+def _explain(problem: ErrorDetails, document: Document) -> str:
+    """One problem: where, what was given, what is wrong, what would be right."""
+    path, message = problem["loc"], KINDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+    line = document.line(path[:-1] if problem["type"] == "missing" else path)
+    where = f"line {line}: " if line is not None else ""
+    if problem["type"] == "value_error" and (not path or (path[0] == "attributes" and len(path) == 2)):
+        return where + message  # our own sentences about a whole survey or attribute name their keys
+    key = where + _key(path, document.data)
+    model, field = _field(path)
+    meaning = f" ({field.description})" if field is not None else ""
+    if problem["type"] == "extra_forbidden":
+        known = list(model.model_fields)
+        near = get_close_matches(str(path[-1]), known, n=1)
+        return f"{key}: unknown key; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}")
+    if problem["type"] == "missing":
+        return f"{key}: missing{meaning}"
+    given = problem["input"]
+    shown = f" = {given}" if isinstance(given, str | int | float) and len(str(given)) <= 80 else ""
+    return f"{key}{shown}: {PYTHON.sub('', message)}{meaning}"
+
+
+def _key(path: tuple[str | int, ...], data: Any) -> str:
+    """A path for people: attributes by their names where they have one."""
+    parts = [str(part) for part in path]
+    if path[:1] == ("attributes",) and len(path) > 1:
+        entry = data["attributes"][path[1]]
+        name = entry.get("name") if isinstance(entry, dict) else None
+        parts[1] = name if isinstance(name, str) else parts[1]
+    return ".".join(parts)
+
+
+def _field(path: tuple[str | int, ...]) -> tuple[type[BaseModel], FieldInfo | None]:
+    """The model that a path leads into, and its field that the path leads to or through."""
+    model: type[BaseModel] = Survey
+    field = None
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        if part not in INSIDE:
+            break
+        model = INSIDE[part]
+    return model, field

@@ -1,0 +1,101 @@
+"""What a survey file may say, for editors (JSON Schema) and for people (docs/survey-reference.md), from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from protocols.survey.attribute import Attribute, MechanismName, Span
+from protocols.survey.model import Survey
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+MECHANISMS: dict[MechanismName, tuple[str, str]] = {
+    "auto": ("always", "of the direct and the unary mechanism that fit, the one with the smaller error"),
+    "adp": ("always", "auto by its name in the literature; under rs+fd it may choose oue-z"),
+    "allomfree": ("always", "auto by its name in the literature"),
+    "grr": ("`eps`, memo only, rs+fd, rs+rfd", "generalised randomised response: the value, or any other one"),
+    "sue": ("`eps`, memo only", "symmetric unary encoding: one bit for each value, all flipped alike"),
+    "oue": ("`eps`, memo only", "optimised unary encoding: ones are coin tosses, zeros nearly kept"),
+    "geometric": ("`eps`, memo only, a range", "truncated geometric noise: near numbers are confused, far ones less"),
+    "l-grr": ("`eps_1`", "grr of a memoised grr"),
+    "l-sue": ("`eps_1`", "sue of a memoised sue (basic RAPPOR)"),
+    "l-osue": ("`eps_1`", "sue of a memoised oue"),
+    "l-oue": ("`eps_1`", "oue of a memoised oue; not for every eps_1"),
+    "l-soue": ("`eps_1`", "oue of a memoised sue; not for every eps_1"),
+    "l-geometric": ("`eps_1`, a range", "geometric of a memoised geometric"),
+    "loloha": ("`eps_1`, memo only", "values hashed to a few by a lifelong public hash: many values cost little"),
+    "dbitflip": ("memo only", "bits for a few values held for life: many values cost little"),
+    "sue-z": ("rs+fd", "sue, fakes are noise on nothing; gives away which attribute is true"),
+    "sue-r": ("rs+fd, rs+rfd", "sue, fakes are noise on a drawn value"),
+    "oue-z": ("rs+fd", "oue, fakes are noise on nothing; gives away which attribute is true"),
+    "oue-r": ("rs+fd, rs+rfd", "oue, fakes are noise on a drawn value"),
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a survey file, for editors that complete and check YAML."""
+    return {"$schema": DIALECT, **Survey.model_json_schema()}
+
+
+def reference() -> str:
+    """docs/survey-reference.md."""
+    return "\n".join(
+        [
+            "# Survey reference",
+            "",
+            "A survey is one YAML (or JSON) file: everything that devices and collectors must agree on. Unknown keys",
+            "are refused. Names of values are taken as they are written: `yes`, `12:30` and `010` are what they look",
+            "like. `hearsay survey check FILE` checks a file, `hearsay survey new` writes one, and `hearsay survey",
+            "schema` prints the JSON Schema that editors use. `hearsay plan FILE` says what a survey guarantees.",
+            "",
+            "Everything except `title`, `description`, `groups` and `role` is part of the survey's fingerprint, which",
+            "travels with every report: reports made under other terms are refused. Changed terms need a new `id`.",
+            "",
+            "Budgets: `eps_inf` and `eps_1` (a memo, and fresh noise on it for every report), or `eps_inf` alone (the",
+            "memo itself is sent every time: memo only), or `eps` (fresh noise on the truth for every report).",
+            "",
+            *_table("The survey", Survey),
+            *_table("Each of `attributes`", Attribute),
+            *_table("`range`", Span),
+            "## Mechanisms",
+            "",
+            "| mechanism | fits | what it does |",
+            "|---|---|---|",
+            *(f"| `{name}` | {fits} | {does} |" for name, (fits, does) in MECHANISMS.items()),
+            "",
+        ]
+    )
+
+
+def _table(title: str, model: type[BaseModel]) -> Iterator[str]:
+    schema = model.model_json_schema()
+    yield from (f"## {title}", "", "| key | what to write | default | meaning |", "|---|---|---|---|")
+    for key, entry in schema["properties"].items():
+        default = "required" if key in schema.get("required", ()) else _shown(entry.get("default"))
+        yield f"| `{key}` | {_kind(entry)} | {default} | {entry['description']} |"
+    yield ""
+
+
+def _shown(default: Any) -> str:
+    return "" if default in (None, "", []) else f"`{default}`"
+
+
+def _kind(entry: dict[str, Any]) -> str:
+    """What a value looks like, in a few words."""
+    if "anyOf" in entry:
+        return _kind(next(option for option in entry["anyOf"] if option.get("type") != "null"))
+    if "$ref" in entry:
+        return "see below"
+    if "enum" in entry:
+        return ", ".join(f"`{word}`" for word in entry["enum"]) if len(entry["enum"]) < 9 else "see below"
+    low, high = entry.get("minimum"), entry.get("maximum")
+    bounds = "" if low is None else f", {low:g} or more" if high is None else f", {low:g} to {high:,.10g}"
+    words = {"integer": "a whole number", "number": "a number", "string": "text", "object": "names and what they hold"}
+    if entry.get("type") == "array":
+        return "a list, see below" if "$ref" in entry["items"] else "a list of names"
+    if entry.get("format") == "date-time":
+        return "a moment"
+    return "a duration" if "examples" in entry else words[entry["type"]] + bounds

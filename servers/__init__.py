@@ -1,0 +1,1 @@
+"""Settings, clients and local processes: what several rooms need to reach servers."""

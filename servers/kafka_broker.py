@@ -1,0 +1,95 @@
+"""A real Kafka broker on this machine, without containers: one combined KRaft node."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+import subprocess
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from protocols.errors import ServerError
+from servers.kafka_jars import DEPLOY, java, kafka_jars
+from servers.ports import free_port, is_free
+from servers.processes import ServerProcess
+
+HEAP = "512m"
+
+
+class KafkaBroker(ServerProcess):
+    """A broker whose data, settings, log and pid file live in `directory`, which may be started, stopped and killed.
+
+    Its port is chosen once and remembered in the directory, so that clients find a restarted broker where it was.
+    `settings` are lines of server.properties that replace or join ours.
+    """
+
+    name = "kafka"
+
+    def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(directory)
+        self.properties = self.directory / "server.properties"
+        self.data = self.directory / "data"
+        self.port = port or self._recorded_port() or free_port()
+        self.settings = dict(settings or {})
+
+    @property
+    def bootstrap(self) -> str:
+        """What a Kafka client takes as bootstrap server."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def address(self) -> str:
+        return self.bootstrap
+
+    def prepare(self) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={DEPLOY / 'log4j2.xml'}"
+        command = [str(java()), f"-Xmx{HEAP}", "-XX:+ExitOnOutOfMemoryError", logging, "-cp", f"{kafka_jars()}/*"]
+        if not is_free(self.port):
+            raise ServerError(f"port {self.port} is taken by another program", "choose another with --port")
+        self._configure()
+        if not (self.data / "meta.properties").exists():
+            self._format(command)
+        return [*command, "kafka.Kafka", str(self.properties)]
+
+    def answers(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            admin = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=5000)
+        except (OSError, KafkaError):
+            return False
+        try:
+            return bool(admin.describe_cluster()["brokers"])
+        except KafkaError:
+            return False
+        finally:
+            admin.close()
+
+    def _configure(self) -> None:
+        template = Template((DEPLOY / "server.properties").read_text())
+        # Nobody but the node itself talks to its controller: any port will do, and a new one each time.
+        ours = template.substitute(PORT=self.port, CONTROLLER_PORT=free_port(), DATA=self.data)
+        extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
+        self.properties.write_text(ours + extra)
+
+    def _format(self, java_command: list[str]) -> None:
+        cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+        named = f"--cluster-id={cluster}"  # in one word: an id may begin with a dash
+        tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
+        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServerError(
+                f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
+                "Kafka 4 needs Java 17 or later and a directory it may write to",
+            )
+
+    def _recorded_port(self) -> int | None:
+        if not self.properties.exists():
+            return None
+        match = re.search(r"^listeners=CLIENT://127\.0\.0\.1:(\d+)", self.properties.read_text(), re.M)
+        return int(match[1]) if match else None

@@ -1,0 +1,91 @@
+"""Kafka's program files: fetched once by Maven from deploy/kafka/pom.xml, kept in a cache, shared by every broker."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+from protocols.errors import ServerError
+
+DEPLOY = Path(__file__).parent.parent / "deploy" / "kafka"
+"""Beside the rooms, in a checkout as in an installed package."""
+POM = DEPLOY / "pom.xml"
+
+
+def java() -> Path:
+    """The Java to run: that of JAVA_HOME, else the one on PATH."""
+    return _program(
+        "java", "JAVA_HOME", "Java", "install a Java 17 runtime (Debian: apt-get install default-jre-headless)"
+    )
+
+
+def maven() -> Path:
+    """The Maven that fetches Kafka the first time."""
+    return _program("mvn", "MAVEN_HOME", "Maven", "install Maven (Debian: apt-get install maven)")
+
+
+def kafka_version() -> str:
+    """The version of Kafka that the pom names."""
+    version = ElementTree.parse(POM).getroot().findtext("{http://maven.apache.org/POM/4.0.0}version")
+    assert version is not None, f"{POM} has no version"
+    return version
+
+
+def cache_directory() -> Path:
+    """Where fetched files are kept: HEARSAY_CACHE, else a directory in the user's cache."""
+    chosen = os.environ.get("HEARSAY_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearsay"
+
+
+def jars_directory() -> Path:
+    """Where this version's jars are, once fetched. Another pom is another directory."""
+    return cache_directory() / f"kafka-{kafka_version()}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
+
+
+def kafka_jars() -> Path:
+    """The directory with Kafka's jars, fetched (43 MB) if it is not there yet.
+
+    Several processes may ask at once: one fetches, the others wait. The directory appears complete or not at all.
+    """
+    jars = jars_directory()
+    if jars.is_dir():
+        return jars
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    with (jars.parent / f"{jars.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not jars.is_dir():
+            with tempfile.TemporaryDirectory(dir=jars.parent) as scratch:
+                fetched = Path(scratch) / "jars"
+                _fetch(fetched)
+                fetched.rename(jars)
+    return jars
+
+
+def _fetch(into: Path) -> None:
+    goal = "dependency:copy-dependencies"
+    command = [str(maven()), "-q", "-B", "-f", str(POM), goal, "-DincludeScope=runtime", f"-DoutputDirectory={into}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not any(into.glob("kafka-clients-*.jar")):
+        raise ServerError(
+            f"Maven could not fetch Kafka {kafka_version()}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
+            "Maven needs its repositories once; look at the network and at Maven's settings",
+        )
+
+
+def _program(name: str, home: str, title: str, hint: str) -> Path:
+    if home in os.environ:
+        program = Path(os.environ[home]) / "bin" / name
+        if os.access(program, os.X_OK):
+            return program
+    found = shutil.which(name)
+    if found is None:
+        raise ServerError(f"{title} is not installed", hint)
+    return Path(found)

@@ -1,0 +1,157 @@
+"""Sufficient statistics: how many reports of each gap support each value (PROTOCOLS 1 and 7).
+
+Nothing in here is debiased, so everything can be added: across partitions, workers and periods. Only gaps that occur
+take room, whatever the horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays import Column, frozen
+from protocols.mechanisms import Encoding
+from protocols.scheme import Scheme
+from protocols.wire import Frame
+from stream_app.log.codec import Array
+
+Whole = NDArray[np.int64]
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """One attribute's counts by gap: `n[row]` reports with gap `gaps[row]`, `N[row, value]` of them support a value."""
+
+    gaps: NDArray[np.uint16]  # ascending
+    n: Whole
+    N: Whole
+
+    @property
+    def total(self) -> int:
+        return int(self.n.sum())
+
+    @property
+    def supports(self) -> Whole:
+        """Over all gaps: how many reports support each value."""
+        return np.asarray(self.N.sum(axis=0))
+
+    def dense(self, horizon: int) -> tuple[Whole, Whole]:
+        """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as the windows want them."""
+        n = np.zeros(horizon, dtype=np.int64)
+        N = np.zeros((horizon, self.N.shape[1]), dtype=np.int64)
+        n[self.gaps.astype(np.int64) - 1] = self.n
+        N[self.gaps.astype(np.int64) - 1] = self.N
+        return n, N
+
+    @property
+    def arrays(self) -> list[Array]:
+        return [self.gaps, self.n, self.N]
+
+
+Counts = Mapping[str, Statistics]  # by attribute
+
+
+def add(parts: Iterable[Statistics], k: int) -> Statistics:
+    """The sum of some statistics of one attribute with k values."""
+    listed = list(parts)
+    gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
+    n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), k), dtype=np.int64)
+    for part in listed:
+        rows = np.searchsorted(gaps, part.gaps)
+        n[rows] += part.n
+        N[rows] += part.N
+    return Statistics(gaps, n, N)
+
+
+def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
+    """The sum of some counts, attribute by attribute."""
+    listed = list(parts)
+    return {q.name: add([part[q.name] for part in listed], q.k) for q in scheme.questions}
+
+
+def arrays_of(counts: Counts) -> list[Array]:
+    return [array for statistics in counts.values() for array in statistics.arrays]
+
+
+def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
+    return {name: Statistics(*arrays[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
+
+
+def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
+    """Each report's row by its gap, and how many reports each of `size` rows has; None if a gap has no row yet.
+
+    >>> rows, n = group(np.array([2, 2, 1], dtype=np.uint16), np.array([-1, 1, 0], dtype=np.int32), 2)
+    >>> rows.tolist(), n.tolist()
+    ([0, 0, 1], [2, 1])
+    """
+    from stream_app.counting.loops import look_up
+
+    rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(size, dtype=np.int64)
+    return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None
+
+
+def group_plainly(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
+    """The same, in numpy."""
+    rows = rows_of[gaps]
+    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
+
+
+class PeriodCounts:
+    """The growing counts of one period."""
+
+    def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
+        self._counters = {
+            q.name: _Counter(q.mechanism.encoding, scheme.survey.horizon, counts[q.name] if counts else None)
+            for q in scheme.questions
+        }
+
+    def count(self, frame: Frame) -> None:
+        for name, answers in frame.answers.items():
+            self._counters[name].count(answers, frame.gaps)
+
+    def snapshot(self) -> Counts:
+        return {name: counter.snapshot() for name, counter in self._counters.items()}
+
+
+class _Counter:
+    """N and n of one attribute, a row for each gap in the order in which gaps first occurred."""
+
+    def __init__(self, encoding: Encoding, horizon: int, held: Statistics | None) -> None:
+        self._encoding = encoding
+        self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
+        self._gaps: list[int] = []
+        self._n = np.zeros(0, dtype=np.int64)
+        self._N = np.zeros((0, encoding.k), dtype=np.int64)
+        if held is not None:
+            self._meet(held.gaps)
+            self._n[: len(held.gaps)] = held.n
+            self._N[: len(held.gaps)] = held.N
+
+    def count(self, answers: Column, gaps: NDArray[np.uint16]) -> None:
+        grouped = group(gaps, self._rows, len(self._gaps))
+        if grouped is None:
+            self._meet(np.unique(gaps[self._rows[gaps] < 0]))
+            self.count(answers, gaps)
+            return
+        rows, n = grouped
+        self._n[: len(n)] += n
+        self._N[: len(n)] += self._encoding.count(answers, rows, len(n))
+
+    def snapshot(self) -> Statistics:
+        gaps = np.array(self._gaps, dtype=np.uint16)
+        order = np.argsort(gaps)
+        return Statistics(gaps[order], self._n[order], self._N[order])
+
+    def _meet(self, gaps: NDArray[np.uint16]) -> None:
+        """Give gaps that occur for the first time a row; room doubles, so that meeting many is cheap."""
+        self._rows[gaps] = np.arange(len(self._gaps), len(self._gaps) + len(gaps))
+        self._gaps += gaps.tolist()
+        lacking = len(self._gaps) - len(self._n)
+        if lacking > 0:
+            lacking = max(lacking, min(len(self._n), len(self._rows) - 1 - len(self._n)))
+            self._n = np.concatenate([self._n, np.zeros(lacking, dtype=np.int64)])
+            self._N = np.concatenate([self._N, np.zeros((lacking, self._encoding.k), dtype=np.int64)])

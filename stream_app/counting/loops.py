@@ -1,0 +1,135 @@
+"""The loops behind tokens and counters, compiled at their first call and kept for the next process.
+
+They are imported at the first use and not before, because importing numba takes longer than most commands do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from protocols.arrays.compiling import address_of, compiled
+from stream_app.counting.tokens import LINE as SLOTS_OF_A_LINE
+
+Words = NDArray[np.uint64]
+Rows = NDArray[np.int32]
+
+HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
+LINE = np.uint64(SLOTS_OF_A_LINE)
+BATCH = 1024
+AHEAD = np.uint64(32)
+
+declared: Any = cgutils.get_or_insert_function
+
+
+@compiled
+def first_line(token: np.uint64, keys: Words, lines: np.uint64) -> np.uint64:
+    """The line in which the search for a token begins."""
+    mixed = (token ^ keys[0]) * keys[1]
+    mixed = (mixed ^ (mixed >> HALF)) * keys[2]
+    line: np.uint64 = ((mixed >> HALF) * lines) >> HALF
+    return line
+
+
+@compiled
+def next_line(line: np.uint64, lines: np.uint64) -> np.uint64:
+    """Where the search goes on."""
+    return line + ONE if line + ONE < lines else EMPTY
+
+
+@compiled
+def look_at(slots: Words, line: np.uint64, token: np.uint64) -> tuple[np.uint64, bool]:
+    """How many tokens a line holds, and whether this is one of them: without a branch that nobody could predict."""
+    held, seen = EMPTY, False
+    for slot in range(line * LINE, line * LINE + LINE):
+        held += np.uint64(slots[slot] != EMPTY)
+        seen |= slots[slot] == token
+    return held, seen
+
+
+def _ask_for(typing: Any, slots: Any, slot: Any) -> Any:
+    """Let the memory begin to bring the line of a slot, and do not wait: numba has no way to say so, LLVM has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, number = address_of(context, builder, signature, arguments, 8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = declared(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [address, number(1), number(3), number(1)])  # to write, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(slots, types.uint64), generate
+
+
+ask_for: Any = intrinsic(_ask_for)
+
+
+@compiled
+def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> None:
+    """Put tokens into a table that has room, and say which were not there.
+
+    Memory is slow to answer and can be asked much at once: lines are asked for well before they are looked at. Tokens
+    whose line is full go on with the next line, again all of a batch at once.
+    """
+    count = np.uint64(len(slots)) // LINE
+    lines, rows = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH, dtype=np.uint64)
+    for start in range(0, len(tokens), BATCH):
+        batch = tokens[start : start + BATCH]
+        left = np.uint64(len(batch))
+        for row in range(left):
+            lines[row] = first_line(batch[row], keys, count)
+            rows[row] = row
+        while left:
+            for place in range(min(AHEAD, left)):
+                ask_for(slots, lines[place] * LINE)
+            full = EMPTY
+            for place in range(left):
+                if place + AHEAD < left:
+                    ask_for(slots, lines[place + AHEAD] * LINE)
+                row, line = rows[place], lines[place]
+                held, seen = look_at(slots, line, batch[row])
+                if not seen and held < LINE:
+                    slots[line * LINE + held] = batch[row]
+                new[start + row] = not seen
+                rows[full], lines[full] = row, next_line(line, count)  # kept only if this line was full
+                full += np.uint64(not seen and held == LINE)
+            left = full
+
+
+@compiled
+def move(held: Words, slots: Words, keys: Words) -> None:
+    """Put all tokens of one table into another, larger and empty one. They are met in the order of their new lines.
+
+    The first pass over each batch leaves out empty slots without a branch that nobody could predict.
+    """
+    count = np.uint64(len(slots)) // LINE
+    filled = np.zeros(count, dtype=np.uint8)
+    batch = np.empty(BATCH, dtype=np.uint64)
+    for start in range(0, len(held), BATCH):
+        tokens = EMPTY
+        for token in held[start : start + BATCH]:
+            batch[tokens] = token
+            tokens += np.uint64(token != EMPTY)
+        for row in range(tokens):
+            line = first_line(batch[row], keys, count)
+            while filled[line] == LINE:
+                line = next_line(line, count)
+            slots[line * LINE + np.uint64(filled[line])] = batch[row]
+            filled[line] += 1
+
+
+@compiled
+def look_up(gaps: NDArray[np.uint16], rows_of: Rows, rows: Rows, n: NDArray[np.int64]) -> bool:
+    """Look up each gap's row and count rows; False at a gap that has none."""
+    for report in range(np.uint64(len(gaps))):
+        row = rows_of[gaps[report]]
+        if row < 0:
+            return False
+        rows[report] = row
+        n[np.uint64(row)] += 1
+    return True

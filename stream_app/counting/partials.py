@@ -1,0 +1,83 @@
+"""What a partition tells the merge. Everything is absolute and carries its offset, so that repeats change nothing.
+
+Part       what the partition has counted of one period: so far, or (closed) its last word
+Progress   how far the partition has closed a survey, and what it has refused of it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from protocols.errors import LogError
+from stream_app.counting.counters import Counts, arrays_of, from_arrays
+from stream_app.log.codec import pack, unpack
+from stream_app.log.flushes import Output
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The counts of one period in one partition, as of an offset of the reports topic."""
+
+    survey: str
+    period: int
+    partition: int
+    offset: int
+    closed: bool
+    counts: Counts = field(repr=False)
+
+    @property
+    def total(self) -> int:
+        """Answers counted, of all attributes together; 0 where no report was."""
+        return sum(statistics.total for statistics in self.counts.values())
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A partition has closed a survey through a period, as of an offset of the reports topic.
+
+    `rejects` are rows by reason since the beginning; `lates` those that came too late for the periods that windows can
+    still reach, by period.
+    """
+
+    survey: str
+    partition: int
+    offset: int
+    through: int
+    rejects: dict[str, int]
+    lates: dict[int, int]
+
+
+Partial = Part | Progress
+
+
+def encode_partial(partial: Partial) -> bytes:
+    head = {
+        "survey": partial.survey,
+        "partition": partial.partition,
+        "offset": partial.offset,
+    }
+    if isinstance(partial, Progress):
+        lates = sorted(partial.lates.items())
+        refused = {"rejects": partial.rejects, "lates": lates}
+        return pack(head | refused | {"kind": "progress", "through": partial.through})
+    names = list(partial.counts)
+    head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
+    return pack(head, arrays_of(partial.counts))
+
+
+def decode_partial(data: bytes) -> Partial:
+    head, arrays = unpack(data)
+    try:
+        common = head["survey"], head["partition"], head["offset"]
+        if head["kind"] == "progress":
+            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]))
+        survey, partition, offset = common
+        counts = from_arrays(head["attributes"], arrays)
+        return Part(survey, head["period"], partition, offset, head["closed"], counts)
+    except (KeyError, TypeError) as error:
+        raise LogError(f"a partial cannot be read: {error!r}", "only workers may write to the partials topic") from None
+
+
+def message(partial: Partial) -> Output:
+    """Keyed by survey: one owner merges all partitions of a survey."""
+    return Output("partials", partial.survey.encode(), encode_partial(partial))

@@ -1,0 +1,256 @@
+"""Counting one partition of the reports topic: pure, exact, and indifferent to how often it is told the same.
+
+Two things own what a record changes. An open period owns its counts, its tokens and the rows it refused, through the
+last offset that changed it. The position owns the rest (clocks, refused records, what goes out) through its own offset.
+Each skips the offsets it contains already, so the log may be read again from any earlier place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from protocols.scheme import Scheme
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
+from stream_app.counting.batching import Decoded, Taken, units
+from stream_app.counting.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
+from stream_app.counting.partials import Part, Progress, message
+from stream_app.counting.recovery import Records, known_scheme, recover
+from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
+from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.log_reader import LogReader
+
+PLAIN = (
+    "the reports topic must be plain: no compaction, no transactional producers, and retained for longer than a period "
+    "stays open"
+)
+UNKNOWN = ""  # the survey of a record that could not be read
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one record did: rows counted, rows refused by reason, or how far a survey was closed."""
+
+    survey: str = UNKNOWN
+    counted: int = 0
+    refused: Mapping[Reason, int] = field(default_factory=dict)
+    closed_through: int | None = None
+
+
+class PartitionCounter(LogReader):
+    """The counter of one input partition. Feed it every record in order, flush now and then.
+
+    `records` is what earlier flushes left in the store (all that is there, also what is stale); the log begins at
+    `log_start`. Read on at `next_offset`; `missing` says what the log no longer has. `check_tokens=False` counts
+    repeats too: for senders that are known never to repeat.
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        partitions: int,
+        lookup: Lookup,
+        clock_key: bytes,
+        records: Records = (),
+        log_start: int = 0,
+        check_tokens: bool = True,
+    ) -> None:
+        recovered = recover(partition, records, lookup, log_start)
+        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
+        self.partition = partition
+        self._partitions = partitions
+        self._lookup = lookup
+        self._clock_key = clock_key
+        self._check_tokens = check_tokens
+        self._position = recovered.position
+        self._periods = recovered.periods
+        self._listed = dict(recovered.position.open)
+        self._pending = 0
+        self._expected: dict[str, int] = {}  # tokens in a period, by survey: about as many as in the last
+        self._untold = set(self.rejects) - {UNKNOWN}  # surveys whose rejects the merge may not have heard of
+
+    @property
+    def open_periods(self) -> Mapping[Period, OpenPeriod]:
+        return self._periods
+
+    @property
+    def pending_bytes(self) -> int:
+        """About how much the next flush will write beyond the counters: when to flush."""
+        return self._pending
+
+    @property
+    def rejects(self) -> Rejects:
+        """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
+        totals = {survey: Counter(reasons) for survey, reasons in self._position.rejects.items()}
+        for (survey, _), period in self._periods.items():
+            totals.setdefault(survey, Counter()).update(period.rejects)
+        return totals
+
+    def closed_through(self, survey: str) -> int:
+        return self._position.clock(survey).through
+
+    def apply(self, record: Record) -> Changes:
+        """Count one record. One that was applied before changes nothing; a missing one is an error."""
+        return self.apply_all([record])[0]
+
+    def apply_all(self, records: Iterable[Record]) -> list[Changes]:
+        """Count records as one by one, but much faster; what changed is told in larger pieces.
+
+        One that raises an error (records are missing before it, or a lookup has to wait) ends it, and the error is for
+        whoever asks for the rest: read on at `next_offset`.
+        """
+        taken: list[Taken] = []
+        for record in records:
+            try:
+                if self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
+                    taken.append((record, decode(record, self._lookup, self._clock_key)))
+                    self._read = record.offset
+            except Exception:
+                if not taken:
+                    raise
+                break
+        return [changes for unit in units(taken, self._contained) for changes in self._apply(unit)] or [Changes()]
+
+    def flush(self, provisional: bool = True) -> Flush:
+        """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
+        changed = {key: period for key, period in sorted(self._periods.items()) if period.unsaved}
+        tokens = [
+            Write(tokens_key(self.partition, key, period.offset), period.take_tokens())
+            for key, period in changed.items()
+            if period.fresh
+        ]
+        counters = [Write(counter_key(self.partition, key), period.encode()) for key, period in changed.items()]
+        for period in changed.values():
+            period.unsaved = False
+        shown: list[Output] = []
+        if provisional and self._read >= self._contained:  # what is read again was told before
+            shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
+            shown += [self._progress(survey, self._read) for survey in sorted(self._untold)]
+        self._pending = 0
+        return self._flush(tokens, counters, self._position_record(), shown)
+
+    def _apply(self, unit: Sequence[Taken]) -> list[Changes]:
+        together = self._together(unit) if len(unit) > 1 else None
+        return [together] if together else [self._one(record, decoded) for record, decoded in unit]
+
+    def _one(self, record: Record, decoded: Decoded) -> Changes:
+        if isinstance(decoded, Frame):
+            return self._frame(record, decoded)
+        if record.offset <= self._contained:
+            return Changes()
+        if isinstance(decoded, Clock):
+            return self._tick(record.offset, decoded)
+        return self._refuse(record, decoded)
+
+    def _together(self, unit: Sequence[Taken]) -> Changes | None:
+        """Count frames as one, unless there is something to say about a single one of them."""
+        (first, _), (last, _) = unit[0], unit[-1]
+        frame = join_frames([frame for _, frame in unit if isinstance(frame, Frame)])
+        scheme = known_scheme(self._lookup, frame.survey)
+        if timely(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+            return None
+        judged = judge_rows(frame, scheme, self.partition, self._partitions)
+        period = self._period(frame, scheme)
+        if judged.bad or first.offset <= period.offset:
+            return None
+        return self._count(last.offset, period, judged)
+
+    def _frame(self, record: Record, frame: Frame) -> Changes:
+        scheme = known_scheme(self._lookup, frame.survey)
+        clock = self._position.clock(frame.survey)
+        contained = record.offset <= self._contained
+        reject = timely(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        if reject is not None:
+            if contained:
+                return Changes()
+            if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
+                self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
+            return self._refuse(record, reject)
+        if frame.period <= clock.through:  # read again: it has been counted and closed since
+            return Changes()
+        judged = judge_rows(frame, scheme, self.partition, self._partitions)
+        if judged.bad and not contained:
+            self._send(refused_rows(judged, scheme, record.offset, self.partition))
+        period = self._period(frame, scheme)
+        if record.offset <= period.offset:
+            return Changes()
+        return self._count(record.offset, period, judged)
+
+    def _period(self, frame: Frame, scheme: Scheme) -> OpenPeriod:
+        """The open period of a frame, which it opens if it is the first."""
+        key = frame.survey, frame.period
+        if key not in self._periods:
+            self._periods[key] = OpenPeriod.empty(scheme)
+            self._periods[key].tokens.reserve(self._expected.get(frame.survey, 0))
+        return self._periods[key]
+
+    def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
+        good = judged.good
+        refused = {reason: len(rows) for reason, rows in judged.bad.items()}
+        if self._check_tokens and len(good):
+            new = period.tokens.insert(good.tokens)
+            if not new.all():
+                refused[Reason.REPEAT] = int(len(good) - new.sum())
+                good = good.take(new)
+            if len(good):
+                period.fresh.append(good.tokens)
+                self._pending += good.tokens.nbytes
+        if len(good):
+            period.counts.count(good)
+        period.rejects.update({reason.value: rows for reason, rows in refused.items()})
+        if refused:
+            self._untold.add(good.survey)
+        period.offset = offset
+        period.unsaved = period.unseen = True
+        return Changes(good.survey, len(good), refused)
+
+    def _tick(self, offset: int, clock: Clock) -> Changes:
+        """Close what the clock closes. It is always acknowledged, also where nothing was counted or it is a repeat."""
+        survey = clock.survey
+        scheme = known_scheme(self._lookup, survey)
+        moved = self._position.clock(survey).move(offset, clock.through, scheme.survey.ahead)
+        through = self.closed_through(survey)
+        for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
+            period = self._periods.pop(key)
+            period.offset = offset
+            self._expected[survey] = len(period.tokens) * 17 // 16  # or a little more would double the work
+            self._send([self._part(key, period, closed=True)])
+            self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
+            self._listed.pop(key, None)
+            keys = [tokens_key(self.partition, key, at) for at in period.written]
+            self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
+        lates = self._position.lates.get(survey, Counter())
+        for forgotten in [period for period in lates if period <= through - scheme.survey.horizon]:
+            del lates[forgotten]
+        self._send([self._progress(survey, offset)])
+        return Changes(survey, closed_through=through if moved else None)
+
+    def _refuse(self, record: Record, reject: Reject) -> Changes:
+        survey = reject.survey or UNKNOWN
+        self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
+        if survey != UNKNOWN:
+            self._untold.add(survey)
+        self._send([refused_record(record, reject, self.partition)])
+        return Changes(survey, refused={reject.reason: reject.rows})
+
+    def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
+        period.unseen = False
+        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
+
+    def _progress(self, survey: str, offset: int) -> Output:
+        self._untold.discard(survey)
+        rejects = dict(self.rejects.get(survey, Counter()))
+        lates = dict(self._position.lates.get(survey, Counter()))
+        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates))
+
+    def _send(self, outputs: Iterable[Output]) -> None:
+        for output in outputs:
+            self._outputs.append(output)
+            self._pending += len(output.value)
+
+    def _position_record(self) -> Write:
+        """The position lists for each period what its counter must have."""
+        self._position.offset = max(self._contained, self._read)
+        self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
+        return Write(position_key(self.partition), self._position.encode())

@@ -1,0 +1,90 @@
+"""Finding the counting state again after a crash (DESIGN 5).
+
+Records of different age (a crash in the middle of a flush, the late writes of a worker that was paused) fit together
+again, because each says which offset it contains: what is too old is counted again from the log, what is newer skips
+what it contains, and what belongs to a closed period goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protocols.errors import LogError
+from protocols.scheme import Scheme
+from protocols.wire import Lookup
+from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, position_key
+from stream_app.log.codec import unpack
+from stream_app.log.flushes import Write
+
+Records = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """A state put together again: read on after `start`; `stale` records can go; `missing` says what is lost."""
+
+    position: Position
+    periods: dict[Period, OpenPeriod]
+    start: int = NOTHING
+    stale: tuple[Write, ...] = ()
+    missing: str = ""
+
+
+def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0) -> Recovered:
+    """The state of one partition from its records, of any age and in any order. The log begins at `log_start`."""
+    found = dict(records)
+    position = Position.decode(found.pop(position_key(partition))) if position_key(partition) in found else Position()
+    counters, tokens, stale = {}, [], []
+    for key, value in sorted(found.items()):
+        _, _, kind, survey, period, *rest = key.decode().split("/")
+        if int(period) <= position.clock(survey).through:
+            stale.append(Write(key, None))
+        elif kind == "counter":
+            counters[survey, int(period)] = OpenPeriod.decode(value, known_scheme(lookup, survey))
+        else:
+            tokens.append(((survey, int(period)), int(rest[0]), value))
+    # Listed by the position or known from tokens only: an empty counter, so that its records go when it closes.
+    for open_period in {*position.open, *(period for period, _, _ in tokens)} - set(counters):
+        counters[open_period] = OpenPeriod.empty(known_scheme(lookup, open_period[0]))
+    for counter in counters.values():
+        counter.tokens.expect(counter.due_tokens)
+    for open_period, offset, value in tokens:
+        counters[open_period].written.append(offset)
+        if offset <= counters[open_period].offset:
+            counters[open_period].tokens.insert(unpack(value)[1][0])
+    for open_period, counter in counters.items():
+        if len(counter.tokens) != counter.due_tokens:  # some were deleted by a late writer that knew the period closed
+            counters[open_period] = OpenPeriod.empty(counter.scheme, counter.written)
+    start = resume_after(position.offset, position.open, {key: counter.offset for key, counter in counters.items()})
+    missing = ""
+    if start + 1 < log_start:
+        missing = (
+            f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
+            "them are in the state; reports among them are not counted"
+        )
+        for lost in (key for key, due in position.open.items() if due < log_start):
+            position.open[lost] = counters[lost].offset  # it cannot be brought further: do not look again
+        start = log_start - 1
+    return Recovered(position, counters, start, tuple(stale), missing)
+
+
+def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:
+    """The offset after which to read on: the position's, or the lowest of a record older than the position says.
+
+    >>> resume_after(100, {"a": 90, "b": 80}, {"a": 90, "b": 40})
+    40
+    >>> resume_after(100, {"a": 90}, {})
+    -1
+    """
+    older = [held.get(key, NOTHING) for key, due in listed.items() if held.get(key, NOTHING) < due]
+    return min([offset, *older])
+
+
+def known_scheme(lookup: Lookup, survey: str) -> Scheme:
+    """The compiled survey of something in the state, which must have been published."""
+    scheme = lookup(survey)
+    if scheme is None:
+        raise LogError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
+    return scheme

@@ -1,0 +1,132 @@
+"""The counting state as records: each says which offset of the log it contains.
+
+    count/P/position                        last offset, moves of the clocks, rejects, {open period: its offset}
+    count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
+    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens added by one flush, after which the counter stood at OFFSET
+
+Token records are never deleted while their period is open: an older counter, written late by a worker that was paused,
+may still need them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocols.errors import LogError
+from protocols.scheme import Scheme
+from stream_app.counting.clocks import SurveyClock
+from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
+from stream_app.counting.tokens import Tokens, TokenSet
+from stream_app.log.codec import Head, pack, unpack
+
+NOTHING = -1  # the offset contained by something that contains none
+Period = tuple[str, int]  # survey, period
+Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), by reason, in rows
+
+
+def partition_of_key(key: bytes) -> int:
+    """The partition a state record belongs to.
+
+    >>> partition_of_key(b"count/3/tokens/buttons/12/40")
+    3
+    """
+    return int(key.split(b"/", 2)[1])
+
+
+def position_key(partition: int) -> bytes:
+    return f"count/{partition}/position".encode()
+
+
+def counter_key(partition: int, period: Period) -> bytes:
+    return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
+
+
+def tokens_key(partition: int, period: Period, offset: int) -> bytes:
+    return f"count/{partition}/tokens/{period[0]}/{period[1]}/{offset}".encode()
+
+
+@dataclass
+class Position:
+    """How far a partition has been counted, and everything that belongs to no open period."""
+
+    offset: int = NOTHING
+    clocks: dict[str, SurveyClock] = field(default_factory=dict)
+    rejects: Rejects = field(default_factory=dict)
+    lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
+    open: dict[Period, int] = field(default_factory=dict)
+
+    def clock(self, survey: str) -> SurveyClock:
+        return self.clocks.setdefault(survey, SurveyClock())
+
+    def encode(self) -> bytes:
+        return pack(
+            {
+                "offset": self.offset,
+                "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
+                "rejects": self.rejects,
+                "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
+                "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
+            }
+        )
+
+    @staticmethod
+    def decode(data: bytes) -> Position:
+        head, _ = unpack(data)
+        clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
+        rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
+        lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
+        return Position(head["offset"], clocks, rejects, lates, {(s, t): offset for s, t, offset in head["open"]})
+
+
+@dataclass
+class OpenPeriod:
+    """One period of one survey while it takes reports."""
+
+    scheme: Scheme
+    counts: PeriodCounts
+    offset: int = NOTHING  # the last offset that changed it
+    rejects: Counter[str] = field(default_factory=Counter)
+    tokens: TokenSet = field(default_factory=TokenSet)
+    due_tokens: int = 0  # how many its token records must hold
+    fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
+    written: list[int] = field(default_factory=list)  # offsets of its token records
+    unsaved: bool = False
+    unseen: bool = False  # by the merge, for all we know
+
+    @staticmethod
+    def empty(scheme: Scheme, written: Iterable[int] = ()) -> OpenPeriod:
+        return OpenPeriod(scheme, PeriodCounts(scheme), written=list(written))
+
+    def take_tokens(self) -> bytes:
+        """The tokens since the last flush as a record."""
+        record = pack({"offset": self.offset}, [np.concatenate(self.fresh)])
+        self.written.append(self.offset)
+        self.fresh = []
+        return record
+
+    def encode(self) -> bytes:
+        counts = self.counts.snapshot()
+        head: Head = {
+            "offset": self.offset,
+            "tokens": len(self.tokens),
+            "rejects": self.rejects,
+            "fingerprint": self.scheme.survey.fingerprint,
+            "attributes": list(counts),
+        }
+        return pack(head, arrays_of(counts))
+
+    @staticmethod
+    def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
+        head, arrays = unpack(data)
+        if head["fingerprint"] != scheme.survey.fingerprint:
+            raise LogError(
+                f"the state of survey {scheme.survey.id!r} was counted under other terms",
+                "publish changed terms under a new id",
+            )
+        counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
+        rejects: Counter[str] = Counter(head["rejects"])
+        return OpenPeriod(scheme, counts, head["offset"], rejects, due_tokens=head["tokens"], unseen=True)

@@ -1,0 +1,112 @@
+"""The survey registry as a worker knows it: read to its end before counting starts, and followed after."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from faust.types import TP
+from pydantic import ValidationError
+
+from protocols.errors import HearsayError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.settings import KafkaSettings
+from stream_app.faust_app.broker.offsets import Offsets
+from stream_app.faust_app.broker.retrying import patiently
+from stream_app.faust_app.crash import fatal
+
+FOLLOW_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
+_certain = ContextVar("certain", default=False)
+
+
+class NotYetKnown(Exception):
+    """A survey that is not in the registry as far as it was read: read on before refusing anything."""
+
+
+class Surveys:
+    """The published surveys, compiled."""
+
+    def __init__(self, kafka: KafkaSettings, topic: str, offsets: Offsets) -> None:
+        self._kafka = kafka
+        self._offsets = offsets
+        self._tp = TP(topic, 0)
+        self._schemes: dict[str, Scheme] = {}
+        self._reading = asyncio.Lock()
+        self._read = asyncio.Event()
+        self._settled: dict[TP, int] = {}
+
+    def __contains__(self, survey: str) -> bool:
+        return survey in self._schemes
+
+    def __iter__(self) -> Iterator[Survey]:
+        return (scheme.survey for scheme in list(self._schemes.values()))
+
+    def lookup(self, survey: str) -> Scheme | None:
+        """The compiled survey; None only where we are certain that it is not published."""
+        scheme = self._schemes.get(survey)
+        if scheme is None and not _certain.get():
+            raise NotYetKnown(f"survey {survey!r} is not published")
+        return scheme
+
+    @contextmanager
+    def certainly(self) -> Iterator[None]:
+        """After catching up: what is not known now is unknown, to this task or thread."""
+        before = _certain.set(True)
+        try:
+            yield
+        finally:
+            _certain.reset(before)
+
+    async def follow(self) -> None:
+        """Read the registry, and go on reading it for ever."""
+        with fatal("reading the surveys"):
+            self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
+            await patiently(self._consumer.start)
+            self._consumer.assign([self._tp])
+            self._consumer.seek(self._tp, 0)
+            while True:
+                await self._catch_up()
+                self._read.set()
+                await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def settle(self, tp: TP, offset: int, end: int) -> None:
+        """Be certain about what was published before the record at `offset` of a topic that reaches to `end` now."""
+        if offset >= self._settled.get(tp, 0):
+            self._settled[tp] = max(end, offset + 1)
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Read everything that is published at this moment."""
+        await self._read.wait()
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        async with self._reading:
+            end = (await self._offsets.ends([self._tp]))[self._tp]
+            while await self._consumer.position(self._tp) < end:
+                batches = await self._consumer.getmany(timeout_ms=1000)
+                for record in batches.get(self._tp, []):
+                    self._take(record)
+
+    def _take(self, record: ConsumerRecord) -> None:
+        """A survey, unless it contradicts what we count by: a mistake there must not stop the others."""
+        if record.value is None:
+            return
+        try:
+            survey = Survey.model_validate_json(record.value)
+            known = self._schemes.get(survey.id)
+            if known is not None and known.survey.fingerprint != survey.fingerprint:
+                log.error("a survey was published again under other terms; the first ones hold", survey=survey.id)
+                return
+            self._schemes[survey.id] = Scheme(survey)
+        except (ValidationError, HearsayError) as error:
+            log.error("a published survey cannot be used", offset=record.offset, error=str(error))
+            return
+        log.info("survey", survey=survey.id, fingerprint=survey.fingerprint)

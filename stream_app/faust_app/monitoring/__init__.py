@@ -1,0 +1,1 @@
+"""Logs, metrics and health pages of a worker."""

@@ -1,0 +1,1 @@
+"""Every subclass and private name of Faust, aiokafka and kafka-python that we rely on."""

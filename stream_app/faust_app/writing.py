@@ -1,0 +1,59 @@
+"""Writing: a flush, stage by stage, each write confirmed by every replica."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import Any
+
+from protocols.wire import CLOCK, HEADER, Clock, encode_clock
+from stream_app.faust_app.overrides.table import StateTable
+from stream_app.kafka.topics import Topics
+from stream_app.log.flushes import Flush, Output, Write
+
+
+def owner_of(survey: str, merge_partitions: int) -> int:
+    """The partition of the partials topic in which a survey is merged.
+
+    >>> owner_of("buttons", 4)
+    2
+    """
+    return zlib.crc32(survey.encode()) % merge_partitions
+
+
+class Writer:
+    """Sends what the pure code wants written to where it belongs."""
+
+    def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
+        self._app = app
+        self._topics = topics
+        self._clock_key = clock_key
+
+    async def write(self, flush: Flush, table: StateTable) -> None:
+        """Everything in a flush: each stage confirmed before the next begins. An error is for whoever waits."""
+        for stage in flush.stages:
+            confirmations = [await self._send(item, table) for item in stage]
+            await asyncio.gather(*confirmations)
+            for item in stage:
+                if isinstance(item, Write):
+                    table.keep(item.key, item.value)
+
+    async def close(self, clock: Clock) -> None:
+        """Tell every partition of the reports topic that a survey is closed through a period."""
+        value = encode_clock(clock, self._clock_key)
+        headers = [(HEADER, CLOCK.encode())]
+        partitions = range(self._topics.partitions)
+        await asyncio.gather(
+            *[
+                await self._app.producer.send(self._topics.reports, None, value, partition, None, headers)
+                for partition in partitions
+            ]
+        )
+
+    async def _send(self, item: Write | Output, table: StateTable) -> Any:
+        if isinstance(item, Write):
+            partition = table.partition_for_key(item.key)
+            return await self._app.producer.send(table.changelog_name, item.key, item.value, partition, None, None)
+        topic: str = getattr(self._topics, item.topic)
+        owner = owner_of(item.key.decode(), self._topics.merge_partitions) if item.topic == "partials" else None
+        return await self._app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))

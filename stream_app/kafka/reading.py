@@ -1,0 +1,34 @@
+"""Reading a topic from its beginning to what is its end now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
+
+from protocols.errors import LogError, ServerUnavailable
+from servers.kafka_clients import opened
+from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.kafka.topics import ANSWER_SECONDS
+
+
+def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
+    """Every record that is there at this moment, as kafka-python gives it; in order within a partition."""
+    try:
+        consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
+        try:
+            numbers = consumer.partitions_for_topic(topic)
+            if not numbers:
+                raise LogError(f"there is no topic {topic} on {kafka.bootstrap}", "run `hearsay topics create`")
+            partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
+            consumer.assign(partitions)
+            ends = consumer.end_offsets(partitions)
+            while any(consumer.position(partition) < ends[partition] for partition in partitions):
+                for records in consumer.poll(timeout_ms=1000).values():
+                    yield from records
+        finally:
+            consumer.close()
+    except KafkaError as error:
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", NO_KAFKA) from error

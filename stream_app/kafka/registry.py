@@ -1,0 +1,75 @@
+"""The survey registry: a compacted topic with one survey under each id, whose terms never change."""
+
+from __future__ import annotations
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from pydantic import ValidationError
+
+from protocols.errors import FingerprintChanged, LogError, ServerUnavailable, SurveyError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.kafka_clients import opened
+from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.kafka.reading import read_topic
+from stream_app.kafka.topics import ANSWER_SECONDS, Topics
+
+MOST_CELLS = 400_000
+"""Counters by gap and value that fit in a record together with the result made of them."""
+
+
+def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
+    """All surveys, by id. Of several under one id the first terms hold, and the newest words."""
+    found: dict[str, Survey] = {}
+    for record in read_topic(kafka, topics.surveys):
+        if record.value is None:
+            continue
+        try:
+            survey = Survey.model_validate_json(record.value)
+        except ValidationError as error:
+            raise LogError(
+                f"record {record.offset} of {topics.surveys} is no survey: {error}",
+                "was it written by a newer version, or by something else than `hearsay survey publish`?",
+            ) from None
+        if survey.id not in found or found[survey.id].fingerprint == survey.fingerprint:
+            found[survey.id] = survey
+    return found
+
+
+def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
+    """Publish a survey; False if it was published before, exactly so. Words for people may change, terms may not."""
+    cells = survey.horizon * sum(question.k for question in Scheme(survey).questions)
+    if cells > MOST_CELLS:
+        raise SurveyError(
+            f"survey {survey.id!r}: {cells:,} counters (horizon times values) do not fit in a record",
+            f"keep horizon times values below {MOST_CELLS:,}: a shorter horizon, or fewer values",
+        )
+    known = published(kafka, topics).get(survey.id)
+    if known == survey:
+        return False
+    if known is not None and known.fingerprint != survey.fingerprint:
+        raise _changed(survey)
+    _write(kafka, topics, survey)
+    first = published(kafka, topics)[survey.id]
+    if first.fingerprint != survey.fingerprint:  # somebody else was quicker: compaction must keep the terms that hold
+        _write(kafka, topics, first)
+        raise _changed(survey)
+    return True
+
+
+def _changed(survey: Survey) -> FingerprintChanged:
+    return FingerprintChanged(
+        f"survey {survey.id!r} is published with other terms", "give changed terms a new id, such as a version"
+    )
+
+
+def _write(kafka: KafkaSettings, topics: Topics, survey: Survey) -> None:
+    try:
+        producer = opened(KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True)
+        try:
+            value = survey.model_dump_json().encode()
+            producer.send(topics.surveys, value, key=survey.id.encode(), partition=0).get(timeout=30)
+        finally:
+            producer.close()
+    except KafkaError as error:
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not take the survey: {error}", NO_KAFKA) from error

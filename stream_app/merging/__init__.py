@@ -1,0 +1,1 @@
+"""Merging what the partitions counted: pure."""

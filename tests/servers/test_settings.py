@@ -1,0 +1,108 @@
+"""Settings come from variables or a file, mistakes are named, secrets are not shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protocols.errors import SettingsError
+from servers.settings import KafkaSettings, load
+
+KEY = "5ec2e7" * 8
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path) -> Path:
+    return tmp_path / "hearsay.env"
+
+
+def test_nothing_set_means_a_broker_on_this_machine_and_a_redis_of_our_own() -> None:
+    settings = load()
+    assert settings.kafka.brokers == ["127.0.0.1:9092"]
+    assert settings.redis.url is None
+
+
+def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
+    settings_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_file.write_text("HEARSAY_KAFKA_BOOTSTRAP=file:1\nHEARSAY_REDIS_URL=redis://from-file\n")
+    monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", "variable:2")
+    settings = load(settings_file)
+    assert settings.kafka.bootstrap == "variable:2"
+    assert settings.redis.url == "redis://from-file"
+
+
+def test_the_file_may_be_named_by_a_variable(settings_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_file.write_text("HEARSAY_REDIS_URL=unix:///run/redis.sock\n")
+    monkeypatch.setenv("HEARSAY_SETTINGS", str(settings_file))
+    assert load().redis.url == "unix:///run/redis.sock"
+
+
+def test_secrets_are_used_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARSAY_CLOCK_KEY", KEY)
+    monkeypatch.setenv("HEARSAY_KAFKA_SECURITY", "SASL_PLAINTEXT")
+    monkeypatch.setenv("HEARSAY_KAFKA_SASL_USERNAME", "worker")
+    monkeypatch.setenv("HEARSAY_KAFKA_SASL_PASSWORD", "open sesame")
+    monkeypatch.setenv("HEARSAY_REDIS_PASSWORD", "open barley")
+    settings = load()
+    assert settings.clock_key_bytes() == bytes.fromhex(KEY)
+    assert settings.kafka.client_options()["sasl_plain_password"] == "open sesame"
+    assert settings.redis.client_options() == {"password": "open barley"}
+    for shown in (repr(settings), str(settings), settings.model_dump_json()):
+        assert not any(secret in shown for secret in (KEY, "sesame", "barley"))
+
+
+def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(KEY + "\n")
+    (tmp_path / "password").write_text("open sesame\n")
+    monkeypatch.setenv("HEARSAY_CLOCK_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.setenv("HEARSAY_REDIS_PASSWORD_FILE", str(tmp_path / "password"))
+    settings = load()
+    assert settings.clock_key_bytes() == bytes.fromhex(KEY)
+    assert settings.redis.client_options() == {"password": "open sesame"}
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("HEARSAY_KAFKA_BOOTSTRAPP=a:1", "HEARSAY_KAFKA_BOOTSTRAPP: there is no such setting"),
+        ("HEARSAY_CLOK_KEY=12", "HEARSAY_CLOK_KEY: there is no such setting"),
+        ("HEARSAY_KAFKA_SECURITY=TLS", "HEARSAY_KAFKA_SECURITY: Input should be 'PLAINTEXT', 'SSL'"),
+        ("HEARSAY_KAFKA_SECURITY=SASL_SSL", "SASL_SSL needs a user name and a password"),
+        ("HEARSAY_REDIS_URL=redis://me:sesame@store/0", "put it in HEARSAY_REDIS_PASSWORD"),
+        ("HEARSAY_REDIS_URL=redis://store/0?password=sesame", "put it in HEARSAY_REDIS_PASSWORD"),
+        ("HEARSAY_REDIS_URL=http://store", "a Redis URL starts with"),
+        ("HEARSAY_CLOCK_KEY=sesame", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
+        ("HEARSAY_CLOCK_KEY=00ff", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
+        ("HEARSAY_CLOCK_KEY_FILE=/no/such/file", "clock_key_file: cannot read /no/such/file"),
+        (f"HEARSAY_CLOCK_KEY={KEY}\nHEARSAY_CLOCK_KEY_FILE=/a", "both clock_key and clock_key_file are given"),
+    ],
+)
+def test_a_mistake_is_named_as_it_was_written_and_no_secret_is_repeated(
+    line: str, complaint: str, settings_file: Path
+) -> None:
+    settings_file.write_text(line + "\n")
+    with pytest.raises(SettingsError) as caught:
+        load(settings_file)
+    assert complaint in caught.value.message
+    assert "sesame" not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+def test_a_settings_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="does not exist"):
+        load(tmp_path / "nowhere.env")
+
+
+def test_closing_without_a_clock_key_says_which_setting_is_missing() -> None:
+    with pytest.raises(SettingsError) as caught:
+        load().clock_key_bytes()
+    assert "HEARSAY_CLOCK_KEY" in caught.value.hint
+
+
+def test_tls_checks_the_brokers_name_and_unusable_files_are_explained(tmp_path: Path) -> None:
+    context = KafkaSettings(security="SSL").client_options()["ssl_context"]
+    assert context.check_hostname
+    with pytest.raises(SettingsError, match="TLS files cannot be used"):
+        KafkaSettings(security="SSL", ssl_ca=tmp_path / "nowhere.pem").client_options()

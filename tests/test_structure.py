@@ -1,0 +1,62 @@
+"""The plan of the house: rooms reach into one another through faces, and no package grows beyond a dozen rooms."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("protocols", "servers", "memo_store", "analytics", "producers", "stream_app", "hearsay")
+MOST_ROOMS = 12
+SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+# What a face would have to import for everybody, although few need it: numba, and a charting library.
+APART = {"protocols.arrays.compiling", "analytics.evaluation.page"}
+
+
+def imports(path: Path) -> Iterator[ast.ImportFrom]:
+    """Every import of one of our rooms in a file, wherever it stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in ROOMS:
+            yield node
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_other_rooms_are_reached_through_the_faces_of_their_folders(path: Path) -> None:
+    room = path.relative_to(ROOT).parts[0]
+    for node in imports(path):
+        module = str(node.module)
+        if module.partition(".")[0] == room or module in APART:
+            continue
+        assert module.count(".") == 1, f"line {node.lineno} reaches past the face of {module}"
+        face = importlib.import_module(module)
+        if hasattr(face, "__path__"):
+            missing = {alias.name for alias in node.names} - set(getattr(face, "__all__", ()))
+            assert not missing, f"line {node.lineno}: {module} does not export {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_nothing_in_its_own_init_but_its_description(room: str) -> None:
+    if room != "hearsay":  # its face is for people who import it
+        body = ast.parse((ROOT / room / "__init__.py").read_text()).body
+        assert len(body) == 1 and isinstance(body[0], ast.Expr)
+
+
+def test_a_face_exports_what_exists() -> None:
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            module = importlib.import_module(".".join(path.parent.relative_to(ROOT).parts))
+            assert all(hasattr(module, name) for name in getattr(module, "__all__", ())), path
+
+
+def test_no_package_has_more_than_a_dozen_rooms() -> None:
+    for directory in {path.parent for path in SOURCES}:
+        inside = [
+            entry
+            for entry in directory.iterdir()
+            if (entry.suffix == ".py" and not entry.stem.startswith("__")) or (entry / "__init__.py").exists()
+        ]
+        assert len(inside) <= MOST_ROOMS, f"{directory.relative_to(ROOT)}: {sorted(entry.name for entry in inside)}"
