@@ -11,7 +11,7 @@ import pytest
 from protocols.errors import ServerError
 from servers import kafka_jars as jars
 
-ASK = "from hearsay.stack.jars import kafka_jars; print(kafka_jars())"
+ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
 
 
 def test_two_processes_that_ask_at_once_get_the_same_complete_files(
