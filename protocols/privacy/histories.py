@@ -1,0 +1,190 @@
+"""What linked reports reveal about a history of values, between any two histories (docs/PROTOCOLS.md, section 3).
+
+A stated loss holds between two histories that are related in one of three ways:
+
+    constant    the value never changes: t reports lose eps_t, at most eps_inf (`linked`)
+    renaming    both histories are the same up to an injective renaming of cells, so they change *and return* at the
+                same times: each of c cells loses at most eps_inf (`linked.loss_of_values`)
+    any         nothing is assumed
+
+For any two histories an observer may learn when a value changed and that it came back. Conditional on the memos, one
+report loses at most what round 2 alone loses between any two memos, so t reports lose at most t times that. For few
+reports the figure is computed exactly, by going through all histories. Where the memo itself is sent there is no bound:
+a memo that changed is a change of the value, with certainty.
+
+With a cap, a device holds its last memo for good from creating its cap-th one. With a cap of 1 its reports depend on
+the first value alone, so any two histories are as far apart as two constant ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+from math import inf, log, prod
+from typing import Literal
+
+import numpy as np
+
+from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.mechanism import Mechanism
+from protocols.mechanisms.rounds import Blur, Flip
+from protocols.privacy.linked import loss
+
+Relation = Literal["constant", "renaming", "any"]
+History = tuple[int, ...]  # a cell for each report
+ENUMERATED = 3  # reports up to which all histories are gone through
+
+
+def second_round_loss(mechanism: Mechanism) -> float:
+    """The largest log-ratio of one report between any two memos: what a report loses whatever its history."""
+    second = mechanism.second
+    if second is None:
+        return inf
+    if isinstance(second, Blur):
+        return float(np.ptp(second.logs[:, -1]))
+    if not isinstance(mechanism.encoding.memo, PackedBits):
+        return log(second.p / second.q)
+    one_bit = max(log(second.p / second.q), log((1 - second.q) / (1 - second.p)))
+    return mechanism.encoding.memo.count * one_bit
+
+
+def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[float, bool]:
+    """The largest log-ratio between any two histories of t linked reports, and whether that is exact (or a bound).
+
+    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.mechanism import Budget
+    >>> mechanism = TWO_ROUNDS["l-grr"](3, Budget(1.0, 0.5))
+    >>> [(round(figure, 3), exact) for figure, exact in (any_loss(mechanism, t) for t in (1, 2, 100))]
+    [(0.5, True), (1.251, True), (135.113, False)]
+    >>> round(any_loss(mechanism, 100, cap=1)[0], 3)
+    1.0
+    """
+    if t == 1 or cap == 1:
+        return loss(mechanism, t), True
+    if mechanism.second is None:
+        return inf, True
+    if t <= ENUMERATED and isinstance(mechanism.second, Flip) and isinstance(mechanism.first, Flip):
+        flips = mechanism.first, mechanism.second
+        states, memo = mechanism.encoding.states, mechanism.encoding.memo
+        if isinstance(memo, PackedBits):
+            return _enumerated_bits(*flips, memo.count, states, t, cap), True
+        return _enumerated_symbols(*flips, memo.count, states, t, cap), True
+    return t * second_round_loss(mechanism), False
+
+
+def held(history: History, cap: int | None) -> History:
+    """The cells whose memos a device with a cap really reports.
+
+    >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
+    ((0, 1, 1, 1), (0, 1, 0, 2))
+    """
+    used: list[int] = []
+    reported = []
+    for cell in history:
+        if cap is None or len(used) < cap:
+            if cell not in used:
+                used.append(cell)
+            reported.append(cell)
+        else:
+            reported.append(used[-1])
+    return tuple(reported)
+
+
+@lru_cache(maxsize=4096)
+def _enumerated_symbols(first: Flip, second: Flip, symbols: int, states: int, t: int, cap: int | None) -> float:
+    """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently."""
+
+    def seen_of(answers: History, history: History, cell: int) -> list[int]:
+        return [seen for seen, at in zip(answers, history, strict=True) if at == cell]
+
+    def likelihood(answers: History, history: History) -> float:
+        return prod(
+            sum(
+                (first.p if memo == cell else first.q)
+                * prod(
+                    second.p if said == memo else second.q
+                    for said, at in zip(answers, history, strict=True)
+                    if at == cell
+                )
+                for memo in range(symbols)
+            )
+            for cell in set(history)
+        )
+
+    widest = 0.0
+    for answers in _patterns(t, symbols):
+        named = max(answers) + 1
+        likelihoods = [likelihood(answers, history) for history in _histories(t, min(states, named + t), cap)]
+        widest = max(widest, log(max(likelihoods) / min(likelihoods)))
+    return widest
+
+
+@lru_cache(maxsize=4096)
+def _enumerated_bits(first: Flip, second: Flip, bits: int, states: int, t: int, cap: int | None) -> float:
+    """Answers are bits. Given both histories, every bit's answers are chosen independently."""
+    answers = list(product((0, 1), repeat=t))
+
+    def likelihoods(history: History, bit: int) -> list[float]:
+        return [
+            prod(
+                sum(
+                    share * prod(_bit(second, memo, said) for said, at in zip(seen, history, strict=True) if at == cell)
+                    for memo, share in _memo_bit(first, cell == bit)
+                )
+                for cell in set(history)
+            )
+            for seen in answers
+        ]
+
+    cache: dict[tuple[History, int], list[float]] = {}
+
+    def cached(history: History, bit: int) -> list[float]:
+        key = history, bit
+        if key not in cache:
+            cache[key] = likelihoods(history, bit)
+        return cache[key]
+
+    def widest(one: History, other: History) -> float:
+        named = {cell for cell in (*one, *other) if cell < bits}
+        unnamed = bits - len(named)
+        total = sum(_log_ratio(cached(one, bit), cached(other, bit)) for bit in named)
+        return total + (unnamed * _log_ratio(cached(one, -1), cached(other, -1)) if unnamed else 0.0)
+
+    return max(
+        widest(one, other)
+        for one in {held(pattern, cap) for pattern in _patterns(t, states)}
+        for other in _histories(t, min(states, max(one) + 1 + t), cap)
+    )
+
+
+def _memo_bit(first: Flip, own: bool) -> tuple[tuple[int, float], tuple[int, float]]:
+    set_ = first.p if own else first.q
+    return (1, set_), (0, 1 - set_)
+
+
+def _bit(second: Flip, memo: int, said: int) -> float:
+    one = second.p if memo else second.q
+    return one if said else 1 - one
+
+
+def _log_ratio(one: list[float], other: list[float]) -> float:
+    return max(log(a / b) for a, b in zip(one, other, strict=True))
+
+
+def _patterns(t: int, most: int) -> Iterator[History]:
+    """All sequences of t labels up to renaming, of at most `most` different ones: labels appear in order."""
+
+    def extend(start: History) -> Iterator[History]:
+        if len(start) == t:
+            yield start
+            return
+        for label in range(min(max(start, default=-1) + 2, most)):
+            yield from extend((*start, label))
+
+    return extend(())
+
+
+def _histories(t: int, cells: int, cap: int | None) -> set[History]:
+    """All histories over some cells, as a device with this cap reports them."""
+    return {held(history, cap) for history in product(range(cells), repeat=t)}

@@ -1,0 +1,199 @@
+"""How well two reports of one device are recognised by their answers alone (docs/PROTOCOLS.md, section 9).
+
+Two reports of a device share its memo. An observer who sees two reports y and y' can compare
+
+    P(y, y' | one device) / (P(y) P(y'))
+
+The mean of its logarithm over one device's reports is the information that a pair carries, in bits. A crowd of n
+devices hides a device as long as that stays well below log2(n). Bits are taken as independent of one another: a value
+sets one of them, which changes little.
+
+What a device keeps for life and shows (its sampled attribute, its hash, its buckets) divides the crowd besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.rounds import Blur, Flip
+from protocols.question import Question
+
+Floats = NDArray[np.float64]
+GRID = 1 << 17  # points on which the sum of many scores is computed
+KEPT = Flip(1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The cells a pair of reports can fall into, for some independent parts of an answer that are alike.
+
+    `together` is the chance of each cell for two reports of one device, `apart` for reports of two devices; `count`
+    says how many such parts an answer has.
+    """
+
+    together: Floats
+    apart: Floats
+    count: int = 1
+
+    @property
+    def score(self) -> Floats:
+        """ln of together / apart; 0 where neither happens."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(
+                self.together > 0, np.log(self.together) - np.log(self.apart), np.where(self.apart > 0, -np.inf, 0.0)
+            )
+
+    @property
+    def information(self) -> float:
+        """Bits."""
+        seen = self.together > 0
+        return self.count * float(self.together[seen] @ self.score[seen]) / log(2)
+
+
+def pair_information(question: Question) -> float:
+    """The bits that a pair of reports of one device carries about being one device's, for one attribute.
+
+    Values are taken to be spread evenly, or like the survey's prior.
+    """
+    return sum(pairs.information for pairs in pairs_of(question))
+
+
+def pairs_of(question: Question) -> list[Pairs]:
+    """What a pair of answers to a question consists of."""
+    mechanism = question.mechanism
+    noise = mechanism.second
+    if isinstance(mechanism.first, Blur):
+        assert noise is None or isinstance(noise, Blur)
+        return [_of_matrix(mechanism.first.matrix.mean(axis=0), None if noise is None else noise.matrix)]
+    assert isinstance(noise, Flip | None)
+    second = noise or KEPT
+    if isinstance(mechanism.encoding.memo, PackedBits):
+        return list(_of_bits(question, second))
+    return [_of_symbols(_memo_shares(question), second)]
+
+
+def _memo_shares(question: Question) -> Floats:
+    """How memos are spread over symbols: of the truth, and of fakes where there are any."""
+    first = question.mechanism.first
+    assert isinstance(first, Flip)
+    symbols = question.mechanism.encoding.memo.count
+    values = _values(question, symbols)
+    shares = values * first.gain + first.q
+    if not question.faked:
+        return shares
+    assert question.fake is not None, "a symbol has no zero vector"
+    return np.asarray(question.share * shares + (1 - question.share) * question.fake)
+
+
+def _of_symbols(memos: Floats, second: Flip) -> Pairs:
+    """Pairs of symbols, cells with the same chance gathered: equal symbols by share, different ones by both shares."""
+    shares, counts = np.unique(memos.round(15), return_counts=True)
+    marginal = second.q + second.gain * shares
+    both = second.q**2 + second.q * second.gain * (shares[:, None] + shares[None, :])
+    pairs = counts[:, None] * counts[None, :] - np.diag(counts)
+    equal = np.diag(both) + second.gain**2 * shares
+    together = np.concatenate([(both * pairs).ravel(), equal * counts])
+    apart = np.concatenate([(np.outer(marginal, marginal) * pairs).ravel(), marginal**2 * counts])
+    return Pairs(together, apart)
+
+
+def _of_bits(question: Question, second: Flip) -> Iterator[Pairs]:
+    """Pairs of bits: both set, one of them, none; bits with the same share of ones gathered."""
+    first = question.mechanism.first
+    assert isinstance(first, Flip)
+    bits = question.mechanism.encoding.memo.count
+    values = _values(question, bits)
+    ones = values * first.gain + first.q
+    if question.faked:
+        fakes = np.zeros(bits) if question.fake is None else question.fake
+        ones = question.share * ones + (1 - question.share) * (fakes * first.gain + first.q)
+    for share, count in zip(*np.unique(ones.round(15), return_counts=True), strict=True):
+        cells = [(second.p**a * (1 - second.p) ** (2 - a), second.q**a * (1 - second.q) ** (2 - a)) for a in (2, 1, 0)]
+        times = np.array([1, 2, 1])
+        together = times * np.array([share * up + (1 - share) * down for up, down in cells])
+        one = share * second.p + (1 - share) * second.q
+        apart = times * np.array([one**2, one * (1 - one), (1 - one) ** 2])
+        yield Pairs(together, apart, int(count))
+
+
+def _of_matrix(memos: Floats, second: Floats | None) -> Pairs:
+    """Pairs of symbols of an ordered domain."""
+    if second is None:
+        return Pairs(np.diag(memos).ravel(), np.outer(memos, memos).ravel())
+    both, marginal = second.T @ (memos[:, None] * second), memos @ second
+    return Pairs(both.ravel(), np.outer(marginal, marginal).ravel())
+
+
+def _values(question: Question, size: int) -> Floats:
+    """How true values are spread over cells: like the prior, or evenly."""
+    if question.attribute.prior is None or size != question.k:
+        even = question.k if size == question.k else size
+        return np.full(size, 1 / even)
+    return np.array([question.attribute.prior[value] for value in question.attribute.values])
+
+
+def first_guess(question: Question, crowd: int) -> float:
+    """The chance that, among `crowd` devices, the best guess of which earlier report belongs to a device is right.
+
+    Scores of independent parts add up; their sum is computed on a grid. Ties are shared.
+    """
+    parts = pairs_of(question)
+    scores = np.concatenate([part.score for part in parts])
+    finite = scores[np.isfinite(scores)]
+    top = sum(part.count * max(part.score[np.isfinite(part.score)].max(), 0.0) for part in parts)
+    low = sum(part.count * min(part.score[np.isfinite(part.score)].min(), 0.0) for part in parts)
+    if top - low < 1e-12 or not len(finite):
+        return 1 / crowd
+    step = (top - low) / (GRID // 2)
+    same = _sum_of_scores([(part, part.together) for part in parts], step)
+    other = _sum_of_scores([(part, part.apart) for part in parts], step)
+    below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
+    lost = max(0.0, 1 - below[-1])  # an impossible pair: never better than a possible one
+    better = (below[1:] + lost).clip(0, 1) ** crowd - (below[:-1] + lost).clip(0, 1) ** crowd
+    ties = np.where(
+        other > 1e-15, better / np.maximum(crowd * other, 1e-300), (below[:-1] + lost).clip(0, 1) ** (crowd - 1)
+    )
+    return float(np.clip(same @ ties, 1 / crowd, 1.0))
+
+
+def _sum_of_scores(parts: list[tuple[Pairs, Floats]], step: float) -> Floats:
+    """The distribution of the sum of all scores, on a grid whose points are in ascending order of the score."""
+    total = np.ones(GRID // 2 + 1, dtype=np.complex128)
+    lowest = 0
+    for part, chances in parts:
+        possible = np.isfinite(part.score)
+        places = np.rint(part.score[possible] / step).astype(np.int64)
+        shift = int(places.min())
+        lowest += part.count * shift
+        single = np.bincount(places - shift, weights=chances[possible], minlength=GRID)[:GRID]
+        total = total * np.fft.rfft(single) ** part.count
+    spread = np.fft.irfft(total, GRID)
+    return np.maximum(spread, 0.0)
+
+
+def memo_entropy(question: Question) -> float:
+    """Bits of a memo: what unlimited reports of one value can reveal about which device it is."""
+    first, memo = question.mechanism.first, question.mechanism.encoding.memo
+    if isinstance(first, Blur):
+        return _entropy(first.matrix.mean(axis=0))
+    if isinstance(memo, PackedBits):
+        return float(sum(pairs.count * _binary(_ones(pairs)) for pairs in _of_bits(question, KEPT)))
+    return _entropy(_memo_shares(question))
+
+
+def _ones(pairs: Pairs) -> float:
+    return float(pairs.together[0])  # of a bit that is sent as it is, both are set exactly when the memo's is
+
+
+def _binary(p: float) -> float:
+    return _entropy(np.array([p, 1 - p]))
+
+
+def _entropy(shares: Floats) -> float:
+    return float(-sum(share * log2(share) for share in shares if share > 0))
