@@ -95,22 +95,15 @@ def held(history: History, cap: int | None) -> History:
 def _enumerated_symbols(first: Flip, second: Flip, symbols: int, states: int, t: int, cap: int | None) -> float:
     """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently."""
 
-    def seen_of(answers: History, history: History, cell: int) -> list[int]:
-        return [seen for seen, at in zip(answers, history, strict=True) if at == cell]
-
     def likelihood(answers: History, history: History) -> float:
-        return prod(
-            sum(
-                (first.p if memo == cell else first.q)
-                * prod(
-                    second.p if said == memo else second.q
-                    for said, at in zip(answers, history, strict=True)
-                    if at == cell
-                )
+        chance = 1.0
+        for cell in set(history):
+            seen = [answer for answer, at in zip(answers, history, strict=True) if at == cell]
+            chance *= sum(
+                (first.p if memo == cell else first.q) * prod(second.p if one == memo else second.q for one in seen)
                 for memo in range(symbols)
             )
-            for cell in set(history)
-        )
+        return chance
 
     widest = 0.0
     for answers in _patterns(t, symbols):
