@@ -42,6 +42,13 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Postponed:
+    """A record of a survey that is not known yet: judge it when the survey registry has been read further."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
 class Judged:
     """A frame whose rows have been looked at: the good ones, and the others by reason."""
 
@@ -49,8 +56,22 @@ class Judged:
     bad: dict[Reason, Frame]
 
 
-def decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | Reject:
-    """What a record is, or why it does not count. Never raises, whatever the bytes."""
+def decode(
+    record: Record, lookup: Lookup, clock_key: bytes, certain_before: int | None = None
+) -> Clock | Frame | Reject | Postponed:
+    """What a record is, or why it does not count. Never raises, whatever the bytes.
+
+    `lookup` has every survey that was published before the records with offsets below `certain_before` were written;
+    None stands for all records. A record from there on whose survey it does not have is postponed, not refused.
+    """
+    decoded = _decode(record, lookup, clock_key)
+    is_certain = certain_before is None or record.offset < certain_before
+    if not is_certain and isinstance(decoded, Reject) and decoded.reason is Reason.UNKNOWN_SURVEY:
+        return Postponed(record.offset)
+    return decoded
+
+
+def _decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | Reject:
     value = record.value or b""
     if record.content_type == FRAME:
         return decode_frame(value, lookup)

@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
 from stream_app.counting.batching import Decoded, Taken, units
-from stream_app.counting.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
+from stream_app.counting.judging import (
+    Judged,
+    Postponed,
+    Record,
+    decode,
+    judge_rows,
+    refused_record,
+    refused_rows,
+    timely,
+)
 from stream_app.counting.partials import Part, Progress, message
 from stream_app.counting.recovery import Records, known_scheme, recover
 from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
@@ -36,6 +45,14 @@ class Changes:
     counted: int = 0
     refused: Mapping[Reason, int] = field(default_factory=dict)
     closed_through: int | None = None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What some records did. The first one that had to be postponed, if any, was not applied, nor any after it."""
+
+    changes: list[Changes]
+    postponed: Postponed | None = None
 
 
 class PartitionCounter(LogReader):
@@ -92,25 +109,30 @@ class PartitionCounter(LogReader):
 
     def apply(self, record: Record) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
-        return self.apply_all([record])[0]
+        changes = self.apply_all([record]).changes
+        return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Iterable[Record]) -> list[Changes]:
-        """Count records as one by one, but much faster; what changed is told in larger pieces.
+    def apply_all(self, records: Iterable[Record], certain_before: int | None = None) -> Applied:
+        """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
-        One that raises an error (records are missing before it, or a lookup has to wait) ends it, and the error is for
-        whoever asks for the rest: read on at `next_offset`.
+        It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
+        offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
         """
         taken: list[Taken] = []
+        postponed = None
         for record in records:
-            try:
-                if self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
-                    taken.append((record, decode(record, self._lookup, self._clock_key)))
-                    self._read = record.offset
-            except Exception:
-                if not taken:
-                    raise
+            if taken and record.offset > self.next_offset:
                 break
-        return [changes for unit in units(taken, self._contained) for changes in self._apply(unit)] or [Changes()]
+            if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
+                continue
+            decoded = decode(record, self._lookup, self._clock_key, certain_before)
+            if isinstance(decoded, Postponed):
+                postponed = decoded
+                break
+            taken.append((record, decoded))
+            self._read = record.offset
+        changes = [changes for unit in units(taken, self._contained) for changes in self._apply(unit)]
+        return Applied(changes, postponed)
 
     def flush(self, provisional: bool = True) -> Flush:
         """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""

@@ -12,7 +12,7 @@ from protocols.wire import HEADER
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
-from stream_app.faust_app.broker.surveys import NotYetKnown, Surveys
+from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_changes, note_finals
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.partition_tasks import Lane
@@ -29,16 +29,15 @@ class Counting:
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> PartitionCounter:
         """The counter of a partition, as the changelog has it."""
         options = self._options
-        with self._surveys.certainly():
-            return PartitionCounter(
-                partition,
-                options.topics.partitions,
-                self._surveys.lookup,
-                options.clock_key,
-                records.items(),
-                log_start,
-                options.check_tokens,
-            )
+        return PartitionCounter(
+            partition,
+            options.topics.partitions,
+            self._surveys.lookup,
+            options.clock_key,
+            records.items(),
+            log_start,
+            options.check_tokens,
+        )
 
     async def apply(
         self, lane: Lane[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
@@ -47,15 +46,12 @@ class Counting:
         records = [Record(record.offset, content_type(record), record.value) for record in received]
         closed = False
         while records:
-            try:
-                told = lane.machine.apply_all(records)
-            except NotYetKnown:
-                await self._surveys.settle(lane.tp, records[0].offset, end(lane.tp))
-                with self._surveys.certainly():
-                    told = [lane.machine.apply(records[0])]
-            for changes in told:
+            applied = lane.machine.apply_all(records, self._surveys.certain_before(lane.tp))
+            for changes in applied.changes:
                 note_changes(changes)
                 closed |= changes.closed_through is not None
+            if applied.postponed is not None:
+                await self._surveys.make_certain(lane.tp, applied.postponed.offset, end(lane.tp))
             records = [record for record in records if record.offset >= lane.machine.next_offset]
         return closed
 
@@ -70,24 +66,22 @@ class Merging:
     def make(self, owner: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
         """The merge of a partition of the partials topic, as the changelog has it."""
         options = self._options
-        with self._surveys.certainly():
-            return Merger(
-                owner,
-                options.topics.partitions,
-                self._surveys.lookup,
-                Keyring(options.presence_key),
-                records.items(),
-                log_start,
-            )
+        return Merger(
+            owner,
+            options.topics.partitions,
+            self._surveys.lookup,
+            Keyring(options.presence_key),
+            records.items(),
+            log_start,
+        )
 
     async def apply(self, lane: Lane[Merger], records: Sequence[ConsumerRecord], end: Callable[[TP], int]) -> bool:
         """Merge partials; whether one made a period final."""
         made: list[Period] = []
         for record in records:
             if (record.key or b"").decode() not in self._surveys:  # another worker knew it already
-                await self._surveys.settle(lane.tp, record.offset, end(lane.tp))
-            with self._surveys.certainly():
-                made += lane.machine.apply(record.offset, record.value or b"")
+                await self._surveys.make_certain(lane.tp, record.offset, end(lane.tp))
+            made += lane.machine.apply(record.offset, record.value or b"")
         note_finals(made)
         return bool(made)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -23,11 +21,6 @@ from stream_app.faust_app.crash import fatal
 FOLLOW_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
-_certain = ContextVar("certain", default=False)
-
-
-class NotYetKnown(Exception):
-    """A survey that is not in the registry as far as it was read: read on before refusing anything."""
 
 
 class Surveys:
@@ -40,7 +33,7 @@ class Surveys:
         self._schemes: dict[str, Scheme] = {}
         self._reading = asyncio.Lock()
         self._read = asyncio.Event()
-        self._settled: dict[TP, int] = {}
+        self._certain_before: dict[TP, int] = {}
 
     def __contains__(self, survey: str) -> bool:
         return survey in self._schemes
@@ -49,20 +42,12 @@ class Surveys:
         return (scheme.survey for scheme in list(self._schemes.values()))
 
     def lookup(self, survey: str) -> Scheme | None:
-        """The compiled survey; None only where we are certain that it is not published."""
-        scheme = self._schemes.get(survey)
-        if scheme is None and not _certain.get():
-            raise NotYetKnown(f"survey {survey!r} is not published")
-        return scheme
+        """The compiled survey; None if the registry, as far as it was read, does not have it."""
+        return self._schemes.get(survey)
 
-    @contextmanager
-    def certainly(self) -> Iterator[None]:
-        """After catching up: what is not known now is unknown, to this task or thread."""
-        before = _certain.set(True)
-        try:
-            yield
-        finally:
-            _certain.reset(before)
+    def certain_before(self, tp: TP) -> int:
+        """Every survey that was published before the records of `tp` below this offset were written is known."""
+        return self._certain_before.get(tp, 0)
 
     async def follow(self) -> None:
         """Read the registry, and go on reading it for ever."""
@@ -76,11 +61,14 @@ class Surveys:
                 self._read.set()
                 await asyncio.sleep(FOLLOW_SECONDS)
 
-    async def settle(self, tp: TP, offset: int, end: int) -> None:
-        """Be certain about what was published before the record at `offset` of a topic that reaches to `end` now."""
-        if offset >= self._settled.get(tp, 0):
-            self._settled[tp] = max(end, offset + 1)
+    async def make_certain(self, tp: TP, offset: int, end: int) -> None:
+        """Move `certain_before(tp)` beyond the record at `offset`, and to the `end` that the partition has now.
+
+        What is published by the time this is called is read, so what was published before any record that exists now.
+        """
+        if offset >= self.certain_before(tp):
             await self.catch_up()
+            self._certain_before[tp] = max(end, offset + 1)
 
     async def catch_up(self) -> None:
         """Read everything that is published at this moment."""
