@@ -46,13 +46,13 @@ class Counting:
         records = [Record(record.offset, content_type(record), record.value) for record in received]
         closed = False
         while records:
-            applied = lane.machine.apply_all(records, self._surveys.certain_before(lane.tp))
+            applied = lane.reader.apply_all(records, self._surveys.certain_before(lane.tp))
             for changes in applied.changes:
                 note_changes(changes)
                 closed |= changes.closed_through is not None
             if applied.postponed is not None:
                 await self._surveys.make_certain(lane.tp, applied.postponed.offset, end(lane.tp))
-            records = [record for record in records if record.offset >= lane.machine.next_offset]
+            records = [record for record in records if record.offset >= lane.reader.next_offset]
         return closed
 
 
@@ -81,7 +81,7 @@ class Merging:
         for record in records:
             if (record.key or b"").decode() not in self._surveys:  # another worker knew it already
                 await self._surveys.make_certain(lane.tp, record.offset, end(lane.tp))
-            made += lane.machine.apply(record.offset, record.value or b"")
+            made += lane.reader.apply(record.offset, record.value or b"")
         note_finals(made)
         return bool(made)
 

@@ -1,7 +1,7 @@
 """Exact state from a topic: one lane for each of its partitions that is ours (DESIGN 5).
 
-A lane feeds the records of its partition to a pure machine, and writes what the machine wants written: one flush at a
-time, while the machine goes on. Machines are made anew from the changelog whenever partitions are assigned, and the
+A lane feeds the records of its partition to a pure log reader, and writes what the reader wants written: one flush at
+a time, while the reader goes on. Readers are made anew from the changelog whenever partitions are assigned, and the
 consumer is set to where they want to read on: the state is the authority, not the group's offset.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 from aiokafka import ConsumerRecord
@@ -23,7 +23,7 @@ from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import RECORD_BYTES
-from stream_app.log.flushes import Flush
+from stream_app.log.log_reader import LogReader
 
 EVERY_SECONDS = 1.0
 """How long what was read may wait to be written."""
@@ -34,7 +34,7 @@ FLUSH_BYTES = RECORD_BYTES // 4
 MOST_BYTES = RECORD_BYTES // 2
 """... and stop reading when this much waits for an earlier flush. Tokens are a part of what was read: they fit."""
 AT_ONCE_BYTES = 512 << 10
-"""How much is fed to a machine in one go, unless a single record is larger."""
+"""How much is fed to a reader in one go, unless a single record is larger."""
 MOST_ATTEMPTS = 10
 """How often to look for a record before it counts as missing from the log."""
 GIVE_UP_SECONDS = 5.0
@@ -43,30 +43,19 @@ GIVE_UP_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Machine(Protocol):
-    """What a lane drives: the pure counter or the pure merge of one partition."""
-
-    missing: str
-
-    @property
-    def next_offset(self) -> int: ...
-
-    def flush(self, show: bool = True, /) -> Flush: ...
-
-
-M = TypeVar("M", bound=Machine)
-Make = Callable[[int, Mapping[bytes, bytes], int], M]  # partition, records, where its log begins
+R = TypeVar("R", bound=LogReader)
+Make = Callable[[int, Mapping[bytes, bytes], int], R]  # partition, records, where its log begins
 End = Callable[[TP], int]  # where a topic ends now
-Apply = Callable[["Lane[M]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # whether to write at once
+Apply = Callable[["Lane[R]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # whether to write at once
 
 
-class Lane(Generic[M]):
-    """One partition: its machine, and the task that writes its flushes one after the other."""
+class Lane(Generic[R]):
+    """One partition: its reader, and the task that writes its flushes one after the other."""
 
-    def __init__(self, tp: TP, machine: M, table: StateTable, writer: Writer) -> None:
+    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer) -> None:
         self.tp = tp
-        self.machine = machine
-        self.written_through = machine.next_offset - 1
+        self.reader = reader
+        self.written_through = reader.next_offset - 1
         self._table = table
         self._writer = writer
         self.slipped = False  # a record was read that is not the next one
@@ -81,7 +70,7 @@ class Lane(Generic[M]):
         self._task = asyncio.create_task(self._keep_writing())
 
     async def read(self, size: int, write_now: bool) -> None:
-        """Note that records were fed to the machine; wait if writing has fallen too far behind."""
+        """Note that records were fed to the reader; wait if writing has fallen too far behind."""
         self._unwritten_bytes += size
         if write_now or self._unwritten_bytes >= FLUSH_BYTES:
             self._wanted.set()
@@ -114,7 +103,7 @@ class Lane(Generic[M]):
         show = self._finishing or time.monotonic() - self._shown_at >= SHOW_EVERY_SECONDS
         if show:
             self._shown_at = time.monotonic()
-        flush = self.machine.flush(show)
+        flush = self.reader.flush(show)
         self._unwritten_bytes = 0
         self._taken.set()
         if flush:
@@ -123,34 +112,34 @@ class Lane(Generic[M]):
         self.written_through = flush.offset
 
 
-class Lanes(Generic[M]):
+class Lanes(Generic[R]):
     """The lanes of one topic. Faust tells when partitions come and go, and feeds the agent."""
 
-    def __init__(self, app: Any, topic: str, writer: Writer, make: Make[M], apply: Apply[M]) -> None:
+    def __init__(self, app: Any, topic: str, writer: Writer, make: Make[R], apply: Apply[R]) -> None:
         self.topic = topic
         self.is_open = False
         self._app = app
         self._writer = writer
         self._make = make
         self._apply = apply
-        self._lanes: dict[int, Lane[M]] = {}
+        self._lanes: dict[int, Lane[R]] = {}
         self._assignments = 0
         self._acknowledged: dict[TP, int] = {}
 
-    def __iter__(self) -> Iterator[Lane[M]]:
+    def __iter__(self) -> Iterator[Lane[R]]:
         return iter(list(self._lanes.values()))
 
     @property
     def progress(self) -> int:
         """Grows with every record."""
-        return sum(lane.machine.next_offset for lane in self)
+        return sum(lane.reader.next_offset for lane in self)
 
     @property
     def lag(self) -> dict[TP, int]:
         """How many records of each partition are not read yet."""
-        return {lane.tp: max(0, self._end(lane.tp) - lane.machine.next_offset) for lane in self}
+        return {lane.tp: max(0, self._end(lane.tp) - lane.reader.next_offset) for lane in self}
 
-    def get(self, partition: int) -> Lane[M] | None:
+    def get(self, partition: int) -> Lane[R] | None:
         return self._lanes.get(partition)
 
     async def open(self, partitions: Iterable[int], table: StateTable) -> None:
@@ -164,8 +153,8 @@ class Lanes(Generic[M]):
         )
         if assignment != self._assignments:
             return  # revoked while we were at it: the next assignment calls again
-        machines = dict(zip(tps, made, strict=True))
-        starts = {tp: machine.next_offset for tp, machine in machines.items()}
+        readers = dict(zip(tps, made, strict=True))
+        starts = {tp: reader.next_offset for tp, reader in readers.items()}
         try:
             await self._commit(starts)
             if starts:
@@ -174,10 +163,10 @@ class Lanes(Generic[M]):
             return
         if assignment != self._assignments:
             return
-        for tp, machine in machines.items():
-            if machine.missing:
-                log.error("records are missing", what=machine.missing)
-            self._lanes[tp.partition] = Lane(tp, machine, table, self._writer)
+        for tp, reader in readers.items():
+            if reader.missing:
+                log.error("records are missing", what=reader.missing)
+            self._lanes[tp.partition] = Lane(tp, reader, table, self._writer)
         self._acknowledged = dict(starts)
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
@@ -208,14 +197,14 @@ class Lanes(Generic[M]):
                         await self._feed(records)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
-        """Feed records of one partition to its machine, from the one it wants."""
+        """Feed records of one partition to its reader, from the one it wants."""
         lane = self._lanes.get(records[0].partition)
         if lane is None:
             return
-        wanted = [record for record in records if record.offset >= lane.machine.next_offset]
+        wanted = [record for record in records if record.offset >= lane.reader.next_offset]
         if not wanted:
             return
-        lane.slipped = wanted[0].offset > lane.machine.next_offset
+        lane.slipped = wanted[0].offset > lane.reader.next_offset
         if not lane.slipped or lane.attempts > MOST_ATTEMPTS:
             write_now = await self._apply(lane, wanted, self._end)
             await lane.read(sum(len(record.value or b"") for record in wanted), write_now)
@@ -224,11 +213,11 @@ class Lanes(Generic[M]):
         """Go back for records that were published and did not reach us, in spite of idling.
 
         Faust may lose some when partitions are assigned, and forget to fetch from a partition whose queue was full
-        when it was emptied. A record that is still not there after several attempts is really missing, and the machine
+        when it was emptied. A record that is still not there after several attempts is really missing, and the reader
         says so when it is given the next one.
         """
         for lane in self:
-            wanted = lane.machine.next_offset
+            wanted = lane.reader.next_offset
             if wanted != lane.watched:
                 lane.watched, lane.attempts = wanted, 0
             elif self._end(lane.tp) > wanted and (idle or lane.slipped):

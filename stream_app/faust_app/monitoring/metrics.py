@@ -61,7 +61,7 @@ class StateCollector(Collector):
         yield lag
         open_periods, tokens, token_bytes = Tally[str](), Tally[str](), Tally[str]()
         for lane in self._counting:
-            for (survey, _), period in lane.machine.open_periods.items():
+            for (survey, _), period in lane.reader.open_periods.items():
                 open_periods[survey] += 1
                 tokens[survey] += len(period.tokens)
                 token_bytes[survey] += period.tokens.nbytes

@@ -52,7 +52,7 @@ class Partition:
     def receive(self, records: Sequence[ConsumerRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
-        lane = cast(Any, SimpleNamespace(tp=REPORTS, machine=self.counter))
+        lane = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter))
         return asyncio.run(self._agent.apply(lane, records, lambda tp: self.end))
 
     @property

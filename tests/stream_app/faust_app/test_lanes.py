@@ -1,4 +1,4 @@
-"""How records reach the machines."""
+"""How records reach the readers."""
 
 from __future__ import annotations
 
