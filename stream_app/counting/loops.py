@@ -15,13 +15,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.tokens import LINE as SLOTS_OF_A_LINE
+from stream_app.counting.cache_lines import SLOTS_PER_LINE
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
-LINE = np.uint64(SLOTS_OF_A_LINE)
+LINE = np.uint64(SLOTS_PER_LINE)
 BATCH = 1024
 AHEAD = np.uint64(32)
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import frozen
+from stream_app.counting.cache_lines import SLOTS_PER_LINE
 
 Tokens = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
-LINE = 8  # slots in a line of the cache
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
@@ -66,7 +66,7 @@ class TokenSet:
         self.reserve(len(tokens))
         distinct, first = np.unique(tokens, return_index=True)
         new = np.zeros(len(tokens), dtype=np.bool_)
-        table = self._slots.reshape(-1, LINE)
+        table = self._slots.reshape(-1, SLOTS_PER_LINE)
         lines = _lines(distinct, self._keys, len(table))
         while len(distinct):
             found = table[lines]
@@ -89,8 +89,8 @@ class TokenSet:
         """Make room for so many more at once."""
         from stream_app.counting.loops import move
 
-        needed = -(-(self._count + more) * FULL[1] // (FULL[0] * LINE))
-        lines = len(self._slots) // LINE
+        needed = -(-(self._count + more) * FULL[1] // (FULL[0] * SLOTS_PER_LINE))
+        lines = len(self._slots) // SLOTS_PER_LINE
         if needed > lines:
             held, self._slots = self._slots, _empty(max(needed, lines * GROWTH[0] // GROWTH[1]))
             move(held, self._slots, self._keys)
@@ -98,14 +98,14 @@ class TokenSet:
 
 def load_loops() -> None:
     """Load the compiled loops, or compile them, which takes a second or several."""
-    TokenSet().insert(np.arange(1, SMALLEST * LINE + 1, dtype=np.uint64))
+    TokenSet().insert(np.arange(1, SMALLEST * SLOTS_PER_LINE + 1, dtype=np.uint64))
 
 
 def _empty(lines: int) -> Tokens:
     """Slots of which each eight are one line of the cache."""
-    words = np.zeros((lines + 1) * LINE, dtype=np.uint64)
-    start = -words.ctypes.data // words.itemsize % LINE
-    return words[start : start + lines * LINE]
+    words = np.zeros((lines + 1) * SLOTS_PER_LINE, dtype=np.uint64)
+    start = -words.ctypes.data // words.itemsize % SLOTS_PER_LINE
+    return words[start : start + lines * SLOTS_PER_LINE]
 
 
 def _lines(tokens: Tokens, keys: Tokens, count: int) -> NDArray[np.int64]:

@@ -64,7 +64,9 @@ class StreamApp(faust.App):
         self.on_partitions_revoked.connect(self._revoked)
         self.on_partitions_assigned.connect(self._assigned)
         self.on_before_shutdown.connect(self._leaving)
-        REGISTRY.register(StateCollector(self._counting, self._merging))
+        REGISTRY.register(
+            StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
+        )
 
     def _attach(self, lanes: Lanes[Any], name: str, partitions: int) -> None:
         """A table that keeps the state of the lanes, and an agent that feeds them."""

@@ -130,6 +130,10 @@ class Lanes(Generic[R]):
         return iter(list(self._lanes.values()))
 
     @property
+    def readers(self) -> list[R]:
+        return [lane.reader for lane in self]
+
+    @property
     def progress(self) -> int:
         """Grows with every record."""
         return sum(lane.reader.next_offset for lane in self)
