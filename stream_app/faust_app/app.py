@@ -1,13 +1,13 @@
-"""The Faust app: two agents with a table each, timers, and the hooks where partitions come and go."""
+"""The stream app on Faust: two agents with a table each, timers, and the hooks where partitions come and go."""
 
 from __future__ import annotations
 
-import logging
 import time
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import faust
+from aiohttp import web
 from faust.types import TP
 
 from servers.settings import KafkaSettings
@@ -19,9 +19,7 @@ from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.monitoring.web import add_pages
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.consumer import BatchTransport
-from stream_app.faust_app.overrides.producer import PatientProducer
-from stream_app.faust_app.overrides.recovery import OrderlyTables
+from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.partition_tasks import Lanes
 from stream_app.faust_app.wall_clock import WallClock
@@ -39,31 +37,31 @@ BUFFERED_BATCHES = 4
 BATCH_BYTES = 1 << 20
 
 
-class StreamApp(faust.App):
+class StreamApp:
     """Counts reports and merges what was counted."""
 
-    logger = logging.getLogger("faust.app")
-
     def __init__(self, options: WorkerOptions) -> None:
-        super().__init__(options.topics.prefix, **_settings(options))
         topics = options.topics
-        self.offsets = Offsets(options.kafka)
-        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self.offsets)
-        writer = Writer(self, topics, options.clock_key)
+        self._offsets = Offsets(options.kafka)
+        hooks = Hooks(self._start, self._offsets.stop, self._add_pages)
+        app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
+        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
+        writer = Writer(app, topics, options.clock_key)
         counting, merging = Counting(options, surveys), Merging(options, surveys)
-        self._counting = Lanes[PartitionCounter](self, topics.reports, writer, counting.make, counting.apply)
-        self._merging = Lanes[Merger](self, topics.partials, writer, merging.make, merging.apply)
+        self._counting = Lanes[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
+        self._merging = Lanes[Merger](app, topics.partials, writer, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
+        self._tables: list[StateTable] = []
         self._attach(self._counting, COUNTING_TABLE, topics.partitions)
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
-        self.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
-        self.timer(TICK_SECONDS)(self._tick)
-        self.timer(WATCH_SECONDS)(self._watch)
-        self.on_partitions_revoked.connect(self._revoked)
-        self.on_partitions_assigned.connect(self._assigned)
-        self.on_before_shutdown.connect(self._leaving)
+        app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
+        app.timer(TICK_SECONDS)(self._tick)
+        app.timer(WATCH_SECONDS)(self._watch)
+        app.on_partitions_revoked.connect(self._revoked)
+        app.on_partitions_assigned.connect(self._assigned)
+        app.on_before_shutdown.connect(self._leaving)
         REGISTRY.register(
             StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
         )
@@ -76,35 +74,32 @@ class StreamApp(faust.App):
             await lanes.open(partitions, table)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
-        table = StateTable(self, name, partitions, recovered)
-        self.tables.add(table)
-        self.agent(self.topic(lanes.topic, acks=False), name=name, concurrency=1)(lanes.consume)
+        app = self.faust_app
+        table = StateTable(app, name, partitions, recovered)
+        self._tables.append(table)
+        app.tables.add(table)
+        app.agent(app.topic(lanes.topic, acks=False), name=name, concurrency=1)(lanes.consume)
 
-    async def on_start(self) -> None:
+    async def _start(self) -> None:
         """Before recovery, which needs the surveys; Faust's own tasks start after it."""
-        await super().on_start()
-        changelogs = [cast(StateTable, table).changelog_name for table in self.tables.values()]
-        await self.offsets.start([self._counting.topic, self._merging.topic, *changelogs])
-        self.add_future(self._surveys.follow())
-        self.add_future(notice_standstill(self._progress_to_ready, self._broker_answers))
+        changelogs = [table.changelog_name for table in self._tables]
+        await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
+        self.faust_app.add_future(self._surveys.follow())
+        self.faust_app.add_future(notice_standstill(self._progress_to_ready, self._broker_answers))
 
-    async def on_stop(self) -> None:
-        await super().on_stop()
-        await self.offsets.stop()
-
-    def on_webserver_init(self, web: Any) -> None:
-        add_pages(web.web_app, self._is_ready, REGISTRY)
+    def _add_pages(self, site: web.Application) -> None:
+        add_pages(site, self._is_ready, REGISTRY)
 
     def _is_ready(self) -> bool:
         return self._counting.is_open and self._merging.is_open
 
     def _progress_to_ready(self) -> object:
         """Differs whenever there is any."""
-        recovered = sum(offset or 0 for offset in cast(OrderlyTables, self.tables).recovery.active_offsets.values())
-        return None if self._is_ready() else (self.consumer_generation_id, recovered)
+        app = self.faust_app
+        return None if self._is_ready() else (app.consumer_generation_id, app.recovered_offsets)
 
     async def _broker_answers(self) -> None:
-        await self.offsets.ends([TP(self._counting.topic, 0)])
+        await self._offsets.ends([TP(self._counting.topic, 0)])
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):
@@ -133,15 +128,6 @@ class StreamApp(faust.App):
         await self._counting.finish()
         await self._merging.finish()
 
-    def _new_transport(self) -> BatchTransport:
-        return BatchTransport(self.conf.broker_consumer, self)
-
-    def _new_producer(self) -> PatientProducer:
-        return PatientProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
-
-    def _create_directories(self) -> None:
-        """Nothing is kept on this machine."""
-
 
 def _settings(options: WorkerOptions) -> dict[str, Any]:
     return {
@@ -161,7 +147,6 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "stream_wait_empty": False,
         "stream_buffer_maxsize": BUFFERED_BATCHES,
         "table_standby_replicas": 0,
-        "TableManager": OrderlyTables,
         "web_host": options.web_host,
         "web_bind": options.web_host,
         "web_port": options.web_port,

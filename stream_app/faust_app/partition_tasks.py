@@ -15,11 +15,11 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 from aiokafka import ConsumerRecord
-from aiokafka.errors import IllegalStateError
 from faust.types import TP
 
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
+from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import RECORD_BYTES
@@ -115,7 +115,7 @@ class Lane(Generic[R]):
 class Lanes(Generic[R]):
     """The lanes of one topic. Faust tells when partitions come and go, and feeds the agent."""
 
-    def __init__(self, app: Any, topic: str, writer: Writer, make: Make[R], apply: Apply[R]) -> None:
+    def __init__(self, app: FaustApp, topic: str, writer: Writer, make: Make[R], apply: Apply[R]) -> None:
         self.topic = topic
         self.is_open = False
         self._app = app
@@ -159,13 +159,7 @@ class Lanes(Generic[R]):
             return  # revoked while we were at it: the next assignment calls again
         readers = dict(zip(tps, made, strict=True))
         starts = {tp: reader.next_offset for tp, reader in readers.items()}
-        try:
-            await self._commit(starts)
-            if starts:
-                await self._app.consumer.seek_wait(starts)
-        except IllegalStateError:
-            return
-        if assignment != self._assignments:
+        if not await self._app.batch_consumer.read_from(starts) or assignment != self._assignments:
             return
         for tp, reader in readers.items():
             if reader.missing:
@@ -227,9 +221,7 @@ class Lanes(Generic[R]):
             elif self._end(lane.tp) > wanted and (idle or lane.slipped):
                 lane.attempts += 1
                 log.info("reading again", topic=self.topic, partition=lane.tp.partition, offset=wanted)
-                with suppress(IllegalStateError):  # no longer ours
-                    self._app.consumer.resume_partitions({lane.tp})
-                    await self._app.consumer.seek_wait({lane.tp: wanted})
+                await self._app.batch_consumer.read_again(lane.tp, wanted)
 
     async def acknowledge(self) -> None:
         """Let the group's offsets follow what is written, for those who watch the lag."""
@@ -237,17 +229,10 @@ class Lanes(Generic[R]):
         moved = {tp: offset for tp, offset in offsets.items() if offset > self._acknowledged.get(tp, -1)}
         if moved and not self._app.rebalancing:
             self._acknowledged |= moved
-            await self._commit(moved)
+            await self._app.batch_consumer.commit_offsets(moved)
 
     def _end(self, tp: TP) -> int:
-        ours = tp in self._app.consumer.assignment()
-        return (self._app.consumer.highwater(tp) or 0) if ours else 0
-
-    async def _commit(self, offsets: dict[TP, int]) -> None:
-        assigned = self._app.consumer.assignment()
-        still_ours = {tp: offset for tp, offset in offsets.items() if tp in assigned}
-        if still_ours:
-            await self._app.consumer._commit(still_ours)
+        return self._app.batch_consumer.end_of(tp)
 
 
 def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:

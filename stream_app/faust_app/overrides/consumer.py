@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
-from aiokafka.errors import ConsumerStoppedError
+from aiokafka.errors import ConsumerStoppedError, IllegalStateError
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 from faust.types import TP
 
@@ -71,6 +72,36 @@ class BatchConsumer(Consumer):
         begins: Mapping[TP, int] = await cast(Any, self.app).offsets.begins(partitions)
         return begins
 
+    def end_of(self, tp: TP) -> int:
+        """The offset that the next record of a partition will have, as far as is known; 0 if it is not ours."""
+        return (self.highwater(tp) or 0) if tp in self.assignment() else 0
+
+    async def commit_offsets(self, offsets: Mapping[TP, int]) -> None:
+        """Set the group's offsets of the partitions that are still ours, also to lower ones than before.
+
+        Faust's own commit only follows the messages that were acknowledged to it, and ours are not.
+        """
+        assigned = self.assignment()
+        still_ours = {tp: offset for tp, offset in offsets.items() if tp in assigned}
+        if still_ours:
+            await self._commit(still_ours)
+
+    async def read_from(self, offsets: Mapping[TP, int]) -> bool:
+        """Read on at these offsets, whatever the group's were. False if a partition is no longer ours."""
+        try:
+            await self.commit_offsets(offsets)
+            if offsets:
+                await self.seek_wait(offsets)
+        except IllegalStateError:
+            return False
+        return True
+
+    async def read_again(self, tp: TP, offset: int) -> None:
+        """Go back to an offset of a partition, if that is still ours."""
+        with suppress(IllegalStateError):
+            self.resume_partitions({tp})
+            await self.seek_wait({tp: offset})
+
     async def stand_still(self) -> None:
         """Hand on nothing more, and wait for a fetch that is under way.
 
@@ -86,14 +117,14 @@ class BatchConsumer(Consumer):
         try:
             while not (self.should_stop or fetcher.should_stop):
                 generation = self.app.consumer_generation_id
-                for tp, batch in (await self._fetch_records()).items():
+                for tp, batch in (await self._next_records()).items():
                     await self._hand_on(TP(*tp), batch, generation)
                 await asyncio.sleep(0)
         except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
 
-    async def _fetch_records(self) -> Mapping[TP, Sequence[ConsumerRecord]]:
+    async def _next_records(self) -> Mapping[TP, Sequence[ConsumerRecord]]:
         """The next records of the partitions that are not paused; nothing for now if there are none."""
         active = frozenset(self._get_active_partitions()) if self.flow_active else frozenset()
         if not active:  # to fetch from none of them would mean to fetch from all
