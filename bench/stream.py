@@ -23,6 +23,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from bench.tables import Table
+from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -30,7 +31,6 @@ from protocols.wire import FRAME, Frame, encode_frame
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
-from tests.helpers.workers import WorkerProcess, workers
 
 ROWS, PARTITIONS = 4096, 4
 STATE_FRAMES = PARTITIONS * 245  # about 1M tokens a partition

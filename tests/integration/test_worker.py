@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
+from hearsay.running.worker_process import workers
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_broker import KafkaBroker
@@ -18,7 +19,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 MakeTopics = Callable[..., Topics]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
 from producers.replay import Columns, Options, Replay
 from producers.replay.people import People
@@ -21,7 +22,6 @@ from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
-from tests.helpers.workers import workers
 from tests.stream_app.worlds import KEY
 
 MakeTopics = Callable[..., Topics]

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
 from stream_app.local import EmbeddedApp
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Tick, deal, wire
 
 MakeTopics = Callable[..., Topics]
