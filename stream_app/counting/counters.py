@@ -94,12 +94,6 @@ def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Who
     return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None
 
 
-def group_plainly(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
-    """The same, in numpy."""
-    rows = rows_of[gaps]
-    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
-
-
 class PeriodCounts:
     """The growing counts of one period."""
 

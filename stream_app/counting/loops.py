@@ -30,7 +30,7 @@ declared: Any = cgutils.get_or_insert_function
 
 @compiled
 def first_line(token: np.uint64, keys: Words, lines: np.uint64) -> np.uint64:
-    """The line in which the search for a token begins."""
+    """Where the search for a token begins: two keyed multiplications, then the upper half scaled to the table."""
     mixed = (token ^ keys[0]) * keys[1]
     mixed = (mixed ^ (mixed >> HALF)) * keys[2]
     line: np.uint64 = ((mixed >> HALF) * lines) >> HALF

@@ -6,7 +6,7 @@ in the next if that is full, and so on. Tokens are the sender's to choose, and t
 remainder, so a line comes from a mix with keys that are random in every process: nobody outside can make tokens
 collide.
 
-`insert` runs the compiled kernel; `insert_plainly` is its twin in numpy, which a test holds it equal to.
+The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ Mask = NDArray[np.bool_]
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
-EMPTY = np.uint64(0)
-HALF = np.uint64(32)
 
 
 class TokenSet:
@@ -61,26 +59,6 @@ class TokenSet:
         self._count += int(np.count_nonzero(new))
         return new
 
-    def insert_plainly(self, tokens: Tokens) -> Mask:
-        """The same, in numpy."""
-        self.reserve(len(tokens))
-        distinct, first = np.unique(tokens, return_index=True)
-        new = np.zeros(len(tokens), dtype=np.bool_)
-        table = self._slots.reshape(-1, SLOTS_PER_LINE)
-        lines = _lines(distinct, self._keys, len(table))
-        while len(distinct):
-            found = table[lines]
-            seen, full = (found == distinct[:, None]).any(axis=1), found.all(axis=1)
-            room = np.flatnonzero(~seen & ~full)
-            room = room[np.unique(lines[room], return_index=True)[1]]  # of several that want one line, one gets it
-            table[lines[room], (found[room] != EMPTY).sum(axis=1)] = distinct[room]
-            new[first[room]] = True
-            lines = (lines + (full & ~seen)) % len(table)
-            seen[room] = True
-            distinct, first, lines = distinct[~seen], first[~seen], lines[~seen]
-        self._count += int(new.sum())
-        return new
-
     def expect(self, more: int) -> None:
         """Make room for so many more, and for others that will follow: growing just then would cost as much again."""
         self.reserve(more * GROWTH[0] // GROWTH[1])
@@ -106,10 +84,3 @@ def _empty(lines: int) -> Tokens:
     words = np.zeros((lines + 1) * SLOTS_PER_LINE, dtype=np.uint64)
     start = -words.ctypes.data // words.itemsize % SLOTS_PER_LINE
     return words[start : start + lines * SLOTS_PER_LINE]
-
-
-def _lines(tokens: Tokens, keys: Tokens, count: int) -> NDArray[np.int64]:
-    """Where each token's search begins: two keyed multiplications, then the upper half scaled to the table."""
-    mixed = (tokens ^ keys[0]) * keys[1]
-    mixed = (mixed ^ (mixed >> HALF)) * keys[2]
-    return np.asarray(((mixed >> HALF) * np.uint64(count)) >> HALF, dtype=np.int64)
