@@ -1,10 +1,9 @@
 """The tokens seen in one period: a set of non-zero 64-bit numbers at 11 to 19 bytes each, 15 on the average.
 
-Open addressing in a plain array of words, 0 for an empty slot, at most 7/10 full, and 5/3 as large whenever it would be
-fuller. Slots are filled line by line of the processor's cache, each from its beginning: a token is in its own line, or
-in the next if that is full, and so on. Tokens are the sender's to choose, and those of one partition share their
-remainder, so a line comes from a mix with keys that are random in every process: nobody outside can make tokens
-collide.
+Open addressing in an array of words, 0 for an empty slot. It is at most 7/10 full, and grows by 5/3 before it would be
+fuller. Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that
+it hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
+same remainder, so the hash has keys that are random in every process: nobody outside can make tokens collide.
 
 The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
 """
@@ -50,7 +49,7 @@ class TokenSet:
         return self._slots.nbytes
 
     def insert(self, tokens: Tokens) -> Mask:
-        """Add tokens, and say which were not there before. Of equal ones in a batch only the first is new."""
+        """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new."""
         from stream_app.counting.loops import insert
 
         self.reserve(len(tokens))
@@ -60,11 +59,11 @@ class TokenSet:
         return new
 
     def expect(self, more: int) -> None:
-        """Make room for so many more, and for others that will follow: growing just then would cost as much again."""
+        """Make room for so many more, with some to spare: growing soon after would cost as much again."""
         self.reserve(more * GROWTH[0] // GROWTH[1])
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more at once."""
+        """Make room for so many more."""
         from stream_app.counting.loops import move
 
         needed = -(-(self._count + more) * FULL[1] // (FULL[0] * SLOTS_PER_LINE))
@@ -75,12 +74,12 @@ class TokenSet:
 
 
 def load_loops() -> None:
-    """Load the compiled loops, or compile them, which takes a second or several."""
+    """Load the compiled loops, or compile them, which takes a few seconds."""
     TokenSet().insert(np.arange(1, SMALLEST * SLOTS_PER_LINE + 1, dtype=np.uint64))
 
 
 def _empty(lines: int) -> Tokens:
-    """Slots of which each eight are one line of the cache."""
+    """Empty slots, aligned so that the slots of a line share a line of the cache."""
     words = np.zeros((lines + 1) * SLOTS_PER_LINE, dtype=np.uint64)
     start = -words.ctypes.data // words.itemsize % SLOTS_PER_LINE
     return words[start : start + lines * SLOTS_PER_LINE]

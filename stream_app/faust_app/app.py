@@ -21,19 +21,19 @@ from stream_app.faust_app.monitoring.web import add_pages
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partition_tasks import Lanes
+from stream_app.faust_app.partition_tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
-from stream_app.faust_app.watchdog import notice_standstill
+from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
 from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
-WATCH_SECONDS = 2.0
+FETCH_MISSING_SECONDS = 2.0
 REQUEST_SECONDS = 60.0
 BUFFERED_BATCHES = 4
-"""Read ahead in memory, each as much as a fetch brings from one partition."""
+"""How many fetches of a partition may wait in memory for its agent."""
 BATCH_BYTES = 1 << 20
 
 
@@ -48,8 +48,8 @@ class StreamApp:
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
         writer = Writer(app, topics, options.clock_key)
         counting, merging = Counting(options, surveys), Merging(options, surveys)
-        self._counting = Lanes[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
-        self._merging = Lanes[Merger](app, topics.partials, writer, merging.make, merging.apply)
+        self._counting = PartitionTasks[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
+        self._merging = PartitionTasks[Merger](app, topics.partials, writer, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
@@ -58,7 +58,7 @@ class StreamApp:
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
         app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         app.timer(TICK_SECONDS)(self._tick)
-        app.timer(WATCH_SECONDS)(self._watch)
+        app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_partitions_assigned.connect(self._assigned)
         app.on_before_shutdown.connect(self._leaving)
@@ -66,26 +66,26 @@ class StreamApp:
             StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
         )
 
-    def _attach(self, lanes: Lanes[Any], name: str, partitions: int) -> None:
-        """A table that keeps the state of the lanes, and an agent that feeds them."""
+    def _attach(self, tasks: PartitionTasks[Any], name: str, partitions: int) -> None:
+        """Add a table for the state of the tasks, and an agent that gives them records."""
 
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
-            await lanes.open(partitions, table)
+            await tasks.open(partitions, table)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
         app = self.faust_app
         table = StateTable(app, name, partitions, recovered)
         self._tables.append(table)
         app.tables.add(table)
-        app.agent(app.topic(lanes.topic, acks=False), name=name, concurrency=1)(lanes.consume)
+        app.agent(app.topic(tasks.topic, acks=False), name=name, concurrency=1)(tasks.consume)
 
     async def _start(self) -> None:
-        """Before recovery, which needs the surveys; Faust's own tasks start after it."""
+        """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
         changelogs = [table.changelog_name for table in self._tables]
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
-        self.faust_app.add_future(notice_standstill(self._progress_to_ready, self._broker_answers))
+        self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
 
     def _add_pages(self, site: web.Application) -> None:
         add_pages(site, self._is_ready, REGISTRY)
@@ -93,8 +93,8 @@ class StreamApp:
     def _is_ready(self) -> bool:
         return self._counting.is_open and self._merging.is_open
 
-    def _progress_to_ready(self) -> object:
-        """Differs whenever there is any."""
+    def _recovery_progress(self) -> object:
+        """A value that changes while recovery makes progress; None once this worker is ready."""
         app = self.faust_app
         return None if self._is_ready() else (app.consumer_generation_id, app.recovered_offsets)
 
@@ -106,15 +106,15 @@ class StreamApp:
             await self._counting.acknowledge()
             await self._merging.acknowledge()
 
-    async def _watch(self) -> None:
-        with fatal("watching for lost records"):
+    async def _fetch_missing(self) -> None:
+        with fatal("fetching missing records"):
             progress = self._counting.progress + self._merging.progress
             idle, self._progress = progress == self._progress, progress
-            await self._counting.watch(idle)
-            await self._merging.watch(idle)
+            await self._counting.fetch_missing(idle)
+            await self._merging.fetch_missing(idle)
 
     async def _tick(self) -> None:
-        with fatal("ticking"):
+        with fatal("closing periods by the wall clock"):
             await self._clock.tick(datetime.now(UTC))
 
     async def _assigned(self, *args: Any, **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
-    """The topics on the cluster, as soon as it answers: a broker that is away may come back."""
+    """The topics on the cluster; waits until a broker answers."""
     while True:
         try:
             return existing(kafka, prefix)
@@ -31,9 +31,9 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
 
 
 def run_worker(options: WorkerOptions) -> None:
-    """Count until told to stop. Returns after SIGTERM or SIGINT; anything unexpected ends the process."""
+    """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
-    load_loops()  # now, rather than while partitions wait for it
+    load_loops()  # before partitions are assigned and wait for it
     app = StreamApp(options)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     run_until_signalled(app.faust_app)

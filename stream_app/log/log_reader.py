@@ -35,8 +35,8 @@ class LogReader(ABC):
         return self._read + 1
 
     @abstractmethod
-    def flush(self, show: bool = True, /) -> Flush:
-        """All that changed since the last flush; with `show`, results that are not final as well."""
+    def flush(self, provisional: bool = True, /) -> Flush:
+        """All that changed since the last flush; with `provisional`, results that are not final as well."""
 
     def _is_next(self, offset: int, log: str, advice: str) -> bool:
         """Whether a record is the one to apply now; not if it was applied before. A missing one is an error."""

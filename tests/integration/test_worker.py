@@ -128,5 +128,5 @@ def test_records_that_the_log_no_longer_has_are_named(
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
         assert worker.leave() == 0
-    (told,) = worker.logged("records are missing")
-    assert "partition 1: offsets 0 to 1 are no longer in the log" in str(told["what"])
+    (entry,) = worker.logged("records are missing")
+    assert "partition 1: offsets 0 to 1 are no longer in the log" in str(entry["what"])

@@ -1,4 +1,4 @@
-"""Counting one partition, rule by rule; that the rules add up is in test_exactness."""
+"""Counting one partition, rule by rule; test_exactness tests all rules together."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def counter(**options: bool) -> PartitionCounter:
 
 
 def counted(*events: Event) -> PartitionCounter:
-    fresh = counter()
+    worker = counter()
     for record in log_of(events):
-        fresh.apply(record)
-    return fresh
+        worker.apply(record)
+    return worker
 
 
 def outputs(flush: Flush, topic: str) -> list[Output]:
@@ -45,7 +45,7 @@ def test_a_second_report_in_a_period_is_refused_and_in_another_period_is_not() -
     assert not outputs(worker.flush(), "deadletters"), "a plain repeat is only counted"
 
 
-def test_a_worker_told_not_to_check_tokens_counts_repeats() -> None:
+def test_a_worker_that_does_not_check_tokens_counts_repeats() -> None:
     worker = counter(check_tokens=False)
     changes = [worker.apply(record).counted for record in log_of([Reports(0, (Row(5),)), Reports(0, (Row(5),))])]
     assert changes == [1, 1]
@@ -174,12 +174,12 @@ def test_a_record_that_cannot_count_is_counted_by_reason_and_kept(record: Record
 def test_bad_rows_become_a_frame_of_their_own_for_each_reason() -> None:
     rows = (Row(1), Row(2, gap=9), Row(3, colour=5), Row(4, gap=0), Row(7, pages=1 << 12))
     letters = outputs(counted(Reports(0, rows)).flush(), "deadletters")
-    told = {}
+    refused = {}
     for letter in letters:
         frame = decode_frame(letter.value, SURVEYS.get)
         assert isinstance(frame, Frame)
-        told[dict(letter.headers)["reason"]] = frame.tokens.tolist()
-    assert told == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
+        refused[dict(letter.headers)["reason"]] = frame.tokens.tolist()
+    assert refused == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
 
 
 def test_more_bad_rows_than_surely_fit_in_a_record_become_several_frames() -> None:

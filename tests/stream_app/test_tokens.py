@@ -68,7 +68,7 @@ def test_a_token_takes_about_16_bytes() -> None:
 
 @pytest.mark.parametrize("shift", [0, 3, 20, 40])
 def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
-    """Tokens in a row, or equal in their low bits, would fill one long run of slots if slots came from them plainly."""
+    """Consecutive tokens, or tokens with equal low bits, would fill one long run of slots if they were not hashed."""
     held = TokenSet()
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)

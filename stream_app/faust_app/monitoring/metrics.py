@@ -1,4 +1,4 @@
-"""What the worker tells Prometheus: how much and how fast, nothing about anybody's answer."""
+"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _last_final: dict[str, float] = {}
 
 
 def note_changes(changes: Changes) -> None:
-    """Count what became of a record's rows."""
+    """Add the rows that were counted and refused to the metrics."""
     if changes.counted:
         REPORTS.labels(changes.survey, "counted").inc(changes.counted)
     for reason, rows in changes.refused.items():

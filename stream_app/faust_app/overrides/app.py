@@ -12,8 +12,8 @@ from aiohttp import web
 
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.overrides.consumer import BatchConsumer, BatchTransport
-from stream_app.faust_app.overrides.producer import PatientProducer
-from stream_app.faust_app.overrides.recovery import OrderlyTables
+from stream_app.faust_app.overrides.producer import RetryingProducer
+from stream_app.faust_app.overrides.recovery import StateTableManager
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FaustApp(faust.App):
     logger = logging.getLogger("faust.app")
 
     def __init__(self, name: str, settings: Mapping[str, Any], offsets: Offsets, hooks: Hooks) -> None:
-        super().__init__(name, **settings, TableManager=OrderlyTables)
+        super().__init__(name, **settings, TableManager=StateTableManager)
         self.offsets = offsets
         self._our_hooks = hooks
 
@@ -42,7 +42,7 @@ class FaustApp(faust.App):
     @property
     def recovered_offsets(self) -> int:
         """Grows with every changelog record that is recovered."""
-        recovery = cast(OrderlyTables, self.tables).recovery
+        recovery = cast(StateTableManager, self.tables).recovery
         return sum(offset or 0 for offset in recovery.active_offsets.values())
 
     async def on_start(self) -> None:
@@ -59,8 +59,8 @@ class FaustApp(faust.App):
     def _new_transport(self) -> BatchTransport:
         return BatchTransport(self.conf.broker_consumer, self)
 
-    def _new_producer(self) -> PatientProducer:
-        return PatientProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
+    def _new_producer(self) -> RetryingProducer:
+        return RetryingProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
 
     def _create_directories(self) -> None:
         """Faust would make a data directory, but nothing is kept on this machine."""

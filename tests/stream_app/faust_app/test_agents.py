@@ -40,7 +40,7 @@ class Registry(Surveys):
 
 
 class Partition:
-    """A partition of the reports topic, the counter of which knows the surveys through a registry."""
+    """A partition of the reports topic, whose counter knows the surveys of a registry."""
 
     def __init__(self) -> None:
         self.registry = Registry()
@@ -52,8 +52,8 @@ class Partition:
     def receive(self, records: Sequence[ConsumerRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
-        lane = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter))
-        return asyncio.run(self._agent.apply(lane, records, lambda tp: self.end))
+        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter))
+        return asyncio.run(self._agent.apply(task, records, lambda tp: self.end))
 
     @property
     def counted(self) -> int:
