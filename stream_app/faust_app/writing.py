@@ -1,4 +1,4 @@
-"""Writing: a flush, stage by stage, each write confirmed by every replica."""
+"""Writing flushes to Kafka, stage by stage, each write confirmed by every replica in sync."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def owner_of(survey: str, merge_partitions: int) -> int:
 
 
 class Writer:
-    """Sends what the pure code wants written to where it belongs."""
+    """Sends state records to their changelogs, and messages to their topics."""
 
     def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
         self._app = app
@@ -30,16 +30,16 @@ class Writer:
         self._clock_key = clock_key
 
     async def write(self, flush: Flush, table: StateTable) -> None:
-        """Everything in a flush: each stage confirmed before the next begins. An error is for whoever waits."""
+        """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
         for stage in flush.stages:
             confirmations = [await self._send(item, table) for item in stage]
             await asyncio.gather(*confirmations)
             for item in stage:
                 if isinstance(item, Write):
-                    table.keep(item.key, item.value)
+                    table.put(item.key, item.value)
 
     async def close(self, clock: Clock) -> None:
-        """Tell every partition of the reports topic that a survey is closed through a period."""
+        """Send a clock record to every partition of the reports topic."""
         value = encode_clock(clock, self._clock_key)
         headers = [(HEADER, CLOCK.encode())]
         partitions = range(self._topics.partitions)

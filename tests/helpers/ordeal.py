@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
+from hearsay.running.worker_process import SESSION_SECONDS, WorkerProcess, workers
 from producers.sinks import KafkaSink
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
@@ -19,7 +20,6 @@ from stream_app.results import Live
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import Record, traffic
-from tests.helpers.workers import SESSION_SECONDS, WorkerProcess, workers
 from tests.stream_app.worlds import KEY, SCHEME
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey")

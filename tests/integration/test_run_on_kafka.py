@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 from stream_app.local import LocalStore
-from tests.helpers.workers import workers
 
 KEY = bytes(range(32))
 

@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
+from hearsay.running.worker_process import workers
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.sinks import KafkaSink
@@ -25,7 +26,6 @@ from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
-from tests.helpers.workers import workers
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]

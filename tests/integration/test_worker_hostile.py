@@ -11,6 +11,7 @@ from random import Random
 
 from aiokafka import AIOKafkaProducer
 
+from hearsay.running.worker_process import workers
 from protocols.wire import CLOCK, FRAME, HEADER, REPORT
 from servers.settings import KafkaSettings
 from stream_app.counting.judging import Record
@@ -21,7 +22,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.log.flushes import Output
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row, mischief, single
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire
 
 MakeTopics = Callable[..., Topics]

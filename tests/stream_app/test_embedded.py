@@ -16,7 +16,20 @@ import pytest
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError
 from stream_app.local import EmbeddedApp, LocalStore
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, scheme, told, wire
+from tests.stream_app.worlds import (
+    KEY,
+    SCHEME,
+    Event,
+    Garbage,
+    Recount,
+    Reports,
+    Row,
+    Tick,
+    counts_of,
+    deal,
+    scheme,
+    wire,
+)
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -38,7 +51,7 @@ def finals(directory: Path, partitions: int) -> list[bytes]:
                 app.send(partition, *wire(event))
         app.flush()
         recount = Recount.of(deal(EVENTS, partitions))
-        assert {final.period: told(final) for final in app.store.histograms("s")} == recount.finals
+        assert {final.period: counts_of(final) for final in app.store.histograms("s")} == recount.finals
         rejects = Counter[str]()
         for reasons in app.rejects.values():
             rejects.update(reasons)
@@ -92,7 +105,7 @@ def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path
         published = finals
     report_a_week(tmp_path)
     store = LocalStore.existing(tmp_path)
-    results = {final.period: told(final) for final in store.histograms("s")}
+    results = {final.period: counts_of(final) for final in store.histograms("s")}
     store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
 

@@ -1,4 +1,4 @@
-"""How records reach the machines."""
+"""How records reach the log readers of their partitions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def record(offset: int, size: int) -> ConsumerRecord:
         ({5: 99, 6: 99}, [[5], [6]]),
         ({5: 1, 7: 1, 8: 1}, [[5], [7, 8]]),
     ],
-    ids=["nothing", "no bytes", "full", "too large", "a hole"],
+    ids=["nothing", "no bytes", "full", "too large", "a gap"],
 )
-def test_portions_are_of_limited_size_and_without_holes(sizes: dict[int, int], portions: list[list[int]]) -> None:
+def test_portions_are_of_limited_size_and_without_gaps(sizes: dict[int, int], portions: list[list[int]]) -> None:
     records = [record(offset, size) for offset, size in sizes.items()]
     assert [[one.offset for one in portion] for portion in in_portions(records, 10)] == portions
