@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -13,6 +14,8 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from protocols.errors import LogError, ServerUnavailable
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
+from stream_app.results.result_topics import RESULT_TOPICS, ResultTopic
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: a frame of thousands of reports with room to spare."""
@@ -20,6 +23,8 @@ RECORD_BYTES = 2 * FRAME_BYTES
 """The largest record the app itself writes: a rejected frame with its explanation, or a large counter."""
 DAY_MS = 24 * 60 * 60 * 1000
 FOREVER = -1
+REPLACED_RETENTION_MS = 7 * DAY_MS
+"""How long a result is kept that newer ones replace."""
 COMPACTION_LAG_MS = 60_000
 """How long a changelog keeps every record as written, so that one can look at what happened just before a crash."""
 ANSWER_SECONDS = 10.0
@@ -69,6 +74,10 @@ class Topics:
     merge_partitions: int = 4
     retention_days: int = 30
 
+    def named(self, topic: TopicName) -> str:
+        """The full name of a topic that the app writes to."""
+        return f"{self.prefix}.{topic}"
+
     @property
     def reports(self) -> str:
         """Reports and clock records: the input."""
@@ -82,27 +91,12 @@ class Topics:
     @property
     def partials(self) -> str:
         """What each input partition has counted."""
-        return f"{self.prefix}.partials"
-
-    @property
-    def live(self) -> str:
-        """Provisional results."""
-        return f"{self.prefix}.live"
-
-    @property
-    def histograms(self) -> str:
-        """Final results."""
-        return f"{self.prefix}.histograms"
-
-    @property
-    def mobility(self) -> str:
-        """Windows and mobility reports of closed periods."""
-        return f"{self.prefix}.mobility"
+        return self.named(PARTIALS)
 
     @property
     def deadletters(self) -> str:
         """Whatever was refused, with the reason."""
-        return f"{self.prefix}.deadletters"
+        return self.named(DEADLETTERS)
 
     @property
     def counting_changelog(self) -> str:
@@ -123,14 +117,11 @@ class Topics:
         changelog = {"segment.bytes": str(64 * 1024 * 1024), "min.cleanable.dirty.ratio": "0.2"}
         offsets = "counting relies on an unbroken run of offsets"
         newest = "only the newest record of a key matters, and it must never expire"
-        results = "a result is published once and must stay readable"
         return [
             Topic(self.reports, self.partitions, "delete", offsets, kept, FRAME_BYTES, tuning=arrival),
             Topic(self.surveys, 1, "compact", newest),
             Topic(self.partials, self.merge_partitions, "delete", offsets, kept),
-            Topic(self.live, 1, "compact,delete", "provisional results are replaced, then forgotten", 7 * DAY_MS),
-            Topic(self.histograms, 1, "delete", results),
-            Topic(self.mobility, 1, "delete", results),
+            *(_result_topic(self.named(topic.name), topic) for topic in RESULT_TOPICS),
             Topic(self.deadletters, 1, "delete", "every refused record must be there to look at", kept, tuning=arrival),
             *(
                 Topic(name, partitions, "compact", newest, compaction_lag_ms=COMPACTION_LAG_MS, tuning=changelog)
@@ -140,6 +131,12 @@ class Topics:
                 )
             ),
         ]
+
+
+def _result_topic(name: str, topic: ResultTopic[Any]) -> Topic:
+    if topic.keep == "first":
+        return Topic(name, 1, "delete", "a result is published once and must stay readable")
+    return Topic(name, 1, "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Rejects
 from stream_app.local.log import LocalLog
 from stream_app.local.store import LocalStore
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
 
 FLUSH_BYTES = 32 << 20  # flush by ourselves when about this much waits to be written
@@ -95,7 +95,7 @@ class EmbeddedApp:
     def _write(self) -> None:
         for counter in self._counters:
             for item in counter.flush():
-                if isinstance(item, Output) and item.topic == "partials":
+                if isinstance(item, Output) and item.topic == PARTIALS:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])

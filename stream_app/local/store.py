@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from analytics.mobility import MobilityReport
 from protocols.errors import LogError
 from protocols.survey import Survey
 from stream_app.log.flushes import Output, TopicName, Write
-from stream_app.results.histograms import Histogram, Live
+from stream_app.results.reading import PublishedResults
+from stream_app.results.result_topics import RESULT_TOPICS
 
 FILE = "results.sqlite"
+_REPLACED = {topic.name for topic in RESULT_TOPICS if topic.keep == "newest"}
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS messages (
@@ -29,7 +30,7 @@ CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 """
 
 
-class LocalStore:
+class LocalStore(PublishedResults):
     """The store of one data directory."""
 
     def __init__(self, directory: Path, how: str) -> None:
@@ -86,9 +87,9 @@ class LocalStore:
                 self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (item.key, item.value))
 
     def _publish(self, output: Output) -> None:
-        """A final stays as it was first published; of what is live only the newest matters."""
+        """Insert a message. One whose key exists replaces it where the newest holds, and is ignored elsewhere."""
         headers = json.dumps({name: value.decode() for name, value in output.headers})
-        conflict = "UPDATE SET value = excluded.value" if output.topic == "live" else "NOTHING"
+        conflict = "UPDATE SET value = excluded.value" if output.topic in _REPLACED else "NOTHING"
         self._db.execute(
             f"INSERT INTO messages (topic, key, headers, value) VALUES (?, ?, ?, ?) "
             f"ON CONFLICT (topic, key) DO {conflict}",
@@ -96,28 +97,9 @@ class LocalStore:
         )
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
-        """What was published, in order."""
         rows = self._db.execute("SELECT key, value, headers FROM messages WHERE topic = ? ORDER BY id", (topic,))
         for key, value, headers in rows:
             yield Output(topic, key, value, tuple((name, text.encode()) for name, text in json.loads(headers).items()))
-
-    def histograms(self, survey: str) -> list[Histogram]:
-        """The finals of a survey, by period."""
-        prefix = f"{survey}/".encode()
-        found = [m.value for m in self.messages("histograms") if m.key.startswith(prefix)]
-        return sorted((Histogram.model_validate_json(value) for value in found), key=lambda result: result.period)
-
-    def mobility(self, survey: str) -> list[MobilityReport]:
-        """The mobility reports of a survey, by period."""
-        prefix = f"{survey}/".encode()
-        found = [m for m in self.messages("mobility") if m.key.startswith(prefix)]
-        in_order = sorted(found, key=lambda m: int(m.key.rpartition(b"/")[2]))
-        return [MobilityReport.model_validate_json(m.value) for m in in_order]
-
-    def live(self, survey: str) -> Live | None:
-        """How a survey stood at the last flush."""
-        found = [m.value for m in self.messages("live") if m.key == survey.encode()]
-        return Live.model_validate_json(found[0]) if found else None
 
     def surveys(self) -> list[Survey]:
         """The surveys that are counted here."""

@@ -32,6 +32,7 @@ from stream_app.merging.state import (
 from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, Reporter, publish_mobility
 from stream_app.results.presence_noise import published_cells
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
 
 PLAIN = "the partials topic must be plain: no compaction, no transactions"
 
@@ -167,11 +168,12 @@ class Merger(LogReader):
         key = scheme.survey.id, period
         if key not in self._finals:  # else it was frozen before a crash, and is published as it was
             histogram, counts = self._histogram("final", scheme, period)
-            name = f"{scheme.survey.id}/{period}".encode()
-            outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
             report = self._mobility(scheme, period, self._reach(scheme, period, counts))
-            outputs.append(Output("mobility", name, report))
-            self._finals[key] = Final(tuple(outputs), counts, self._published.get(scheme.survey.id, NEVER))
+            outputs = (
+                HISTOGRAMS.message(ResultKey(*key), histogram.model_dump_json().encode()),
+                MOBILITY.message(ResultKey(*key), report),
+            )
+            self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
         self._outputs += self._finals[key].outputs
         for place in [place for place in {*self._parts, *self._listed} if place[:2] == key]:
             self._parts.pop(place, None)
@@ -194,7 +196,7 @@ class Merger(LogReader):
         return build_histogram(kind, scheme, period, counts, self._keyring), counts
 
     def _live_message(self, survey: str) -> Output:
-        return Output("live", survey.encode(), self.live(survey).model_dump_json().encode())
+        return LIVE.message(ResultKey(survey), self.live(survey).model_dump_json().encode())
 
     def _standing(self, survey: str) -> Standing:
         return self._position.standing(survey)

@@ -12,6 +12,7 @@ from pathlib import Path
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 from stream_app.local import LocalStore
+from stream_app.results import HISTOGRAMS, MOBILITY
 from tests.helpers.workers import workers
 
 KEY = bytes(range(32))
@@ -46,9 +47,9 @@ def test_a_cluster_publishes_what_one_process_does(
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
     store = LocalStore.existing(alone / "collector")
-    for kind, topic in (("histograms", topics.histograms), ("mobility", topics.mobility)):
-        there = {record.key: record.value for record in read_topic(kafka_settings, topic)}
-        here = {message.key: message.value for message in store.messages(kind)}
+    for topic in (HISTOGRAMS, MOBILITY):
+        there = {record.key: record.value for record in read_topic(kafka_settings, topics.named(topic.name))}
+        here = {message.key: message.value for message in store.messages(topic.name)}
         assert len(here) == 7
         assert there == here
     store.close()

@@ -100,7 +100,7 @@ def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path
 LOOK = """
 import sys
 from pathlib import Path
-from stream_app.local_store import LocalStore
+from stream_app.local import LocalStore
 store = LocalStore.existing(Path(sys.argv[1]))
 print([final.period for final in store.histograms("s")])
 """

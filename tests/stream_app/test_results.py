@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import Histogram, build_histogram
-from stream_app.results.schemas import PUBLISHED, schema
+from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram
+from stream_app.results.schemas import schema
 from tests.helpers.crowd import counts_of, scheme_of
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -98,7 +99,14 @@ def test_with_noise_on_presence_nothing_exact_is_published() -> None:
         assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_documents_have_the_schema_of_what_is_published(name: str) -> None:
-    documented = Path(__file__).parents[2] / "docs" / "schemas" / f"{name}.json"
-    assert documented.read_text() == schema(name), f"print {name} with stream_app.results.schemas"
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+
+
+@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
+def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[Any]) -> None:
+    documented = (SCHEMAS / f"{topic.kind}.json").read_text()
+    assert documented == schema(topic), f"print {topic.kind} with stream_app.results.schemas"
+
+
+def test_every_schema_in_the_documents_belongs_to_a_result_topic() -> None:
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS}

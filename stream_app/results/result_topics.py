@@ -1,0 +1,64 @@
+"""The table of result topics: one row for each kind of result that is published.
+
+Names and configuration of the topics, JSON Schemas, content types and readers all follow from the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from analytics.mobility import MobilityReport
+from stream_app.log.flushes import Output, TopicName
+from stream_app.results.histograms import Histogram, Live
+
+R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
+
+
+class ResultKey(NamedTuple):
+    """What a result describes: one period of a survey, or (without a period) the survey.
+
+    >>> ResultKey("buttons", 12).encode(), ResultKey("buttons").encode()
+    (b'buttons/12', b'buttons')
+    """
+
+    survey: str
+    period: int | None = None
+
+    def encode(self) -> bytes:
+        return (self.survey if self.period is None else f"{self.survey}/{self.period}").encode()
+
+
+@dataclass(frozen=True)
+class ResultTopic(Generic[R_co]):
+    """One row of the table."""
+
+    name: TopicName  # of the topic, without the prefix
+    kind: str  # one result of this topic, in the singular: docs/schemas/KIND.json
+    model: type[R_co]
+    key: Literal["survey/period", "survey"]
+    keep: Literal["first", "newest"]  # the record that holds when a key has several
+
+    def message(self, key: ResultKey, value: bytes) -> Output:
+        """A result as it is published."""
+        return Output(self.name, key.encode(), value)
+
+    def decode_key(self, key: bytes) -> ResultKey:
+        """The key of a record.
+
+        >>> HISTOGRAMS.decode_key(b"buttons/12")
+        ResultKey(survey='buttons', period=12)
+        """
+        if self.key == "survey":
+            return ResultKey(key.decode())
+        survey, _, period = key.decode().rpartition("/")
+        return ResultKey(survey, int(period))
+
+
+RESULT_TOPICS: tuple[ResultTopic[Any], ...] = (
+    HISTOGRAMS := ResultTopic(TopicName("histograms"), "histogram", Histogram, key="survey/period", keep="first"),
+    MOBILITY := ResultTopic(TopicName("mobility"), "mobility", MobilityReport, key="survey/period", keep="first"),
+    LIVE := ResultTopic(TopicName("live"), "live", Live, key="survey", keep="newest"),
+)
