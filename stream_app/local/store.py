@@ -89,7 +89,8 @@ class LocalStore(PublishedResults):
     def _publish(self, output: Output) -> None:
         """Insert a message. One whose key exists replaces it where the newest holds, and is ignored elsewhere."""
         headers = json.dumps({name: value.decode() for name, value in output.headers})
-        conflict = "UPDATE SET value = excluded.value" if output.topic in _REPLACED else "NOTHING"
+        replace = "UPDATE SET value = excluded.value, headers = excluded.headers"
+        conflict = replace if output.topic in _REPLACED else "NOTHING"
         self._db.execute(
             f"INSERT INTO messages (topic, key, headers, value) VALUES (?, ?, ?, ?) "
             f"ON CONFLICT (topic, key) DO {conflict}",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from stream_app.counting.partials import Part, Progress, decode_partial, encode_
 from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.codec import Head, pack, unpack
-from stream_app.log.flushes import Output, Write
+from stream_app.log.flushes import Output, TopicName, Write
 
 K = TypeVar("K", str, int)
 Place = tuple[str, int, int]  # survey, period, partition
@@ -149,15 +149,27 @@ class Final:
     unsaved: bool = True
 
     def encode(self) -> bytes:
-        messages = [[output.topic, output.key.decode(), output.value.decode()] for output in self.outputs]
-        head: Head = {"outputs": messages, "attributes": list(self.counts), "after": self.after}
+        head: Head = {
+            "outputs": [_packed(output) for output in self.outputs],
+            "attributes": list(self.counts),
+            "after": self.after,
+        }
         return pack(head, arrays_of(self.counts))
 
     @staticmethod
     def decode(data: bytes) -> Final:
         head, arrays = unpack(data)
-        outputs = tuple(Output(topic, key.encode(), value.encode()) for topic, key, value in head["outputs"])
+        outputs = tuple(_unpacked(*packed) for packed in head["outputs"])
         return Final(outputs, from_arrays(head["attributes"], arrays), head["after"], unsaved=False)
+
+
+def _packed(output: Output) -> list[Any]:
+    headers = [[name, text.decode()] for name, text in output.headers]
+    return [output.topic, output.key.decode(), output.value.decode(), headers]
+
+
+def _unpacked(topic: TopicName, key: str, value: str, headers: Iterable[tuple[str, str]]) -> Output:
+    return Output(topic, key.encode(), value.encode(), tuple((name, text.encode()) for name, text in headers))
 
 
 @dataclass(frozen=True)

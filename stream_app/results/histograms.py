@@ -72,6 +72,7 @@ class Promises(_Result):
 class Histogram(_Result):
     """The result of one period of one survey."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -90,6 +91,7 @@ class Histogram(_Result):
 class Live(_Result):
     """How a survey stands: what its open periods say so far, and what was refused since the beginning."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="none where the survey has presence_epsilon")

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from analytics.mobility import MobilityReport
+from protocols.wire import HEADER
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.histograms import Histogram, Live
 
@@ -33,17 +34,31 @@ class ResultKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ResultTopic(Generic[R_co]):
-    """One row of the table."""
+    """One row of the table. The model's first field is `schema_version`, whose default is the version written."""
 
     name: TopicName  # of the topic, without the prefix
-    kind: str  # one result of this topic, in the singular: docs/schemas/KIND.json
+    kind: str  # one result of this topic, in the singular: names its schema and its content type
     model: type[R_co]
     key: Literal["survey/period", "survey"]
     keep: Literal["first", "newest"]  # the record that holds when a key has several
 
+    @property
+    def schema_version(self) -> int:
+        """The newest version of the model: the one that is written, and the last one that can be read."""
+        return int(self.model.model_fields["schema_version"].default)
+
+    @property
+    def content_type(self) -> str:
+        """What the header of each record says.
+
+        >>> HISTOGRAMS.content_type
+        'application/vnd.hearsay.histogram+json'
+        """
+        return f"application/vnd.hearsay.{self.kind}+json"
+
     def message(self, key: ResultKey, value: bytes) -> Output:
         """A result as it is published."""
-        return Output(self.name, key.encode(), value)
+        return Output(self.name, key.encode(), value, ((HEADER, self.content_type.encode()),))
 
     def decode_key(self, key: bytes) -> ResultKey:
         """The key of a record.

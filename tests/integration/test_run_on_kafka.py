@@ -48,8 +48,9 @@ def test_a_cluster_publishes_what_one_process_does(
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
-        there = {record.key: record.value for record in read_topic(kafka_settings, topics.named(topic.name))}
-        here = {message.key: message.value for message in store.messages(topic.name)}
+        records = read_topic(kafka_settings, topics.named(topic.name))
+        there = {record.key: (record.value, tuple(record.headers)) for record in records}
+        here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
         assert len(here) == 7
         assert there == here
     store.close()

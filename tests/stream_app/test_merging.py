@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.wire import HEADER
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import ClosedPeriod, Histogram, Live
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -106,12 +108,37 @@ def test_a_live_result_that_was_not_shown_before_a_crash_is_shown_after_it() -> 
 
 
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
-    frozen = Final((Output("histograms", b"s/0", b"what was published before an upgrade"),), counts(10))
+    before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
+    frozen = Final((before,), counts(10))
     owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert [item.value for item in flush if isinstance(item, Output) and item.topic == "histograms"] == [
-        b"what was published before an upgrade"
-    ]
+    assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
+
+
+def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
+    log = [encode_partial(p) for p in (part(0, 0, 5, 10, closed=True), progress(0, 5, 0))]
+
+    def merged(records: Iterable[tuple[bytes, bytes]]) -> Flush:
+        merger = Merger(0, 1, SURVEYS.get, KEYRING, records)
+        for offset in range(merger.next_offset, len(log)):
+            merger.apply(offset, log[offset])
+        return merger.flush()
+
+    flush, store = merged([]), dict[bytes, bytes]()
+    _, frozen, outputs, *_ = flush.stages
+    keep(store, frozen)
+    assert len(store) == 1, "the crash comes after freezing, before publishing"
+    assert merged(store.items()).stages[2] == outputs
+    assert all(output.headers for output in outputs if isinstance(output, Output))
+
+
+def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:
+    flush = Owner(partitions=1).take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    outputs = {output.topic: output for output in flush if isinstance(output, Output)}
+    assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
+    for topic in RESULT_TOPICS:
+        assert outputs[topic.name].headers == ((HEADER, topic.content_type.encode()),)
+        assert next(iter(json.loads(outputs[topic.name].value).items())) == ("schema_version", topic.schema_version)
 
 
 def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:

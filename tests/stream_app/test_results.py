@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def test_with_noise_on_presence_nothing_exact_is_published() -> None:
         assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"
 
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+DOCS = Path(__file__).parents[2] / "docs"
+SCHEMAS = DOCS / "schemas"
 
 
 @pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
@@ -110,3 +112,9 @@ def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[A
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic() -> None:
     assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS}
+
+
+@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
+def test_the_page_on_collecting_names_the_topic_and_content_type_of_every_result(topic: ResultTopic[Any]) -> None:
+    row = rf"^\| `hearsay\.{topic.name}` \|.*\| `{re.escape(topic.content_type)}` \|"
+    assert re.search(row, (DOCS / "collecting.md").read_text(), re.MULTILINE)
