@@ -98,7 +98,7 @@ class AttributeReport(_Model):
     role: Role
     mechanism: str
     counted: Literal["value in the period", "first value in the window"]
-    answers: int | None = Field(description="how many answered; null where suppressed")
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None
     values: tuple[ValueReport, ...] = ()
     groups: tuple[ValueReport, ...] = ()

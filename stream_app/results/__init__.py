@@ -1,7 +1,7 @@
 """What is published, how it is made from counts, and how it is read back: pure."""
 
 from stream_app.results.histograms import Histogram, Live, build_histogram
-from stream_app.results.mobility import ClosedPeriod, publish_mobility
+from stream_app.results.mobility import ClosedPeriod, MobilityResult, publish_mobility
 from stream_app.results.presence_noise import published_cells
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
@@ -14,6 +14,7 @@ __all__ = [
     "ClosedPeriod",
     "Histogram",
     "Live",
+    "MobilityResult",
     "PublishedResults",
     "ResultKey",
     "ResultTopic",

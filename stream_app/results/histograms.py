@@ -20,6 +20,7 @@ from stream_app.counting.counters import Counts, Statistics
 from stream_app.results.presence_noise import published_cells
 
 Kind = Literal["final", "provisional"]
+Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
 
 
 class _Result(BaseModel):
@@ -43,7 +44,7 @@ class AttributeHistogram(_Result):
     mechanism: str
     values: tuple[str, ...]
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
-    suppressed: bool = Field(description="fewer reports than the survey's minimum: nothing is said")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
     error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
     low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
@@ -80,7 +81,7 @@ class Histogram(_Result):
     begin: datetime
     end: datetime
     n: int | None = Field(description="reports counted; null where suppressed")
-    suppressed: bool = Field(description="fewer reports than the survey's minimum")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
     guarantees: Promises
 
@@ -139,7 +140,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         begin=begin,
         end=end,
         n=None if few else total,
-        suppressed=few,
+        suppressed="minimum" if few else None,
         attributes=attributes,
         guarantees=promises(scheme),
     )
@@ -159,8 +160,8 @@ def _attribute(
     few = n < minimum
     said: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
     if few:
-        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": True})
-    said |= {"n": n, "suppressed": False, "statistics": published}
+        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": "minimum"})
+    said |= {"n": n, "suppressed": None, "statistics": published}
     if n == 0 or statistics.total == 0:
         return AttributeHistogram.model_validate(said)
     # Those who reported are who is meant; where each answers one attribute, they are a sample of all who reported.

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.mobility import History, mobility_report
+from analytics.mobility import History, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
+from stream_app.results.histograms import Promises, promises
 from stream_app.results.presence_noise import Cells
+
+
+class MobilityResult(MobilityReport):
+    """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
+
+    guarantees: Promises
 
 
 @dataclass(frozen=True)
@@ -38,4 +45,5 @@ def publish_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPer
         supports={name: [ByGap(past.gaps, past.N) for past in periods] for name, periods in counts.items()},
         cells={q.name: [ByGap(gaps, past.cells[q.name]) for past in reach] for q in scheme.questions},
     )
-    return mobility_report(history, ending=period).model_dump_json().encode()
+    report = mobility_report(history, ending=period)
+    return MobilityResult(**dict(report), guarantees=promises(scheme)).model_dump_json().encode()

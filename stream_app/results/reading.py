@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from analytics.mobility import MobilityReport
 from protocols.errors import LogError
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.histograms import Histogram, Live
+from stream_app.results.mobility import MobilityResult
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
@@ -60,7 +60,7 @@ class PublishedResults(ABC):
         """The final histograms of a survey, by period."""
         return self.read(HISTOGRAMS, survey)
 
-    def mobility(self, survey: str) -> list[MobilityReport]:
+    def mobility(self, survey: str) -> list[MobilityResult]:
         """The mobility reports of a survey, by period."""
         return self.read(MOBILITY, survey)
 

@@ -10,10 +10,10 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from analytics.mobility import MobilityReport
 from protocols.wire import HEADER
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.histograms import Histogram, Live
+from stream_app.results.mobility import MobilityResult
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
@@ -74,6 +74,6 @@ class ResultTopic(Generic[R_co]):
 
 RESULT_TOPICS: tuple[ResultTopic[Any], ...] = (
     HISTOGRAMS := ResultTopic(TopicName("histograms"), "histogram", Histogram, key="survey/period", keep="first"),
-    MOBILITY := ResultTopic(TopicName("mobility"), "mobility", MobilityReport, key="survey/period", keep="first"),
+    MOBILITY := ResultTopic(TopicName("mobility"), "mobility", MobilityResult, key="survey/period", keep="first"),
     LIVE := ResultTopic(TopicName("live"), "live", Live, key="survey", keep="newest"),
 )

@@ -9,14 +9,14 @@ import numpy as np
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.wire import HEADER
+from protocols.wire import HEADER, Lookup
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -43,8 +43,8 @@ def progress(partition: int, offset: int, through: int, **rejects: int) -> Progr
 class Owner:
     """A merger that is handed partials one after another, and a store that remembers."""
 
-    def __init__(self, partitions: int = 2, **options: object) -> None:
-        self.merger = Merger(0, partitions, SURVEYS.get, KEYRING, **options)  # type: ignore[arg-type]
+    def __init__(self, partitions: int = 2, lookup: Lookup = SURVEYS.get, **options: object) -> None:
+        self.merger = Merger(0, partitions, lookup, KEYRING, **options)  # type: ignore[arg-type]
 
     def take(self, *partials: Part | Progress) -> Flush:
         for partial in partials:
@@ -130,6 +130,23 @@ def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_by
     assert len(store) == 1, "the crash comes after freezing, before publishing"
     assert merged(store.items()).stages[2] == outputs
     assert all(output.headers for output in outputs if isinstance(output, Output))
+
+
+def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contain() -> None:
+    few, many = scheme("minimum: 50,"), scheme()
+    for terms, suppressed in ((few, "minimum"), (many, None)):
+        owner = Owner(partitions=1, lookup={"s": terms}.get)
+        published = results(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
+        histogram = Histogram.model_validate_json(published["histograms", b"s/0"])
+        report = MobilityResult.model_validate_json(published["mobility", b"s/0"])
+        assert (report.survey, report.fingerprint) == (histogram.survey, histogram.fingerprint)
+        assert report.guarantees == histogram.guarantees
+        window = report.window(0, 0)
+        assert (window.begin, window.end) == (histogram.begin, histogram.end)
+        assert window.suppressed == histogram.suppressed == suppressed
+        for attribute in window.attributes:
+            counted = histogram.attribute(attribute.name)
+            assert (attribute.n, attribute.suppressed) == (counted.n, counted.suppressed) == (10, None)
 
 
 def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:

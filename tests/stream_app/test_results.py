@@ -62,9 +62,9 @@ def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise(
 
 def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
     result = histogram(", minimum: 1000", people=500)
-    assert result.suppressed and result.n is None
+    assert (result.suppressed, result.n) == ("minimum", None)
     attribute = result.attribute("a")
-    assert attribute.suppressed
+    assert attribute.suppressed == "minimum"
     assert (attribute.n, attribute.estimate, attribute.consistent, attribute.statistics) == (None,) * 4
 
 
@@ -72,7 +72,7 @@ def test_a_period_without_reports_has_a_result_without_estimates() -> None:
     scheme = scheme_of(ATTRIBUTE, TERMS)
     empty = Statistics(np.zeros(0, dtype=np.uint16), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
     result = build_histogram("final", scheme, 0, {"a": empty}, KEYRING)
-    assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, False, None)
+    assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, None, None)
 
 
 def test_the_noise_on_presence_is_the_same_every_time_and_another_in_every_period() -> None:
