@@ -5,6 +5,7 @@ from stream_app.results.mobility import ClosedPeriod, MobilityResult, publish_mo
 from stream_app.results.presence_noise import published_cells
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
+from stream_app.results.tables import histogram_table
 
 __all__ = [
     "HISTOGRAMS",
@@ -19,6 +20,7 @@ __all__ = [
     "ResultKey",
     "ResultTopic",
     "build_histogram",
+    "histogram_table",
     "publish_mobility",
     "published_cells",
 ]
