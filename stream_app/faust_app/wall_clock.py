@@ -51,7 +51,7 @@ class WallClock:
             lane = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
             if lane is None:
                 continue
-            standing = lane.machine.standings.get(survey.id)
+            standing = lane.machine.statuses.get(survey.id)
             closed = NEVER if standing is None else standing.closed_everywhere(self._topics.partitions)
             due = over(survey, now)
             said, at = self._said.get(survey.id, (NEVER, now))

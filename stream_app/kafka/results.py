@@ -1,4 +1,4 @@
-"""Results, read back from the topics they were published to."""
+"""Reading published results from a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_app.results.result_topics import HISTOGRAMS, ResultKey
 
 
 class KafkaResults(PublishedResults):
-    """What the workers of a cluster have published, as of the moment of reading."""
+    """The results that the workers of a cluster have published, as of the moment of reading."""
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self._kafka = kafka

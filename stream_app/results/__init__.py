@@ -1,8 +1,8 @@
 """What is published, how it is made from counts, and how it is read back: pure."""
 
 from stream_app.results.histograms import Histogram, Live, build_histogram
-from stream_app.results.mobility import ClosedPeriod, MobilityResult, publish_mobility
-from stream_app.results.presence_noise import published_cells
+from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
+from stream_app.results.presence_noise import presence_counts
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
 from stream_app.results.tables import histogram_table
@@ -20,7 +20,7 @@ __all__ = [
     "ResultKey",
     "ResultTopic",
     "build_histogram",
+    "build_mobility",
     "histogram_table",
-    "publish_mobility",
-    "published_cells",
+    "presence_counts",
 ]

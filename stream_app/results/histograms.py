@@ -1,4 +1,4 @@
-"""What is published. A final depends on the survey and the reports alone: never on partitions, offsets or the time."""
+"""Histograms and live results. A final depends on the survey and its reports, not on partitions, offsets or time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
-from stream_app.results.presence_noise import published_cells
+from stream_app.results.presence_noise import presence_counts
 
 Kind = Literal["final", "provisional"]
 Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
@@ -28,7 +28,7 @@ class _Result(BaseModel):
 
 
 class GapCounts(_Result):
-    """Sufficient statistics: what any estimate can be made from, and what can be added up over periods."""
+    """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
 
     gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
     n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
@@ -90,14 +90,14 @@ class Histogram(_Result):
 
 
 class Live(_Result):
-    """How a survey stands: what its open periods say so far, and what was refused since the beginning."""
+    """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
     schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
-    open: tuple[Histogram, ...] = Field(description="none where the survey has presence_epsilon")
+    open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason")
-    lates: dict[int, int] = Field(description="rows that came too late, by period: what windows over it may lack")
+    lates: dict[int, int] = Field(description="late rows, by period: reports that its windows may lack")
 
 
 @lru_cache(maxsize=64)
@@ -118,13 +118,13 @@ def _promise(loss: Loss) -> Promise:
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
-    """The result for some counts. `keyring` derives the noise on presence, where the survey asks for it."""
+    """The histogram of some counts. `keyring` derives the noise on presence, if the survey has it."""
     survey = scheme.survey
     if survey.presence_epsilon is None:
         published = {name: _exact(statistics) for name, statistics in counts.items()}
     else:
-        cells = published_cells(counts, scheme, period, keyring)
-        published = {name: _noised(cells[name]) for name in counts}
+        presence = presence_counts(counts, scheme, period, keyring)
+        published = {name: _noised(presence[name]) for name in counts}
     sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
     total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
     attributes = tuple(
@@ -150,28 +150,28 @@ def _exact(statistics: Statistics) -> GapCounts:
     return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
 
 
-def _noised(cells: NDArray[np.int64]) -> GapCounts:
-    return GapCounts(gaps=tuple(range(1, len(cells) + 1)), n=cells.tolist(), supports=None)
+def _noised(presence: NDArray[np.int64]) -> GapCounts:
+    return GapCounts(gaps=tuple(range(1, len(presence) + 1)), n=presence.tolist(), supports=None)
 
 
 def _attribute(
     question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
 ) -> AttributeHistogram:
     few = n < minimum
-    said: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    fields: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
     if few:
-        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": "minimum"})
-    said |= {"n": n, "suppressed": None, "statistics": published}
+        return AttributeHistogram.model_validate({**fields, "n": None, "suppressed": "minimum"})
+    fields |= {"n": n, "suppressed": None, "statistics": published}
     if n == 0 or statistics.total == 0:
-        return AttributeHistogram.model_validate(said)
-    # Those who reported are who is meant; where each answers one attribute, they are a sample of all who reported.
+        return AttributeHistogram.model_validate(fields)
+    # The population is all who reported. If a report answers one attribute, its answers are a sample of them.
     frequencies = statistics.supports / statistics.total
     estimates = estimate(frequencies * n, n, question.channel, population=total)
     if published.supports is None:
         estimates = rounded(estimates)
     return AttributeHistogram.model_validate(
         {
-            **said,
+            **fields,
             "estimate": estimates.value.tolist(),
             "error": estimates.error.tolist(),
             "low": estimates.low.tolist(),

@@ -1,4 +1,4 @@
-"""Topics are made as they must be, and a topic that is not as it must be is explained."""
+"""Topics are created with the required configuration, and every difference from it is explained."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_created_topics_pass_the_check_and_creating_again_changes_nothing(
     assert create(kafka_settings, topics) == []
 
 
-def test_missing_topics_are_named_and_only_they_are_made(
+def test_missing_topics_are_named_and_only_they_are_created(
     kafka_settings: KafkaSettings, admin: KafkaAdminClient, fresh_topics: FreshTopics
 ) -> None:
     topics = fresh_topics(partitions=1, merge_partitions=1)
     admin.delete_topics([topics.named(LIVE.name)])
     eventually(lambda: topics.named(LIVE.name) not in admin.list_topics())
     assert [str(mismatch) for mismatch in check(kafka_settings, topics)] == [
-        f"{topics.named(LIVE.name)}: the topic is missing and must be there: run `hearsay topics create`"
+        f"{topics.named(LIVE.name)}: the topic is missing and must be present: run `hearsay topics create`"
     ]
     assert create(kafka_settings, topics) == [topics.named(LIVE.name)]
 
@@ -77,11 +77,11 @@ def test_missing_topics_are_named_and_only_they_are_made(
 @pytest.mark.parametrize(
     ("topic", "setting", "value", "because"),
     [
-        ("reports", "cleanup.policy", "compact", "unbroken run of offsets"),
-        ("partials", "cleanup.policy", "compact,delete", "unbroken run of offsets"),
-        ("reports", "retention.ms", "3600000", "gone before they are needed"),
-        ("histograms", "retention.ms", "31536000000", "gone before they are needed"),
-        ("reports", "max.message.bytes", "1000000", "refused by the broker"),
+        ("reports", "cleanup.policy", "compact", "consecutive offsets"),
+        ("partials", "cleanup.policy", "compact,delete", "consecutive offsets"),
+        ("reports", "retention.ms", "3600000", "deleted before they are needed"),
+        ("histograms", "retention.ms", "31536000000", "deleted before they are needed"),
+        ("reports", "max.message.bytes", "1000000", "broker would refuse"),
         ("counting_changelog", "cleanup.policy", "delete", "must never expire"),
         ("counting_changelog", "min.compaction.lag.ms", "0", "before a crash"),
     ],
@@ -124,7 +124,7 @@ def test_another_number_of_partitions_is_found_and_explained(
     ]
 
 
-def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings: KafkaSettings) -> None:
+def test_the_error_about_topics_that_do_not_exist_says_what_to_run(kafka_settings: KafkaSettings) -> None:
     with pytest.raises(LogError) as caught:
         existing(kafka_settings, "never-made")
     assert "hearsay topics create --prefix never-made" in caught.value.hint
