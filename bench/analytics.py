@@ -21,7 +21,7 @@ from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.counting import Statistics
-from stream_app.results import ClosedPeriod, build_histogram, publish_mobility, published_cells
+from stream_app.results import ClosedPeriod, build_histogram, build_mobility, presence_counts
 
 PERIODS, ATTRIBUTES, K, REPORTS, HORIZON = 365, 10, 100, 20_000, 7
 WANTED_RATIO, WANTED_SHARE = 3, 0.1
@@ -60,7 +60,7 @@ def _publishing(scheme: Scheme, counts: Mapping[str, Counts], found: Table) -> N
         lambda: build_histogram("final", scheme, HORIZON - 1, last, Keyring(bytes(32))).model_dump_json(),
         process_time,
     )
-    report = best_of(5, lambda: publish_mobility(scheme, HORIZON - 1, closed), process_time)
+    report = best_of(5, lambda: build_mobility(scheme, HORIZON - 1, closed), process_time)
     share = estimates / (final + report)
     found.row("one period: its estimates", f"{estimates * 1e3:.1f}", "", "")
     found.row("one period: its final, as JSON", f"{final * 1e3:.1f}", "", "")
@@ -111,4 +111,4 @@ def _closed(scheme: Scheme, counts: Mapping[str, Counts], period: int) -> Closed
     statistics = {
         name: Statistics(gaps, n, np.tile(table[period] // HORIZON, (HORIZON, 1))) for name, table in counts.items()
     }
-    return ClosedPeriod(statistics, published_cells(statistics, scheme, period, Keyring(bytes(32))))
+    return ClosedPeriod(statistics, presence_counts(statistics, scheme, period, Keyring(bytes(32))))

@@ -32,7 +32,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
         role=role,
         mechanism=question.label,
         counted="value in the period" if window.length == 1 else "first value in the window",
-        answers=answers.n if told else None,
+        n=answers.n if told else None,
         suppressed=silent.get(window),
         values=_values(publication, question, window, answers) if known else (),
         groups=_groups(question, answers) if known else (),

@@ -98,7 +98,7 @@ class AttributeReport(_Model):
     role: Role
     mechanism: str
     counted: Literal["value in the period", "first value in the window"]
-    answers: int | None = Field(description="how many answered; null where suppressed")
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None
     values: tuple[ValueReport, ...] = ()
     groups: tuple[ValueReport, ...] = ()
@@ -150,6 +150,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Who came, how often, from where to where, for how long: as far as it can be known and may be said."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

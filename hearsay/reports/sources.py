@@ -9,7 +9,7 @@ from analytics.mobility import MobilityReport, combine, with_changes, with_lates
 from hearsay.terminal.console import Step
 from protocols.errors import LogError, ServerUnavailable
 from protocols.survey import Survey
-from stream_app.results import Histogram, Live
+from stream_app.results import Histogram, Live, MobilityResult
 
 POLL_SECONDS = 1.0
 PATIENCE_SECONDS = 90.0
@@ -20,7 +20,7 @@ class Results(Protocol):
 
     def surveys(self) -> list[Survey]: ...
     def histograms(self, survey: str) -> list[Histogram]: ...
-    def mobility(self, survey: str) -> list[MobilityReport]: ...
+    def mobility(self, survey: str) -> list[MobilityResult]: ...
     def live(self, survey: str) -> Live | None: ...
 
 

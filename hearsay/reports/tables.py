@@ -52,7 +52,7 @@ def _answers(attribute: AttributeReport) -> RenderableType:
         return Text(f"  {attribute.name}: too few answers to say anything", style="dim")
     known = any(value.truth is not None for value in attribute.values)
     head = Text(f"\n{attribute.name}", style="bold")
-    head.append(f"  {attribute.mechanism}, {attribute.answers or 0:,} answers", style="not bold dim")
+    head.append(f"  {attribute.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
     table = Table("", "people", "± 95 %", *(["truly"] if known else []), "", box=None, pad_edge=False)
     table.columns[0].min_width = LABEL
     for column in table.columns[1 : 3 + known]:

@@ -26,7 +26,7 @@ from protocols.wire import (
     encode_frame,
     row_faults,
 )
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import DEADLETTERS, Output
 
 LONGEST_HEADER = 200
 KEPT_OF_TOO_LARGE = 64 << 10
@@ -151,4 +151,4 @@ def _dead_letter(
     }
     encoded = tuple((name, text.encode("utf-8", "replace")) for name, text in headers.items())
     key = f"{partition}/{offset}/{reject.reason.value}" + (f"/{number}" if number else "")
-    return Output("deadletters", key.encode(), value, encoded)
+    return Output(DEADLETTERS, key.encode(), value, encoded)

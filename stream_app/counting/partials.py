@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from protocols.errors import LogError
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import PARTIALS, Output
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,4 +80,4 @@ def decode_partial(data: bytes) -> Partial:
 
 def message(partial: Partial) -> Output:
     """A partial as a message. Its key is the survey: one owner merges all partitions of a survey."""
-    return Output("partials", partial.survey.encode(), encode_partial(partial))
+    return Output(PARTIALS, partial.survey.encode(), encode_partial(partial))

@@ -51,8 +51,8 @@ class WallClock:
             task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
             if task is None:
                 continue
-            standing = task.reader.standings.get(survey.id)
-            closed = NEVER if standing is None else standing.closed_everywhere(self._topics.partitions)
+            status = task.reader.statuses.get(survey.id)
+            closed = NEVER if status is None else status.closed_everywhere(self._topics.partitions)
             due = last_due(survey, now)
             sent, at = self._sent.get(survey.id, (NEVER, now))
             if due > closed and (due > sent or now - at >= REPEAT_AFTER):

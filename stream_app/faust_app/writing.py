@@ -54,6 +54,6 @@ class Writer:
         if isinstance(item, Write):
             partition = table.partition_for_key(item.key)
             return await self._app.producer.send(table.changelog_name, item.key, item.value, partition, None, None)
-        topic: str = getattr(self._topics, item.topic)
+        topic = self._topics.named(item.topic)
         owner = owner_of(item.key.decode(), self._topics.merge_partitions) if item.topic == "partials" else None
         return await self._app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import NewType
 
-TopicName = Literal["partials", "deadletters", "live", "histograms", "mobility"]
+TopicName = NewType("TopicName", str)
+"""A topic without its prefix. Result topics are named by the table in `stream_app.results`."""
+PARTIALS = TopicName("partials")
+DEADLETTERS = TopicName("deadletters")
 
 
 @dataclass(frozen=True)

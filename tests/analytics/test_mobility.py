@@ -198,7 +198,7 @@ def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
     report = mobility_report(live(scheme, TOWN), [Window(12, 12)])
     window = report.windows[0]
     assert window.visitors and window.visitors.value == len(unique_devices(TOWN, 12, 12))
-    assert sum(attribute.answers or 0 for attribute in window.attributes) == window.visitors.value
+    assert sum(attribute.n or 0 for attribute in window.attributes) == window.visitors.value
 
 
 def test_the_report_survives_json(report: MobilityReport) -> None:

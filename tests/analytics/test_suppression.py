@@ -82,8 +82,8 @@ def test_where_each_device_answers_one_attribute_an_attribute_with_few_answers_i
     supports = {"a": by_gap(np.array([[[1, 2]]])), "b": by_gap(np.array([[[40, 60]]]))}
     window = mobility_report(History(scheme, 0, n, supports, n)).window(0, 0)
     few, many = window.attribute("a"), window.attribute("b")
-    assert (few.suppressed, few.answers, few.values) == ("minimum", None, ())
-    assert (many.suppressed, many.answers, len(many.values)) == (None, 100, 2)
+    assert (few.suppressed, few.n, few.values) == ("minimum", None, ())
+    assert (many.suppressed, many.n, len(many.values)) == (None, 100, 2)
 
 
 def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:
@@ -96,4 +96,4 @@ def test_without_reports_and_without_a_minimum_a_window_is_empty_and_says_so() -
     empty = History(scheme, 0, {"a": nobody}, {"a": nothing}, {"a": nobody})
     window = mobility_report(empty).window(0, 0)
     assert window.visitors and window.visitors.value == 0
-    assert window.attribute("a").answers == 0 and window.attribute("a").values == ()
+    assert window.attribute("a").n == 0 and window.attribute("a").values == ()

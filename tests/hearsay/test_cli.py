@@ -13,10 +13,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport
 from hearsay.survey_files import example_text
 from hearsay.terminal.explaining import explain
 from servers.ports import free_port
+from stream_app.results import MobilityResult
 
 
 def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -168,16 +168,16 @@ def test_the_truth_of_other_people_is_not_shown_beside_the_reports(data: Path) -
 
 
 def test_a_report_is_json_for_programs(data: Path) -> None:
-    report = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
+    report = MobilityResult.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
     assert [window.visitors for window in report.windows if window.kind == "period"]
-    one = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--window", "0:6", "--json").stdout)
+    one = MobilityResult.model_validate_json(hearsay("report", "--data", str(data), "--window", "0:6", "--json").stdout)
     assert [(window.first, window.last) for window in one.windows] == [(0, 6)]
 
 
 def test_a_report_marks_windows_that_lost_presence_spoils(data: Path) -> None:
     note = data / "presence.lost"
     note.write_text("4\n")
-    report = MobilityReport.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
+    report = MobilityResult.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
     note.unlink()
     spoilt = {(window.first, window.last) for window in report.windows if window.presence_lost}
     assert spoilt == {(w.first, w.last) for w in report.windows if w.first < 4 <= w.last}

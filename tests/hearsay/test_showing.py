@@ -24,7 +24,7 @@ def lines(value: str) -> list[str]:
         role="plain",
         mechanism="l-grr",
         counted="value in the period",
-        answers=3412,
+        n=3412,
         suppressed=None,
         values=(row,),
     )

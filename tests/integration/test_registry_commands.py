@@ -75,7 +75,7 @@ def test_a_record_that_is_no_survey_is_named(
     producer = KafkaProducer(**kafka_settings.client_options())
     producer.send(topics.surveys, b"{}", key=b"s").get(timeout=30)
     producer.close()
-    with pytest.raises(LogError, match=f"record 0 of {topics.surveys} is no survey"):
+    with pytest.raises(LogError, match=f"record 0 of {topics.surveys} is not a survey"):
         published(kafka_settings, topics)
 
 

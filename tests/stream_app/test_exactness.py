@@ -74,8 +74,8 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
 
 
 def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-    """In the place of a mobility report: everything from which it would be made."""
-    return repr({t: {name: cells.tolist() for name, cells in closed[t].cells.items()} for t in sorted(closed)}).encode()
+    """In the place of a mobility report: all that it would be made from."""
+    return repr({t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)}).encode()
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:

@@ -60,7 +60,7 @@ def _attribute(attribute: AttributeReport) -> Json:
         "role": attribute.role,
         "mechanism": attribute.mechanism,
         "counted": attribute.counted,
-        "answers": attribute.answers,
+        "answers": attribute.n,
         "suppressed": attribute.suppressed,
         "values": _rows(attribute.values),
         "groups": _rows(attribute.groups),
