@@ -9,7 +9,7 @@ from pathlib import Path
 
 COUNT = """
 import numpy as np
-from protocols.kernels import count_symbols
+from protocols.arrays.counting import count_symbols
 for symbols in (np.uint8, np.uint16, np.uint32):
     for groups in (np.uint8, np.int32, np.int64):
         counted = count_symbols(np.array([0, 2, 2], dtype=symbols), np.array([0, 0, 1], dtype=groups), 2, 3)
