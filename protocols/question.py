@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from protocols.mechanisms.channels import Channel
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip
 from protocols.survey.attribute import Attribute
 
@@ -20,7 +21,7 @@ class Question:
 
     attribute: Attribute
     mechanism: Mechanism
-    label: str  # the mechanism's name as plans show it, such as "oue-z"
+    record: MechanismRecord  # the mechanism as surveys name it, such as "oue-z"
     budget: Budget
     share: float = 1.0  # the chance that an answer is about the truth
     fake: NDArray[np.float64] | None = field(default=None, repr=False)  # of fake values; None: zero vectors
@@ -28,6 +29,11 @@ class Question:
     @property
     def name(self) -> str:
         return self.attribute.name
+
+    @property
+    def label(self) -> str:
+        """The mechanism's name as surveys, plans and results show it."""
+        return self.record.name
 
     @property
     def k(self) -> int:

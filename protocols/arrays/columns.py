@@ -31,6 +31,11 @@ class Symbols:
         return np.dtype(smallest_unsigned(self.count))
 
     @property
+    def bits(self) -> int:
+        """How many bits tell all symbols apart."""
+        return (self.count - 1).bit_length()
+
+    @property
     def bytes(self) -> int:
         return self.dtype.itemsize
 
@@ -59,6 +64,10 @@ class PackedBits:
     @property
     def dtype(self) -> np.dtype[np.uint8]:
         return np.dtype(np.uint8)
+
+    @property
+    def bits(self) -> int:
+        return self.count
 
     @property
     def bytes(self) -> int:

@@ -1,11 +1,16 @@
 """Mechanisms: encodings, rounds of noise, the channels they make, and the catalogue of all of them."""
 
+from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding, Values
 from protocols.mechanisms.mechanism import Calibration
+from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, Matrix
 
 __all__ = [
+    "CHOOSERS",
+    "NAMES",
+    "RECORDS",
     "Calibration",
     "Channel",
     "Direct",
@@ -13,6 +18,9 @@ __all__ = [
     "Flip",
     "Matrix",
     "MatrixChannel",
+    "MechanismRecord",
     "SupportChannel",
+    "Use",
     "Values",
+    "fitting",
 ]

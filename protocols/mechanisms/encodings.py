@@ -47,6 +47,11 @@ class Encoding(Protocol):
         ...
 
     @property
+    def detail(self) -> str:
+        """Its own parameter for people, such as "g = 3"; empty if it has none."""
+        ...
+
+    @property
     def memo(self) -> Layout: ...
     @property
     def answer(self) -> Layout: ...
@@ -56,6 +61,10 @@ class Encoding(Protocol):
 
     def together(self, flip: Flip) -> Together | None:
         """How often an answer supports two values at once, where lifelong traits tie them; else None."""
+        ...
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """The sum over all answers of the largest likelihood that any value gives them, after `noise`."""
         ...
 
     def traits(self, draws: Draws) -> Traits: ...
@@ -101,6 +110,7 @@ class Direct(_Plain):
 
     k: int
     exclusive = True
+    detail = ""
 
     @property
     def states(self) -> int:
@@ -113,6 +123,11 @@ class Direct(_Plain):
     @property
     def answer(self) -> Symbols:
         return Symbols(self.k)
+
+    def best_likelihoods(self, noise: Round) -> float:
+        if isinstance(noise, Blur):
+            return float(noise.matrix.max(axis=0).sum())
+        return self.k * noise.p
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, Blur):
@@ -140,6 +155,7 @@ class Unary(_Plain):
 
     k: int
     exclusive = False
+    detail = ""
 
     @property
     def states(self) -> int:
@@ -153,6 +169,12 @@ class Unary(_Plain):
     def answer(self) -> PackedBits:
         return PackedBits(self.k)
 
+    def best_likelihoods(self, noise: Round) -> float:
+        """An answer with any bit set is likeliest under a value whose bit is; one without, under every value alike."""
+        flip = bit_flip(noise)
+        silent = (1 - flip.q) ** self.k  # the chance that no bit is set if none is set in the truth
+        return flip.p / flip.q * (1 - silent) + (1 - flip.p) / (1 - flip.q) * silent
+
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)
 
@@ -163,7 +185,7 @@ class Unary(_Plain):
         return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        flip = _flip(noise)
+        flip = bit_flip(noise)
         flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
         if flip.p + flip.q != 1:  # a one is turned with 1 - p, not with q
             flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
@@ -171,7 +193,7 @@ class Unary(_Plain):
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
         """Every bit is 1 with q, except for the cell's own, if there is one: that is 1 with p."""
-        flip, narrow = _flip(noise), cells.astype(smallest_unsigned(self.k))
+        flip, narrow = bit_flip(noise), cells.astype(smallest_unsigned(self.k))
         exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
         return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))
 
@@ -183,9 +205,10 @@ class Unary(_Plain):
         return count_bits(answers, groups, size, self.k)
 
 
-def _flip(noise: Round) -> Flip:
+def bit_flip(noise: Round) -> Flip:
+    """The round of noise of an encoding whose places are all flipped alike."""
     if isinstance(noise, Blur):
-        raise TypeError("a unary encoding takes bit flips, not a matrix")
+        raise TypeError("this encoding takes flips, not a matrix")
     return noise
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from protocols.arrays.columns import Column, Mask, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Places, Together, Vector, independent
-from protocols.mechanisms.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values
+from protocols.mechanisms.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values, bit_flip
 from protocols.mechanisms.rounds import Flip, Matrix, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
@@ -47,6 +47,10 @@ class Hashed:
     @property
     def states(self) -> int:
         return min(self.g, self.k)
+
+    @property
+    def detail(self) -> str:
+        return f"g = {self.g}"
 
     @property
     def memo(self) -> Symbols:
@@ -81,6 +85,12 @@ class Hashed:
             return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, said, optimize=True) / self.family)
 
         return joint
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """A symbol that no value is sent to is a lie under every value; the hash is known to whoever guesses."""
+        flip = bit_flip(noise)
+        reached = np.mean([len(np.unique(row)) for row in self.hashes])
+        return float(reached * flip.p + (self.g - reached) * flip.q)
 
     def traits(self, draws: Draws) -> Traits:
         return uniform(self.family).sample(draws).astype(np.int64)
@@ -123,6 +133,10 @@ class Buckets:
         return min(self.d + 1, self.k)
 
     @property
+    def detail(self) -> str:
+        return f"d = {self.d}"
+
+    @property
     def memo(self) -> PackedBits:
         return PackedBits(self.d)
 
@@ -138,6 +152,14 @@ class Buckets:
         """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
         return lambda values, places: both_held * independent(flip, values[places])
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """As for all bits, but an answer without a bit is likeliest under the values that are not held, if any."""
+        if self.d == self.k:
+            return Unary(self.d).best_likelihoods(noise)
+        flip = bit_flip(noise)
+        silent = (1 - flip.q) ** self.d
+        return flip.p / flip.q * (1 - silent) + silent
 
     def traits(self, draws: Draws) -> Traits:
         """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""

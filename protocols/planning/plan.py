@@ -11,8 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.channels import Channel, SupportChannel, variance, variance_at_zero
-from protocols.mechanisms.encodings import Encoding
-from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.privacy.guarantees import Loss
@@ -146,7 +145,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
         name=question.name,
         values=question.k,
         mechanism=question.label,
-        detail=_detail(mechanism.encoding),
+        detail=mechanism.encoding.detail,
         why=_why(question, rivals),
         alternatives=dict(sorted(rivals.items(), key=lambda item: item[1])),
         eps_inf=question.budget.inf,
@@ -162,15 +161,9 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
     )
 
 
-def _detail(encoding: Encoding) -> str:
-    if isinstance(encoding, Hashed):
-        return f"g = {encoding.g}"
-    return f"d = {encoding.d}" if isinstance(encoding, Buckets) else ""
-
-
 def _why(question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
-    if asked not in ("auto", "adp", "allomfree"):
+    if asked not in CHOOSERS:
         return "the survey asks for it"
     if question.label not in rivals:
         return f"chosen by {asked}"

@@ -56,9 +56,9 @@ class BitOdds:
 def symbol_odds(mechanism: Mechanism, t: float) -> SymbolOdds:
     """The odds of t linked symbols.
 
-    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
-    >>> mechanism = TWO_ROUNDS["l-grr"](10, Budget(2.0, 1.0))
+    >>> mechanism = build("l-grr", 10, Budget(2.0, 1.0))
     >>> [round(symbol_odds(mechanism, t).loss, 4) for t in (1, 2, 5, inf)]
     [1.0, 1.7532, 1.9992, 2.0]
     """
