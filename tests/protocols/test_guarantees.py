@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from protocols.mechanisms import RECORDS, Flip, Use, fitting
-from protocols.privacy import loss_of_values
+from protocols.privacy import Loss, loss_of_values
 from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
@@ -216,7 +216,7 @@ def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> Non
 
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
-    assert promise.for_ever.whole == float("inf")
+    assert promise.for_ever == Loss(whole=None, attribute=None, exact=True)
     assert promise.after(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.at_the_cap is None
 
