@@ -7,16 +7,12 @@ attribute, period), what is for life over (survey). `survey` is its id.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column
-from protocols.mechanisms.encodings import Traits, Values
+from protocols.arrays.aliases import Column, Devices, Tokens, Traits, Values
 from protocols.question import Question
-from protocols.randomness.keystream import Devices, Draws, Keyring
+from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
-
-Tokens = NDArray[np.uint64]
 
 
 class Respondent:

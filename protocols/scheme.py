@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
@@ -179,7 +179,7 @@ def _total_variance(questions: tuple[Question, ...]) -> float:
     return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))
 
 
-def _distribution(attribute: Attribute) -> NDArray[np.float64]:
+def _distribution(attribute: Attribute) -> Floats:
     if attribute.prior is None:
         return np.full(attribute.k, 1 / attribute.k)
     return np.array([attribute.prior[value] for value in attribute.values])

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
-Whole = NDArray[np.integer[Any]]
+from protocols.arrays.aliases import Bytes, Counts, Whole
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -29,7 +27,7 @@ def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     return counts
 
 
-def count_bits(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
+def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     """counts[group, bit] of a column of packed bit vectors; ValueError if a group is out of range.
 
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
@@ -52,7 +50,7 @@ def count_symbols_plainly(symbols: Whole, groups: Whole, size: int, k: int) -> C
     return np.bincount(cells, minlength=size * k).reshape(size, k)
 
 
-def count_bits_plainly(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
+def count_bits_plainly(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     """What `count_bits` counts, by definition."""
     counts = np.zeros((size, k), dtype=np.int64)
     for group in np.unique(groups):

@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes, Counts, Whole, Words
 from protocols.arrays.compiling import address_of, compiled
-
-Counts = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 

@@ -14,24 +14,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, Layout, Mask, PackedBits, Symbols, smallest_unsigned
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole
+from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together
 from protocols.mechanisms.rounds import Blur, Flip, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
-
-Values = NDArray[np.integer[Any]]
-Counts = NDArray[np.int64]
-Traits = NDArray[np.integer[Any]] | None
-Groups = NDArray[np.integer[Any]]
-Distribution = NDArray[np.float64] | None  # of fake values; None: zero vectors
 
 
 class Encoding(Protocol):
@@ -73,8 +67,11 @@ class Encoding(Protocol):
         """Round 1: cells encoded, with noise."""
         ...
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
-        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4)."""
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
+
+        `fakes` is the distribution of fake values; None: fakes are zero vectors.
+        """
         ...
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -82,7 +79,7 @@ class Encoding(Protocol):
         ...
 
     def finish(self, column: Column, traits: Traits) -> Column: ...
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts: ...
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
 
 
 class _Plain:
@@ -135,7 +132,7 @@ class Direct(_Plain):
         # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
         """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
         if fakes is None or isinstance(noise, Blur):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
@@ -145,7 +142,7 @@ class Direct(_Plain):
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.memoise(memo, noise, draws)
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_symbols(answers, groups, size, self.k)
 
 
@@ -178,7 +175,7 @@ class Unary(_Plain):
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
         """A fake is the vector of a value nobody has, or of no value, perturbed like a true one."""
         if fakes is None:
             return self._one_hot(cells, own, noise, draws)
@@ -201,7 +198,7 @@ class Unary(_Plain):
         column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
         return column
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
 
 

@@ -17,9 +17,9 @@ from functools import cached_property
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from protocols.arrays.aliases import Floats
+
 IMPOSSIBLE = -100.0  # ln of a chance that 64 random bits never draw; as 0 it spares linear algebra denormal numbers
 
 
@@ -46,10 +46,10 @@ class Flip:
 class Blur:
     """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms: far ends are improbable."""
 
-    logs: Matrix = field(repr=False)
+    logs: Floats = field(repr=False)
 
     @cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> Floats:
         return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
 
     def then(self, other: Blur) -> Blur:
@@ -99,7 +99,7 @@ def symmetric_loss(flip: Flip) -> float:
     return log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
 
 
-def end_evidence(first: Blur, second: Blur | None, t: float = 1) -> NDArray[np.float64]:
+def end_evidence(first: Blur, second: Blur | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
     Geometric rounds have rising likelihood ratios: whatever two values one compares, answers at an end of the domain

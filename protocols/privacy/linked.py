@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.rounds import Blur, Flip, end_evidence
@@ -113,7 +113,7 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
     return first, second
 
 
-def _ends(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
+def _ends(mechanism: Mechanism, t: float) -> Floats:
     first, second = mechanism.first, mechanism.second
     assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
     return end_evidence(first, second, t)

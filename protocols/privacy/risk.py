@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel, MatrixChannel
 from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
-Variable = tuple[NDArray[np.float64], NDArray[np.float64]]
+Variable = tuple[Floats, Floats]
 
 
 def value_guess(question: Question) -> float:

@@ -7,17 +7,12 @@ single device needs no compiler), and as a compiled loop for more.
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Column, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.arrays.counting import Whole, frozen
-
-Words = NDArray[np.uint64]
-Stream = NDArray[np.uint16]
-Places = NDArray[np.intp]
+from protocols.arrays.counting import frozen
 
 MANY = 2048
 
@@ -102,7 +97,7 @@ def extremes_plainly(devices: Words) -> tuple[int, int, bool]:
     return int(devices.min()), int(devices.max()), in_a_row
 
 
-def look_up(slots: Whole, filled: int, words: Stream, starts: Words | None, symbols: NDArray[Any]) -> Places:
+def look_up(slots: Whole, filled: int, words: ShortWords, starts: Words | None, symbols: Column) -> Places:
     """symbols = slots[words], and where (flat) words are `filled` or more: those are not settled yet.
 
     Each row's words begin at its start; without starts, one row's words follow the other's.
@@ -123,7 +118,7 @@ def look_up(slots: Whole, filled: int, words: Stream, starts: Words | None, symb
     return left[: settle_from(starts, words, slots, filled, symbols, left)]
 
 
-def look_up_plainly(slots: Whole, filled: int, words: Stream, starts: Words | None, symbols: NDArray[Any]) -> Places:
+def look_up_plainly(slots: Whole, filled: int, words: ShortWords, starts: Words | None, symbols: Column) -> Places:
     """What `look_up` finds, by definition."""
     if starts is not None:
         words = words[starts[:, None] + np.arange(symbols.shape[1], dtype=np.uint64)]
@@ -132,7 +127,7 @@ def look_up_plainly(slots: Whole, filled: int, words: Stream, starts: Words | No
 
 
 def look_up_again(
-    places: Whole, kinds: Whole, slots: NDArray[Any], words: Stream, starts: Words | None, symbols: NDArray[Any]
+    places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
 ) -> None:
     """In one place of each row, look the word up again, in the table that its kind says.
 
@@ -150,7 +145,7 @@ def look_up_again(
 
 
 def look_up_again_plainly(
-    places: Whole, kinds: Whole, slots: NDArray[Any], words: Stream, starts: Words | None, symbols: NDArray[Any]
+    places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
 ) -> None:
     """What `look_up_again` does, by definition."""
     rows, count = symbols.shape
@@ -158,7 +153,7 @@ def look_up_again_plainly(
     symbols[np.arange(rows), places] = slots[kinds, words[first + places]]
 
 
-def shift(cells: Whole, shifts: NDArray[Any], k: int) -> NDArray[Any]:
+def shift(cells: Whole, shifts: Column, k: int) -> Column:
     """Symbols of 0..k-1, each shifted by 0..k-1 places, beginning anew at k.
 
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
@@ -173,12 +168,12 @@ def shift(cells: Whole, shifts: NDArray[Any], k: int) -> NDArray[Any]:
     return shifted
 
 
-def shift_plainly(cells: Whole, shifts: NDArray[Any], k: int) -> NDArray[Any]:
+def shift_plainly(cells: Whole, shifts: Column, k: int) -> Column:
     """What `shift` gives, by definition."""
     return np.asarray((cells.astype(np.int64) + shifts) % k, dtype=shifts.dtype)
 
 
-def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> NDArray[Any]:
+def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:
     """The symbol each word stands for: how many cuts of its row it is not below.
 
     >>> cuts = np.array([[10, 20], [5, 6]], dtype=np.uint64)
@@ -194,7 +189,7 @@ def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> NDArra
     return symbols
 
 
-def invert_plainly(cuts: Words, rows: Whole, words: Words) -> NDArray[Any]:
+def invert_plainly(cuts: Words, rows: Whole, words: Words) -> Column:
     """What `invert` finds, by definition."""
     below = [np.searchsorted(cuts[row], word, side="right") for row, word in zip(rows, words, strict=True)]
     return np.array(below, dtype=smallest_unsigned(cuts.shape[1] + 1))

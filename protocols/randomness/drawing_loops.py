@@ -6,15 +6,10 @@ outside the loop over its others: often there is no other, and then a loop over 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Whole, Words
 from protocols.arrays.compiling import compiled
-
-Words = NDArray[np.uint64]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 3, 7, 32))
 

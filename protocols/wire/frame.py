@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, Layout, PackedBits, Symbols
+from protocols.arrays.aliases import Column, Gaps, Mask, Tokens, Whole
+from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.arrow import Batch, read_batch
@@ -29,8 +28,8 @@ class Frame:
     survey: str
     fingerprint: str
     period: int
-    tokens: NDArray[np.uint64] = field(repr=False)
-    gaps: NDArray[np.uint16] = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    gaps: Gaps = field(repr=False)
     answers: dict[str, Column] = field(repr=False)
 
     def __len__(self) -> int:
@@ -40,7 +39,7 @@ class Frame:
     def terms(self) -> Terms:
         return Terms(self.survey, self.fingerprint, self.period)
 
-    def take(self, rows: NDArray[Any] | slice) -> Frame:
+    def take(self, rows: Whole | Mask | slice) -> Frame:
         """Some of the rows, by index, mask or slice; ascending indices keep the order."""
         answers = {name: column[rows] for name, column in self.answers.items()}
         return Frame(self.survey, self.fingerprint, self.period, self.tokens[rows], self.gaps[rows], answers)
@@ -133,7 +132,7 @@ def _is(column: Column, layout: Layout) -> bool:
     )
 
 
-def _ascending(tokens: NDArray[np.uint64]) -> bool:
+def _ascending(tokens: Tokens) -> bool:
     return not (tokens[1:] < tokens[:-1]).any()
 
 
