@@ -1,7 +1,6 @@
-"""The few loops in which the time of counting goes; those of drawing are in `noise`.
+"""Counting symbols and bits by group, in loops that are compiled at their first call.
 
-Each is written twice: plainly in numpy (`..._plainly`, the definition) and as a compiled loop (what runs). The loops
-are imported at the first use and not before, because importing numba takes longer than most commands do.
+The loops are imported at the first use and not before, because importing numba takes longer than most commands do.
 """
 
 from __future__ import annotations
@@ -41,21 +40,6 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     order = np.empty(0, dtype=np.uint64) if in_order else by_group(frozen(groups), ends - rows)
     counts = np.zeros((size, k), dtype=np.int64)
     add_up(frozen(packed.reshape(-1)), packed.shape[1], order, ends, counts)
-    return counts
-
-
-def count_symbols_plainly(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
-    """What `count_symbols` counts, by definition."""
-    cells = groups.astype(np.int64) * k + symbols
-    return np.bincount(cells, minlength=size * k).reshape(size, k)
-
-
-def count_bits_plainly(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
-    """What `count_bits` counts, by definition."""
-    counts = np.zeros((size, k), dtype=np.int64)
-    for group in np.unique(groups):
-        bits = np.unpackbits(packed[groups == group], axis=1, count=k, bitorder="little")
-        counts[group] = bits.sum(axis=0, dtype=np.int64)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""The counting loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+"""The loops behind `counting`, compiled by numba at their first call and kept for the next process.
 
 Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
 places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each

@@ -30,7 +30,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Tweaks, Whole, Words
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import blocks_alone, counter_blocks, extremes, shared_blocks
+from protocols.randomness.drawing import counter_blocks, extremes, shared_blocks
+from protocols.randomness.few_rows import blocks_alone
 
 BLOCK = 16
 KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
