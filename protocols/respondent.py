@@ -34,6 +34,16 @@ class Respondent:
             self._sampled = devices.copy(), sampled
         return sampled
 
+    def answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """What devices with these values report in a period. Memos are derived, so none need be stored.
+
+        A store that keeps memos, for a cap or a ledger, goes through `cells`, `memoise` and `report` itself.
+        """
+        if not self.scheme.survey.longitudinal:
+            return self.answer_once(question, devices, period, values)
+        memo = self.memoise(question, devices, self.cells(question, devices, values))
+        return self.report(question, devices, period, memo)
+
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""
         return question.mechanism.encoding.cells(values, self._traits(question, devices))
