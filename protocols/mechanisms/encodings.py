@@ -22,7 +22,7 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Value
 from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together
-from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
@@ -122,19 +122,19 @@ class Direct(_Plain):
         return Symbols(self.k)
 
     def best_likelihoods(self, noise: Round) -> float:
-        if isinstance(noise, Blur):
+        if isinstance(noise, MatrixRound):
             return float(noise.matrix.max(axis=0).sum())
         return self.k * noise.p
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        if isinstance(noise, Blur):
+        if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
         # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
     def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
         """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
-        if fakes is None or isinstance(noise, Blur):
+        if fakes is None or isinstance(noise, MatrixRound):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
         exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
         return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
@@ -204,7 +204,7 @@ class Unary(_Plain):
 
 def bit_flip(noise: Round) -> Flip:
     """The round of noise of an encoding whose places are all flipped alike."""
-    if isinstance(noise, Blur):
+    if isinstance(noise, MatrixRound):
         raise TypeError("this encoding takes flips, not a matrix")
     return noise
 
@@ -221,5 +221,5 @@ def _table(probabilities: tuple[float, ...]) -> Table:
 
 
 @lru_cache(maxsize=64)
-def _rows(blur: Blur) -> Rows:
+def _rows(blur: MatrixRound) -> Rows:
     return Rows(blur.matrix)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Encoding
-from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
 Calibration = Literal["exact", "published"]
@@ -46,7 +46,7 @@ class Mechanism:
             return self.first
         if isinstance(self.first, Flip) and isinstance(self.second, Flip):
             return self.first.then(self.second)
-        assert isinstance(self.first, Blur) and isinstance(self.second, Blur)
+        assert isinstance(self.first, MatrixRound) and isinstance(self.second, MatrixRound)
         return self.first.then(self.second)
 
     def memoise(self, cells: Values, draws: Draws) -> Column:
@@ -66,7 +66,7 @@ class Mechanism:
         return self._channel(self.first, share, fake)
 
     def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
-        if isinstance(noise, Blur):
+        if isinstance(noise, MatrixRound):
             return MatrixChannel(noise.matrix)
         seen, together = self.encoding.seen(noise), self.encoding.together(noise)
         return SupportChannel(self.k, seen, self.encoding.exclusive, share, fake, together)

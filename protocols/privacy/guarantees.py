@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from protocols.mechanisms.rounds import Blur
+from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.linked import loss, loss_of_values, neighbour_loss
 from protocols.privacy.loss import UNBOUNDED, Loss
@@ -92,7 +92,7 @@ class Guarantees:
 
     def between_neighbours(self, t: float) -> dict[str, float]:
         """For ordered mechanisms: what one unit of distance costs, after t linked reports."""
-        ordered = [question for question in self.questions if isinstance(question.mechanism.first, Blur)]
+        ordered = [question for question in self.questions if isinstance(question.mechanism.first, MatrixRound)]
         if self._fresh:
             return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}
         return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}

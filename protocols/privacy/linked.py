@@ -20,7 +20,7 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip, end_evidence
+from protocols.mechanisms.rounds import Flip, MatrixRound, end_evidence
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return symbol_odds(mechanism, t).loss
@@ -98,7 +98,7 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     buckets has one cell for all values it does not hold; a history that visits every cell pairs that one with two
     others, which together differ by one bit each way.
     """
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history
         return neighbour_loss(mechanism, inf) * float(ends[-count:].sum() - ends[:count].sum())
     memo = mechanism.encoding.memo
@@ -115,5 +115,7 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
 
 def _ends(mechanism: Mechanism, t: float) -> Floats:
     first, second = mechanism.first, mechanism.second
-    assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
+    assert isinstance(first, MatrixRound) and (second is None or isinstance(second, MatrixRound)), (
+        "only matrices have ends"
+    )
     return end_evidence(first, second, t)

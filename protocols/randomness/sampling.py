@@ -65,10 +65,10 @@ class Table:
             left.append(look_up(self._slots[0], self.filled, words, starts, out[rows]) + rows.start * count)
             if exempt is not None:
                 look_up_again(exempt[0][rows], exempt[1][rows], self._slots, words, starts, out[rows])
-        self._settle(out, np.concatenate(left), draws, exempt)
+        self._resolve(out, np.concatenate(left), draws, exempt)
         return out
 
-    def _settle(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
+    def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
         """What one word does not settle takes 64 further bits."""
         if len(left):
             rows, places = np.divmod(left, out.shape[1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Tokens, Whole
 
-HEADER: Final = "content-type"
+CONTENT_TYPE_HEADER: Final = "content-type"
 FRAME: Final = "application/vnd.hearsay.frame+arrow"
 REPORT: Final = "application/vnd.hearsay.report+json"
 CLOCK: Final = "application/vnd.hearsay.clock+json"

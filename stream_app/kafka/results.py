@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analytics.mobility import MobilityReport
-from protocols.errors import LogError
+from protocols.errors import ResultsError
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
 from stream_app.counting.state import Period
@@ -50,5 +50,5 @@ def _by_period(kafka: KafkaSettings, topic: str, survey: str | None) -> dict[Per
     for record in read_topic(kafka, topic):
         name, _, period = record.key.decode().rpartition("/")
         if survey in (None, name) and found.setdefault((name, int(period)), record.value) != record.value:
-            raise LogError(f"period {period} of survey {name!r} was published twice, differently", "report this")
+            raise ResultsError(f"period {period} of survey {name!r} was published twice, differently", "report this")
     return found

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analytics.mobility import MobilityReport
-from protocols.errors import LogError
+from protocols.errors import ResultsError
 from protocols.survey import Survey
 from stream_app.log.flushes import Output, TopicName, Write
 from stream_app.results.histograms import Histogram, Live
@@ -49,7 +49,7 @@ class LocalStore:
     def existing(cls, directory: Path) -> LocalStore:
         """The store of a directory in which there is one, to look at results; also where one may only look."""
         if not (directory / FILE).exists():
-            raise LogError(f"{directory} holds no results", "name the data directory of a run")
+            raise ResultsError(f"{directory} holds no results", "name the data directory of a run")
         # Readers share a file with the writer. Where there is none and we may not make one, nobody writes.
         alone = not (directory / f"{FILE}-wal").exists() and not os.access(directory, os.W_OK)
         store = cls(directory, "immutable=1" if alone else "mode=ro")
@@ -57,7 +57,9 @@ class LocalStore:
             store.surveys()
         except sqlite3.DatabaseError as error:
             store.close()
-            raise LogError(f"{directory / FILE} cannot be read: {error}", "restore it, or name another run") from None
+            raise ResultsError(
+                f"{directory / FILE} cannot be read: {error}", "restore it, or name another run"
+            ) from None
         return store
 
     @contextmanager

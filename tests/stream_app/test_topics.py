@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 import stream_app.kafka.topics
-from protocols.errors import LogError, ServerError
+from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
 from tests.helpers.eventually import eventually
@@ -115,7 +115,7 @@ def test_another_number_of_partitions_is_found_and_explained(
 
 
 def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings: KafkaSettings) -> None:
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(TopicError) as caught:
         existing(kafka_settings, "never-made")
     assert "hearsay topics create --prefix never-made" in caught.value.hint
 
