@@ -22,12 +22,12 @@ from memo_store.tables import Standing
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column
+from protocols.arrays import Column, Tokens
 from protocols.errors import DeliveryError, Stopped
 from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
-from protocols.respondent import Respondent, Tokens
+from protocols.respondent import Respondent
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096

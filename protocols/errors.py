@@ -9,7 +9,10 @@
     │   ├── StoreUnavailable  Redis is down or slow (retriable)
     │   ├── HistoryLost       the store has forgotten what devices were permitted
     │   └── FingerprintChanged  an id that was used for another survey
-    ├── LogError              the input log is not what counting needs (gaps, compaction, transactions)
+    ├── LogError              a log is not what counting needs (gaps, compaction, transactions, damaged records)
+    ├── StateError            recorded state that cannot be used: unreadable, of other terms, or in use elsewhere
+    ├── TopicError            a topic that is missing, or holds a record that does not belong there
+    ├── ResultsError          results that are not published, contradict each other, or cannot be read
     ├── DeliveryError         reports that did not reach their sink; says which (retriable)
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
     ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
@@ -73,7 +76,19 @@ class FingerprintChanged(StoreError):
 
 
 class LogError(HearsayError):
-    """The input log is not a plain, gapless log."""
+    """A log is not plain, gapless and undamaged."""
+
+
+class StateError(HearsayError):
+    """Recorded state cannot be used."""
+
+
+class TopicError(HearsayError):
+    """A topic is missing, or holds a record that does not belong there."""
+
+
+class ResultsError(HearsayError):
+    """Results are not published, contradict each other, or cannot be read."""
 
 
 class DeliveryError(HearsayError):

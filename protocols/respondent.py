@@ -7,16 +7,12 @@ attribute, period), what is for life over (survey). `survey` is its id.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column
-from protocols.mechanisms.encodings import Traits, Values
+from protocols.arrays.aliases import Column, Devices, Tokens, Traits, Values
 from protocols.question import Question
-from protocols.randomness.keystream import Devices, Draws, Keyring
+from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
-
-Tokens = NDArray[np.uint64]
 
 
 class Respondent:
@@ -37,6 +33,16 @@ class Respondent:
             sampled.flags.writeable = False
             self._sampled = devices.copy(), sampled
         return sampled
+
+    def answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """What devices with these values report in a period. Memos are derived, so none need be stored.
+
+        A store that keeps memos, for a cap or a ledger, goes through `cells`, `memoise` and `report` itself.
+        """
+        if not self.scheme.survey.longitudinal:
+            return self.answer_once(question, devices, period, values)
+        memo = self.memoise(question, devices, self.cells(question, devices, values))
+        return self.report(question, devices, period, memo)
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.votes import Floats, covariance, unbiased
-from protocols.mechanisms import Channel, Matrix, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
 TOLERANCE = 1e-10  # times n: how far the log-likelihood may stay below its peak
 
@@ -49,7 +49,7 @@ def water_level(shares: Floats, channel: SupportChannel) -> Floats:
     return np.asarray(np.maximum(level * shares - channel.floor, 0) / channel.gain)
 
 
-def ibu(shares: Floats, matrix: Matrix, tolerance: float = TOLERANCE, steps: int = 20_000) -> Floats:
+def ibu(shares: Floats, matrix: Floats, tolerance: float = TOLERANCE, steps: int = 20_000) -> Floats:
     """Iterative Bayesian update: p_i <- sum_j share_j p_i C_ij / (p C)_j until the likelihood is at its peak.
 
     The largest slope over the simplex bounds how far the peak still is, so the stop is a proof and not a hope. Plain
@@ -75,12 +75,12 @@ def ibu(shares: Floats, matrix: Matrix, tolerance: float = TOLERANCE, steps: int
     return result.reshape(shares.shape)
 
 
-def _slopes(shares: Floats, p: Floats, matrix: Matrix) -> Floats:
+def _slopes(shares: Floats, p: Floats, matrix: Floats) -> Floats:
     """The derivative of the mean log-likelihood by each p_i; 1 on average, at the peak nowhere above 1."""
     return np.asarray((shares / np.maximum(p @ matrix, 1e-300)) @ matrix.T)
 
 
-def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Matrix) -> Floats:
+def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Floats) -> Floats:
     first = start * slopes
     second = first * _slopes(shares, first, matrix)
     step, bend = first - start, second - 2 * first + start
@@ -91,7 +91,7 @@ def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Matrix) -> Floa
     return np.where(better[:, None], far, second)
 
 
-def _log_likelihood(shares: Floats, p: Floats, matrix: Matrix) -> Floats:
+def _log_likelihood(shares: Floats, p: Floats, matrix: Floats) -> Floats:
     return np.asarray((shares * np.log(np.maximum(p @ matrix, 1e-300))).sum(axis=1))
 
 

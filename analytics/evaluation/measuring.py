@@ -24,11 +24,9 @@ from analytics.estimation.votes import Floats
 from analytics.evaluation.methods import Method
 from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
 from analytics.evaluation.truth import Moment, Truth
-from protocols.arrays import Column
 from protocols.errors import SurveyError
-from protocols.mechanisms import Channel, Values
-from protocols.question import Question
-from protocols.randomness import Devices, Keyring
+from protocols.mechanisms import Channel
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
@@ -141,18 +139,10 @@ def _counts(respondent: Respondent, moment: Moment, names: Sequence[str]) -> lis
         counts = np.zeros(question.k, dtype=np.int64)
         for first in range(0, len(rows), ROWS):
             some = rows[first : first + ROWS]
-            answers = _answers(respondent, question, moment.devices[some], moment.period, moment.values[name][some])
+            answers = respondent.answers(question, moment.devices[some], moment.period, moment.values[name][some])
             counts += question.mechanism.encoding.count(answers, np.zeros(len(some), dtype=np.int64), 1)[0]
         counted.append((counts, len(rows)))
     return counted
-
-
-def _answers(respondent: Respondent, question: Question, devices: Devices, period: int, values: Values) -> Column:
-    """What devices report. Memos are derived, so nothing need be stored between periods (PROTOCOLS 8)."""
-    if not respondent.scheme.survey.longitudinal:
-        return respondent.answer_once(question, devices, period, values)
-    memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
-    return respondent.report(question, devices, period, memo)
 
 
 def _score(

@@ -48,14 +48,14 @@ class Score:
 
     def record(self) -> dict[str, Any]:
         """All of it as plain data, for JSON: None where there is no finite figure."""
-        losses = {"per_report": self.guarantees.per_report, "for_ever": self.guarantees.for_ever}
         return {
             **_named(self.method, self.eps),
             "eps_1": self.eps_1,
             "mse": {name: {"value": mean.value, "error": _finite(mean.error)} for name, mean in self.mse.items()},
             "rmse": {name: self.rmse(name) for name in self.mse},
             "expected_mse": self.expected,
-            **{name: {"whole": _finite(at.whole), "attribute": _finite(at.attribute)} for name, at in losses.items()},
+            "per_report": self.guarantees.per_report.model_dump(),
+            "for_ever": self.guarantees.for_ever.model_dump(),
             "mechanisms": self.mechanisms,
             "by_attribute": {
                 attribute: {name: _finite(figure) for name, figure in figures.items()}

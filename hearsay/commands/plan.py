@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.planning import AttributePlan, Figure, NoisePlan, Plan
+from protocols.planning import AttributePlan, NoisePlan, Plan
 from protocols.planning import plan as draw
+from protocols.privacy import Loss
 from protocols.scheme import Scheme
 
 
@@ -131,8 +132,8 @@ def _noise(noise: NoisePlan | None) -> str:
     return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
 
 
-def _losses(figure: Figure) -> tuple[str, str]:
-    return _loss(figure.whole, figure.exact), _loss(figure.attribute, figure.exact)
+def _losses(loss: Loss) -> tuple[str, str]:
+    return _loss(loss.whole, loss.exact), _loss(loss.attribute, loss.exact)
 
 
 def _loss(value: float | None, exact: bool) -> str:

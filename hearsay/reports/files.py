@@ -13,7 +13,7 @@ import pyarrow.parquet
 from analytics.mobility import MobilityReport, WindowReport, render_page, tables
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR
-from protocols.errors import LogError, SurveyError
+from protocols.errors import ResultsError, SurveyError
 from servers.settings import load
 from stream_app.kafka import KafkaResults, existing
 from stream_app.local import LocalStore
@@ -50,7 +50,7 @@ def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
         what = f"period {first}" if first == last else f"periods {first} to {last} as a window"
         lengths = ", ".join(map(str, sorted({window.last - window.first + 1 for window in report.windows})))
         reach = f"{report.windows[0].first} to {max(window.last for window in report.windows)}"
-        raise LogError(
+        raise ResultsError(
             f"nothing is published of {what}",
             f"there are periods {reach}, and windows of {lengths} periods among them",
         )

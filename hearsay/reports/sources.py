@@ -7,7 +7,7 @@ from typing import Protocol
 
 from analytics.mobility import MobilityReport, combine, with_changes, with_lates
 from hearsay.terminal.console import Step
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ResultsError, ServerUnavailable
 from protocols.survey import Survey
 from stream_app.results import Histogram, Live, MobilityResult
 
@@ -37,14 +37,14 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
     """
     reports = results.mobility(survey)
     if not reports:
-        raise LogError(
+        raise ResultsError(
             f"nothing final is published of survey {survey!r}",
             "results come when a period is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
     report = with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
     if baseline is not None and not any(window.baseline for window in report.windows):
-        raise LogError(
+        raise ResultsError(
             f"nothing is published of periods {baseline[0]} to {baseline[-1]} that could be compared with",
             f"there are periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
         )

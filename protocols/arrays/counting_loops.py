@@ -1,4 +1,4 @@
-"""The counting loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+"""The loops behind `counting`, compiled by numba at their first call and kept for the next process.
 
 Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
 places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes, Counts, Whole, Words
 from protocols.arrays.compiling import address_of, compiled
-
-Counts = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 

@@ -6,7 +6,7 @@ Either way two rounds chain into one by the same formula,
 
     p = p1 (p2 - q2) + q2        q = q1 (p2 - q2) + q2
 
-because what does not keep its value lands on i with probability q2 whatever else it was. A `Blur` is the general
+because what does not keep its value lands on i with probability q2 whatever else it was. A `MatrixRound` is the general
 case: a full channel matrix over an ordered domain, which chains by multiplication.
 """
 
@@ -17,9 +17,9 @@ from functools import cached_property
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from protocols.arrays.aliases import Floats
+
 IMPOSSIBLE = -100.0  # ln of a chance that 64 random bits never draw; as 0 it spares linear algebra denormal numbers
 
 
@@ -43,21 +43,21 @@ class Flip:
 
 
 @dataclass(frozen=True, eq=False)
-class Blur:
+class MatrixRound:
     """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms: far ends are improbable."""
 
-    logs: Matrix = field(repr=False)
+    logs: Floats = field(repr=False)
 
     @cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> Floats:
         return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
 
-    def then(self, other: Blur) -> Blur:
+    def then(self, other: MatrixRound) -> MatrixRound:
         with np.errstate(divide="ignore"):
-            return Blur(np.log(self.matrix @ other.matrix))
+            return MatrixRound(np.log(self.matrix @ other.matrix))
 
 
-Round = Flip | Blur
+Round = Flip | MatrixRound
 
 
 def grr(k: int, eps: float) -> Flip:
@@ -82,7 +82,7 @@ def oue(eps: float) -> Flip:
     return Flip(0.5, exp(-eps) / (1 + exp(-eps)))
 
 
-def geometric(k: int, eps: float) -> Blur:
+def geometric(k: int, eps: float) -> MatrixRound:
     """The truncated geometric mechanism over 0 .. k-1: eps per unit of distance.
 
     >>> geometric(3, log(2)).matrix.sum(axis=1).round(12).tolist()
@@ -91,7 +91,7 @@ def geometric(k: int, eps: float) -> Blur:
     places = np.arange(k)
     logs = -eps * np.abs(places[:, None] - places[None, :]) - log1p(exp(-eps))
     logs[:, 1:-1] += log(-expm1(-eps))  # what lies beyond an end is said to be at it
-    return Blur(logs)
+    return MatrixRound(logs)
 
 
 def symmetric_loss(flip: Flip) -> float:
@@ -99,7 +99,7 @@ def symmetric_loss(flip: Flip) -> float:
     return log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
 
 
-def end_evidence(first: Blur, second: Blur | None, t: float = 1) -> NDArray[np.float64]:
+def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
     Geometric rounds have rising likelihood ratios: whatever two values one compares, answers at an end of the domain

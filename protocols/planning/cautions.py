@@ -7,9 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.rounds import Blur
+from protocols.mechanisms.catalogue import RECORDS
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -67,13 +65,13 @@ def _of_linking(scheme: Scheme) -> Found:
         text = """Whoever can link a device's reports sees when its value changed; no memo hides that. Tokens do not
             link, so keep reports apart from addresses and accounts."""
         yield "visible-changes", text
-    lifelong = [q for q in scheme.questions if isinstance(q.mechanism.encoding, Hashed | Buckets)]
+    lifelong = [q for q in scheme.questions if q.record.lifelong]
     if lifelong:
         text = f"""{_names(lifelong)}: every report shows the device's hash or buckets, which never change. That links
             reports, up to the size of the family."""
         yield "lifelong-traits", text
     if survey.longitudinal and survey.eps_1 is None:
-        wide = [q for q in scheme.questions if _memo_bits(q) >= AS_GOOD_AS_A_NAME]
+        wide = [q for q in scheme.questions if q.mechanism.encoding.memo.bits >= AS_GOOD_AS_A_NAME]
         names = f"For {_names(wide)} it is long enough to serve as a name." if wide else ""
         text = f"""Without eps_1 the memo itself is sent in every period: the same answer again links reports. {names}
             Declare eps_1 unless that is acceptable."""
@@ -95,15 +93,16 @@ def _of_costs(scheme: Scheme) -> Found:
         text = f"""Every new value costs again; a device that takes them all reveals up to {total.whole:.3g}. Set
             memo_cap to bound it."""
         yield "no-memo-cap", text
-    if survey.calibration == "published" and survey.eps_1 is not None:
+    wasteful = [q for q in scheme.questions if RECORDS[q.mechanism.name].published_differs]
+    if survey.calibration == "published" and survey.eps_1 is not None and wasteful:
         text = """calibration: published leaves part of eps_1 unused, most of it for large domains. Use it to reproduce
             tables, exact to collect."""
         yield "published-calibration", text
-    ordered = [question for question in scheme.questions if isinstance(question.mechanism.first, Blur)]
-    if ordered:
-        unit, worst = max(promise.between_neighbours(1).values()), max(promise.per_attribute(1))
-        text = f"""{_names(ordered)}: the geometric mechanism protects nearness. One report separates neighbours by
-            {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
+    neighbours = promise.between_neighbours(1)
+    if neighbours:
+        unit, worst = max(neighbours.values()), max(promise.per_attribute(1))
+        text = f"""{", ".join(neighbours)}: the geometric mechanism protects nearness. One report separates
+            neighbours by {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
         yield "distance-only", text
 
 
@@ -121,11 +120,6 @@ def _of_presence(scheme: Scheme) -> Found:
         text = """How many devices report is counted exactly and is not private. Set presence_epsilon to publish noisy
             numbers."""
         yield "presence", text
-
-
-def _memo_bits(question: Question) -> int:
-    memo = question.mechanism.encoding.memo
-    return memo.count if isinstance(memo, PackedBits) else (memo.count - 1).bit_length()
 
 
 def _names(questions: list[Question]) -> str:

@@ -20,16 +20,14 @@ from itertools import product
 from math import exp, inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.privacy.linked import bit_odds, loss, symbol_odds
 from protocols.question import Question
 
-Pairs = NDArray[np.float64]
 
-
-def reachable(question: Question, t: float) -> Pairs:
+def reachable(question: Question, t: float) -> Floats:
     """Rows (L(y|v), L(y|v')) among which every maximum of first - rate * second lies.
 
     L is a ratio of functions that are linear in each bit's odds (or in each symbol's likelihood), and linear in the
@@ -47,7 +45,7 @@ def reachable(question: Question, t: float) -> Pairs:
     return np.array(pairs)
 
 
-def _reachable_bits(question: Question, t: float) -> Pairs:
+def _reachable_bits(question: Question, t: float) -> Floats:
     odds = bit_odds(question.mechanism, t)
     ends = (odds.up, odds.down)
     if question.fake is None:

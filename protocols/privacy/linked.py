@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip, end_evidence
+from protocols.mechanisms.rounds import Flip, MatrixRound, end_evidence
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class BitOdds:
 def symbol_odds(mechanism: Mechanism, t: float) -> SymbolOdds:
     """The odds of t linked symbols.
 
-    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
-    >>> mechanism = TWO_ROUNDS["l-grr"](10, Budget(2.0, 1.0))
+    >>> mechanism = build("l-grr", 10, Budget(2.0, 1.0))
     >>> [round(symbol_odds(mechanism, t).loss, 4) for t in (1, 2, 5, inf)]
     [1.0, 1.7532, 1.9992, 2.0]
     """
@@ -77,7 +77,7 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return symbol_odds(mechanism, t).loss
@@ -98,7 +98,7 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     buckets has one cell for all values it does not hold; a history that visits every cell pairs that one with two
     others, which together differ by one bit each way.
     """
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history
         return neighbour_loss(mechanism, inf) * float(ends[-count:].sum() - ends[:count].sum())
     memo = mechanism.encoding.memo
@@ -113,7 +113,9 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
     return first, second
 
 
-def _ends(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
+def _ends(mechanism: Mechanism, t: float) -> Floats:
     first, second = mechanism.first, mechanism.second
-    assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
+    assert isinstance(first, MatrixRound) and (second is None or isinstance(second, MatrixRound)), (
+        "only matrices have ends"
+    )
     return end_evidence(first, second, t)

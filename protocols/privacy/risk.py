@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel, MatrixChannel
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip
+from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
-Variable = tuple[NDArray[np.float64], NDArray[np.float64]]
+Variable = tuple[Floats, Floats]
 
 
 def value_guess(question: Question) -> float:
@@ -28,31 +26,17 @@ def value_guess(question: Question) -> float:
     The best guess is the value under which the answer is likeliest, so the accuracy is the sum over all answers of the
     largest likelihood, divided by k. Fake answers dilute it: they are right by luck, 1 in k.
 
-    >>> from protocols.mechanisms.catalogue import ONE_ROUND
+    >>> from protocols.mechanisms.catalogue import RECORDS, build
     >>> from protocols.mechanisms.mechanism import Budget
     >>> from protocols.survey.attribute import Attribute
-    >>> budget = Budget(1.0)
-    >>> coin = Question(Attribute(name="a", values=("x", "y")), ONE_ROUND["grr"](2, budget), "grr", budget)
-    >>> round(value_guess(coin), 4)
+    >>> budget, coin = Budget(1.0), Attribute(name="a", values=("x", "y"))
+    >>> asked = Question(coin, build("grr", 2, budget), RECORDS["grr"], budget)
+    >>> round(value_guess(asked), 4)
     0.7311
     """
-    return question.share * _likeliest(question.mechanism) / question.k + (1 - question.share) / question.k
-
-
-def _likeliest(mechanism: Mechanism) -> float:
-    """The sum over all answers of the largest likelihood of any value."""
-    noise, encoding = mechanism.one_report, mechanism.encoding
-    if isinstance(noise, Blur):
-        return float(noise.matrix.max(axis=0).sum())
-    if isinstance(encoding, Hashed):  # a symbol that no value is sent to is a lie under every value
-        reached = np.mean([len(np.unique(row)) for row in encoding.hashes])
-        return float(reached * noise.p + (encoding.g - reached) * noise.q)
-    if encoding.exclusive:
-        return mechanism.k * noise.p
-    held = encoding.d if isinstance(encoding, Buckets) else mechanism.k
-    silent = (1 - noise.q) ** held  # no bit is set, if the value is none of those held
-    best_if_silent = 1.0 if held < mechanism.k else (1 - noise.p) / (1 - noise.q)
-    return noise.p / noise.q * (1 - silent) + best_if_silent * silent
+    mechanism = question.mechanism
+    best = mechanism.encoding.best_likelihoods(mechanism.one_report)
+    return question.share * best / question.k + (1 - question.share) / question.k
 
 
 def attribute_guess(questions: Sequence[Question], same: bool) -> float:

@@ -1,4 +1,4 @@
-"""The drawing loops behind protocols.noise, compiled by numba at their first call and kept for the next process.
+"""What `drawing` does for many rows: loops compiled by numba at their first call and kept for the next process.
 
 Indices are unsigned because numba then leaves out the test for negative ones. A row's first block and first word are
 outside the loop over its others: often there is no other, and then a loop over all would take twice as long.
@@ -6,15 +6,10 @@ outside the loop over its others: often there is no other, and then a loop over 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Whole, Words
 from protocols.arrays.compiling import compiled
-
-Words = NDArray[np.uint64]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 3, 7, 32))
 
@@ -64,7 +59,7 @@ def greatest(words: Whole) -> np.uint16:
 
 
 @compiled
-def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
     """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned.
 
     There are few, so they are looked for only in parts whose greatest word is one.
@@ -83,7 +78,7 @@ def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole)
 
 
 @compiled
-def settle_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
     """The same, where each row's words begin at a place of their own."""
     rows, count = symbols.shape
     found = 0

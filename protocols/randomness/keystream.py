@@ -27,10 +27,11 @@ from functools import cached_property
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Tweaks, Whole, Words
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import Stream, Words, blocks_alone, counter_blocks, extremes, shared_blocks
+from protocols.randomness.drawing import counter_blocks, extremes, shared_blocks
+from protocols.randomness.few_rows import blocks_alone
 
 BLOCK = 16
 KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
@@ -40,8 +41,6 @@ MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
-
-Devices = NDArray[np.uint64]
 
 
 class Keyring:
@@ -77,7 +76,7 @@ class Keyring:
             self._keys[purpose] = hmac.digest(self._secret, message, "sha256")
         return self._keys[purpose]
 
-    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | NDArray[np.integer] = 0) -> Draws:
+    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
         tweaks = np.asarray(tweak, dtype=np.uint32)
         tweaks = tweaks if tweaks.ndim else np.broadcast_to(tweaks, devices.shape)
@@ -90,7 +89,7 @@ class Draws:
 
     key: bytes = field(repr=False)
     devices: Devices
-    tweaks: NDArray[np.uint32]
+    tweaks: Tweaks
     lane: int = 0
 
     def __len__(self) -> int:
@@ -100,12 +99,12 @@ class Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
 
-    def blocks(self, count: int) -> NDArray[np.uint8]:
+    def blocks(self, count: int) -> Bytes:
         """`count` blocks of 16 bytes for each row."""
         counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
         return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
-    def parts(self, count: int) -> Iterator[tuple[slice, Stream, Words | None]]:
+    def parts(self, count: int) -> Iterator[tuple[slice, ShortWords, Words | None]]:
         """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
 
         Without starts, one row's words follow the other's.
@@ -115,7 +114,7 @@ class Draws:
             rows = slice(first, first + step)
             yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
 
-    def _words(self, devices: Devices, tweaks: NDArray[np.uint32], count: int) -> tuple[Stream, Words | None]:
+    def _words(self, devices: Devices, tweaks: Tweaks, count: int) -> tuple[ShortWords, Words | None]:
         """Where many neighbours are here, their streams are made as a whole; elsewhere only the blocks rows need."""
         first = self._from(SHARED)
         low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
@@ -130,7 +129,7 @@ class Draws:
         start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], None
 
-    def extra(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.uint64]:
+    def extra(self, rows: Places, places: Places) -> Words:
         """64 further bits for some (row, word) pairs."""
         counters = np.empty((len(rows), 2), dtype="<u8")
         counters[:, 0] = self.devices[rows]
@@ -141,7 +140,7 @@ class Draws:
     def _from(self, lane: int) -> int:
         return (self.lane + lane) * LANE
 
-    def _encrypt(self, counters: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    def _encrypt(self, counters: Words) -> Bytes:
         flat = counters.reshape(-1).view(np.uint8)
         out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8)
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.

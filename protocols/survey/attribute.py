@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 
+from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.survey.names import Name
 
-MechanismName = Literal[
-    "auto", "adp", "allomfree", "grr", "sue", "oue", "geometric", "l-grr", "l-sue", "l-osue", "l-oue", "l-soue",
-    "l-geometric", "loloha", "dbitflip", "sue-z", "sue-r", "oue-z", "oue-r",
-]  # fmt: skip
-
 MAX_VALUES = 1 << 16
-MAX_ORDERED = 1024  # values of a mechanism that needs its whole matrix
 MIN_SHARE = 1e-6  # of a prior
 
 Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]
+
+
+def _known_mechanism(name: str) -> str:
+    if name not in NAMES:
+        raise ValueError(f"should be one of {', '.join(NAMES)}")
+    return name
+
+
+MechanismName = Annotated[
+    str, AfterValidator(_known_mechanism), WithJsonSchema({"type": "string", "enum": list(NAMES)})
+]
+PARAMETERS = "; ".join(f"{name}: {record.parameter}" for name, record in RECORDS.items() if record.parameter)
 
 
 class Strict(BaseModel):
@@ -71,9 +78,7 @@ class Attribute(Strict):
     mechanism: MechanismName = Field(
         "auto", description="how answers are randomised; auto chooses what gives the smaller error"
     )
-    parameter: int | None = Field(
-        None, ge=1, le=MAX_VALUES, description="loloha: to how many values answers are hashed; dbitflip: bits held"
-    )
+    parameter: int | None = Field(None, ge=1, le=MAX_VALUES, description=PARAMETERS)
     prior: dict[Name, Share] | None = Field(
         None, description="for rs+rfd: how often fake answers are each value; the shares sum to 1"
     )
@@ -101,11 +106,18 @@ class Attribute(Strict):
             self._check_group(f"{where}: group {group!r}", members)
         if self.prior is not None:
             self._check_prior(where, self.prior)
-        if self.parameter is not None and self.mechanism not in ("loloha", "dbitflip"):
-            raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
-        if "geometric" in self.mechanism and self.k > MAX_ORDERED:
-            raise ValueError(f"{where}: {self.mechanism} takes {MAX_ORDERED} values, not {self.k}; use a larger step")
+        self._check_mechanism(where)
         return self
+
+    def _check_mechanism(self, where: str) -> None:
+        record = RECORDS.get(self.mechanism)  # None: it is yet to be chosen
+        if self.parameter is not None and (record is None or not record.parameter):
+            raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
+        if record is not None and record.max_values is not None and self.k > record.max_values:
+            raise ValueError(
+                f"{where}: {self.mechanism} takes at most {record.max_values} values, not {self.k}; "
+                "use fewer values (in a range a larger step), or another mechanism"
+            )
 
     def _check_group(self, where: str, members: tuple[str, ...]) -> None:
         if not members:

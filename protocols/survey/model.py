@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 from protocols.errors import SurveyError
 from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
 from protocols.survey.durations import Duration, format_duration
-from protocols.survey.names import Words
+from protocols.survey.names import Text
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -57,8 +57,8 @@ class Survey(Strict):
     id: str = Field(
         pattern=ID_PATTERN, description="its name for ever: lower-case letters, digits, . _ -; new terms need a new id"
     )
-    title: Words = Field("", description="for people; may change at any time")
-    description: Words = Field("", description="for people; may change at any time")
+    title: Text = Field("", description="for people; may change at any time")
+    description: Text = Field("", description="for people; may change at any time")
     start: Moment = Field(description="when period 0 begins, with a time zone, such as 2026-01-01T00:00:00Z")
     period: Duration = Field(
         description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"

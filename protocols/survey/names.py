@@ -59,4 +59,4 @@ Name = Annotated[
     AfterValidator(clean_name),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),  # as written in YAML: yes, 12:30 and 1.0 are names
 ]
-Words = Annotated[str, Field(max_length=10_000), AfterValidator(clean_words)]
+Text = Annotated[str, Field(max_length=10_000), AfterValidator(clean_words)]

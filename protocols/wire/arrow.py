@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Column
 from protocols.wire.flatbuffer import I16, I32, I64, U8, Broken, Table
 
 CONTINUATION = b"\xff\xff\xff\xff"
@@ -33,7 +33,7 @@ class Batch:
 
     metadata: dict[str, str]
     rows: int
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Column]
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,7 @@ def _read_layout(metadata: bytes) -> _Layout:
     return _Layout(message.number(3, I64), batch.number(0, I64), lengths, places)
 
 
-def _read_columns(
-    layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int
-) -> dict[str, NDArray[Any]]:
+def _read_columns(layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int) -> dict[str, Column]:
     rows, places = layout.rows, layout.places
     if not 0 < rows <= max_rows:
         raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
@@ -139,7 +137,7 @@ def _read_columns(
     }
 
 
-def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> NDArray[Any]:
+def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> Column:
     if offset < 0 or offset % 8 or size < rows * column.bytes or offset + size > len(body):
         raise Broken("a buffer that is misplaced or too short")
     values = np.frombuffer(body, column.dtype, rows * column.bytes // column.dtype.itemsize, offset)

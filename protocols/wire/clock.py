@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from protocols.survey.model import MAX_PERIOD
+from protocols.wire.header import read_hex, read_id
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
-from protocols.wire.terms import read_hex, read_id
 
 MAX_CLOCK_BYTES = 4096
 

@@ -10,8 +10,8 @@ import numpy as np
 from protocols.scheme import Scheme
 from protocols.wire import (
     CLOCK,
+    CONTENT_TYPE_HEADER,
     FRAME,
-    HEADER,
     MAX_RECORD_BYTES,
     REPORT,
     ROW_REASONS,
@@ -140,7 +140,7 @@ def _dead_letter(
     offset: int, partition: int, reject: Reject, content_type: str, value: bytes, size: int, number: int = 0
 ) -> Output:
     headers = {
-        HEADER: content_type,
+        CONTENT_TYPE_HEADER: content_type,
         "reason": reject.reason.value,
         "detail": reject.detail[:LONGEST_HEADER],
         "survey": reject.survey or "",

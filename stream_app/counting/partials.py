@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import PARTIALS, Output
@@ -75,7 +75,9 @@ def decode_partial(data: bytes) -> Partial:
         counts = from_arrays(head["attributes"], arrays)
         return Part(survey, head["period"], partition, offset, head["closed"], counts)
     except (KeyError, TypeError) as error:
-        raise LogError(f"a partial cannot be read: {error!r}", "only workers may write to the partials topic") from None
+        raise StateError(
+            f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"
+        ) from None
 
 
 def message(partial: Partial) -> Output:

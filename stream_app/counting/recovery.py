@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, position_key
@@ -86,5 +86,5 @@ def known_scheme(lookup: Lookup, survey: str) -> Scheme:
     """The compiled survey of a state record; an error if it is not published."""
     scheme = lookup(survey)
     if scheme is None:
-        raise LogError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
+        raise StateError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
     return scheme

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
@@ -123,7 +123,7 @@ class OpenPeriod:
     def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
         head, arrays = unpack(data)
         if head["fingerprint"] != scheme.survey.fingerprint:
-            raise LogError(
+            raise StateError(
                 f"the state of survey {scheme.survey.id!r} was counted under other terms",
                 "publish changed terms under a new id",
             )

@@ -8,7 +8,7 @@ from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from protocols.randomness import Keyring
-from protocols.wire import HEADER
+from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
@@ -91,6 +91,6 @@ class Merging:
 def content_type(record: ConsumerRecord) -> str | None:
     """The content type in a record's headers: None if it is missing, else any text."""
     for name, value in record.headers:
-        if name == HEADER and value is not None:
+        if name == CONTENT_TYPE_HEADER and value is not None:
             return bytes(value).decode("utf-8", "replace")
     return None

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from typing import Any
 
-from protocols.wire import CLOCK, HEADER, Clock, encode_clock
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
@@ -41,7 +41,7 @@ class Writer:
     async def close(self, clock: Clock) -> None:
         """Send a clock record to every partition of the reports topic."""
         value = encode_clock(clock, self._clock_key)
-        headers = [(HEADER, CLOCK.encode())]
+        headers = [(CONTENT_TYPE_HEADER, CLOCK.encode())]
         partitions = range(self._topics.partitions)
         await asyncio.gather(
             *[

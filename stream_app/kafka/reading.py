@@ -8,7 +8,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.kafka.topics import ANSWER_SECONDS
@@ -21,7 +21,7 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
         try:
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:
-                raise LogError(f"topic {topic} does not exist on {kafka.bootstrap}", "run `hearsay topics create`")
+                raise TopicError(f"topic {topic} does not exist on {kafka.bootstrap}", "run `hearsay topics create`")
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
             ends = consumer.end_offsets(partitions)

@@ -6,7 +6,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, LogError, ServerUnavailable, SurveyError
+from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_clients import opened
@@ -30,7 +30,7 @@ def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
         try:
             survey = Survey.model_validate_json(record.value)
         except ValidationError as error:
-            raise LogError(
+            raise TopicError(
                 f"record {record.offset} of {topics.surveys} is not a survey: {error}",
                 "was it written by a newer version, or by something other than `hearsay survey publish`?",
             ) from None

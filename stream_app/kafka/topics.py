@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
@@ -211,7 +211,7 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     with _admin(kafka) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
             where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
-            raise LogError(
+            raise TopicError(
                 f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
                 f"run `hearsay topics create{where}`",
             )

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from protocols.errors import DeliveryError, FingerprintChanged, LogError
+from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -129,7 +129,7 @@ class EmbeddedApp:
         """Refuse another number of partitions, or other terms under a survey's id, than the directory was made with."""
         kept = self.store.setting("partitions", str(self.partitions))
         if kept != str(self.partitions):
-            raise LogError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
+            raise StateError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
         for survey in surveys:
             text = self.store.setting(f"survey/{survey.id}", survey.model_dump_json())
             if Survey.model_validate_json(text).fingerprint != survey.fingerprint:
@@ -159,7 +159,7 @@ def _lock(directory: Path) -> BinaryIO:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
-        raise LogError(
+        raise StateError(
             f"{directory} is in use by another process", "stop that process, or use another directory"
         ) from None
     return lock

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from protocols.errors import LogError
+from protocols.errors import ResultsError
 from protocols.survey import Survey
 from stream_app.log.flushes import Output, TopicName, Write
 from stream_app.results.reading import PublishedResults
@@ -50,7 +50,7 @@ class LocalStore(PublishedResults):
     def existing(cls, directory: Path) -> LocalStore:
         """Open the existing store of a directory for reading; the directory may be read-only."""
         if not (directory / FILE).exists():
-            raise LogError(f"{directory} contains no results", "name the data directory of a run")
+            raise ResultsError(f"{directory} contains no results", "name the data directory of a run")
         # SQLite's readers need a file that they share with the writer. If it is missing and cannot be created, no
         # process is writing, and the database can be read without it.
         unshared = not (directory / f"{FILE}-wal").exists() and not os.access(directory, os.W_OK)
@@ -59,7 +59,7 @@ class LocalStore(PublishedResults):
             store.surveys()
         except sqlite3.DatabaseError as error:
             store.close()
-            raise LogError(
+            raise ResultsError(
                 f"{directory / FILE} cannot be read: {error}",
                 "restore it from a backup, or name the data directory of another run",
             ) from None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 
 MAGIC = b"h1"
 Head = dict[str, Any]
@@ -45,7 +45,7 @@ def unpack(data: bytes) -> tuple[Head, list[Array]]:
             arrays.append(flat.astype(flat.dtype.newbyteorder("="), copy=False).reshape(shape))
             body += flat.nbytes
     except (ValueError, TypeError, KeyError) as error:
-        raise LogError(
+        raise StateError(
             f"a state record cannot be read: {error}", "was it written by another version, or by something else?"
         ) from error
     return head, arrays

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from math import isinf
 from typing import Any, Literal
 
 import numpy as np
@@ -53,21 +52,13 @@ class AttributeHistogram(_Result):
     statistics: GapCounts | None = None
 
 
-class Promise(_Result):
-    """The largest log-ratio an observer can find, computed from the survey's channels."""
-
-    whole: float | None = Field(description="between any two answers to the whole survey; null: no bound")
-    attribute: float | None = Field(description="between two that differ in one attribute; null: no bound")
-    exact: bool = Field(description="false: an upper bound, never below the truth")
-
-
 class Promises(_Result):
     """What the survey protects, in exact figures (PROTOCOLS 3 to 5). Who reported when is not among it."""
 
-    per_report: Promise
-    for_ever: Promise = Field(description="all reports of one value together; one-shot reports add up without bound")
-    per_additional_value: Promise | None = Field(description="what each further value adds; null if one-shot")
-    at_the_cap: Promise | None = Field(description="all values a device may ever memoise; null if one-shot")
+    per_report: Loss
+    for_ever: Loss = Field(description="all reports of one value together; one-shot reports add up without bound")
+    per_additional_value: Loss | None = Field(description="what each further value adds; null if one-shot")
+    at_the_cap: Loss | None = Field(description="all values a device may ever memoise; null if one-shot")
 
 
 class Histogram(_Result):
@@ -105,16 +96,11 @@ def promises(scheme: Scheme) -> Promises:
     """The exact guarantees of a survey, as published with each of its results."""
     exact = scheme.guarantees
     return Promises(
-        per_report=_promise(exact.per_report),
-        for_ever=_promise(exact.for_ever),
-        per_additional_value=None if exact.per_additional_value is None else _promise(exact.per_additional_value),
-        at_the_cap=None if exact.at_the_cap is None else _promise(exact.at_the_cap),
+        per_report=exact.per_report,
+        for_ever=exact.for_ever,
+        per_additional_value=exact.per_additional_value,
+        at_the_cap=exact.at_the_cap,
     )
-
-
-def _promise(loss: Loss) -> Promise:
-    whole, attribute = (None if isinf(figure) else figure for figure in (loss.whole, loss.attribute))
-    return Promise(whole=whole, attribute=attribute, exact=loss.exact)
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from protocols.errors import LogError
+from protocols.errors import ResultsError
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
@@ -50,7 +50,7 @@ class PublishedResults(ABC):
             if topic.keep == "newest":
                 found[key] = message.value
             elif found.setdefault(key, message.value) != message.value:
-                raise LogError(
+                raise ResultsError(
                     f"{_place(topic, key)}: published twice with different values",
                     "keep the topic as it is and report this: a final result must never change",
                 )
@@ -73,7 +73,9 @@ def _decode_key(topic: ResultTopic[Any], key: bytes) -> ResultKey:
     try:
         return topic.decode_key(key)
     except ValueError:
-        raise LogError(f"topic {topic.name}: a record has the key {key!r} instead of {topic.key}", FOREIGN) from None
+        raise ResultsError(
+            f"topic {topic.name}: a record has the key {key!r} instead of {topic.key}", FOREIGN
+        ) from None
 
 
 def _decode(topic: ResultTopic[R], key: ResultKey, value: bytes) -> R:
@@ -81,14 +83,14 @@ def _decode(topic: ResultTopic[R], key: ResultKey, value: bytes) -> R:
     try:
         version = _Versioned.model_validate_json(value).schema_version
         if version > topic.schema_version:
-            raise LogError(
+            raise ResultsError(
                 f"{_place(topic, key)}: schema version {version}; this program reads versions up to "
                 f"{topic.schema_version}",
                 "upgrade hearsay here to the version of the workers that published it",
             )
         return topic.model.model_validate_json(value)
     except ValidationError as error:
-        raise LogError(f"{_place(topic, key)}: the record is not a {topic.kind} result: {error}", FOREIGN) from None
+        raise ResultsError(f"{_place(topic, key)}: the record is not a {topic.kind} result: {error}", FOREIGN) from None
 
 
 def _place(topic: ResultTopic[Any], key: ResultKey) -> str:

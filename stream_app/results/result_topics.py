@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from protocols.wire import HEADER
+from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
@@ -58,7 +58,7 @@ class ResultTopic(Generic[R_co]):
 
     def message(self, key: ResultKey, value: bytes) -> Output:
         """A result as it is published."""
-        return Output(self.name, key.encode(), value, ((HEADER, self.content_type.encode()),))
+        return Output(self.name, key.encode(), value, ((CONTENT_TYPE_HEADER, self.content_type.encode()),))
 
     def decode_key(self, key: bytes) -> ResultKey:
         """The key of a record.

@@ -31,11 +31,7 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:
             if scheme.discloses:
                 asked = respondent.sampled(there.devices) == place
             devices, values = there.devices[asked], there.values[question.name][asked]
-            if scheme.survey.longitudinal:
-                memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
-                answers = respondent.report(question, devices, period, memo)
-            else:
-                answers = respondent.answer_once(question, devices, period, values)
+            answers = respondent.answers(question, devices, period, values)
             rows = gaps[asked] - 1
             reports[question.name][period] = np.bincount(rows, minlength=horizon)
             supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)

@@ -116,7 +116,7 @@ def write(frame: Frame, change: Change | None = None, options: pa.ipc.IpcWriteOp
         binary = column.ndim == 2
         raw = [row.tobytes() for row in column]
         columns[name] = pa.array(raw, pa.binary(column.shape[1])) if binary else pa.array(column)
-    metadata = frame.terms.write()
+    metadata = frame.header.write()
     if change is not None:
         change(columns, metadata)
     batch = pa.record_batch(list(columns.values()), list(columns), metadata=metadata)
@@ -232,7 +232,7 @@ def test_what_is_not_a_frame_of_the_survey_is_refused_and_says_why(change: str) 
 
 
 def test_one_name_for_two_columns_is_refused() -> None:
-    batch = pa.record_batch([pa.array(FRAME.tokens)] * 2, ["token", "token"], metadata=FRAME.terms.write())
+    batch = pa.record_batch([pa.array(FRAME.tokens)] * 2, ["token", "token"], metadata=FRAME.header.write())
     assert "twice" in refused(stream([batch])).detail
 
 

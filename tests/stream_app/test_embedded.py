@@ -14,7 +14,7 @@ from subprocess import PIPE, Popen, TimeoutExpired, run
 
 import pytest
 
-from protocols.errors import DeliveryError, FingerprintChanged, LogError
+from protocols.errors import DeliveryError, FingerprintChanged, ResultsError, StateError
 from stream_app.local import EmbeddedApp, LocalStore
 from tests.stream_app.worlds import (
     KEY,
@@ -137,14 +137,14 @@ def test_results_can_be_read_from_a_read_only_directory(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "results.sqlite").write_text("not a database, and longer than its header" * 10)
-    with pytest.raises(LogError, match=r"results\.sqlite cannot be read"):
+    with pytest.raises(ResultsError, match=r"results\.sqlite cannot be read"):
         LocalStore.existing(tmp_path)
 
 
 def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
     with (
         EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY),
-        pytest.raises(LogError, match="in use by another process"),
+        pytest.raises(StateError, match="in use by another process"),
     ):
         EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
 
@@ -157,7 +157,7 @@ def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
 
 def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
-    with pytest.raises(LogError, match="has 1 partitions, not 2"):
+    with pytest.raises(StateError, match="has 1 partitions, not 2"):
         EmbeddedApp(tmp_path, [SCHEME.survey], 2, KEY, KEY)
 
 

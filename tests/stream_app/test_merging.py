@@ -9,7 +9,7 @@ import numpy as np
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.wire import HEADER, Lookup
+from protocols.wire import CONTENT_TYPE_HEADER, Lookup
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
@@ -154,7 +154,7 @@ def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it
     outputs = {output.topic: output for output in flush if isinstance(output, Output)}
     assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
     for topic in RESULT_TOPICS:
-        assert outputs[topic.name].headers == ((HEADER, topic.content_type.encode()),)
+        assert outputs[topic.name].headers == ((CONTENT_TYPE_HEADER, topic.content_type.encode()),)
         assert next(iter(json.loads(outputs[topic.name].value).items())) == ("schema_version", topic.schema_version)
 
 

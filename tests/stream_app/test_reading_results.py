@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from protocols.errors import LogError
-from protocols.wire import HEADER
+from protocols.errors import ResultsError
+from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.local import LocalStore
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, PublishedResults, ResultKey
@@ -61,33 +61,33 @@ def test_of_replaced_results_the_newest_is_read(in_a_directory: Write) -> None:
 def test_a_final_that_is_repeated_is_read_once_and_one_that_changed_is_an_error() -> None:
     first, changed = (MOBILITY.message(ResultKey("s", 3), value) for value in (b"one", b"other"))
     assert Memory(first, first).values(MOBILITY) == {("s", 3): b"one"}
-    with pytest.raises(LogError, match="topic mobility, key s/3: published twice with different values"):
+    with pytest.raises(ResultsError, match="topic mobility, key s/3: published twice with different values"):
         Memory(first, changed).values(MOBILITY)
 
 
 def test_a_newer_schema_version_is_refused_and_the_error_says_to_upgrade() -> None:
     newer = LIVE.schema_version + 1
     value = f'{{"schema_version":{newer},"survey":"s","a field that is not known here":[]}}'.encode()
-    with pytest.raises(LogError, match=f"topic live, key s: schema version {newer}") as caught:
+    with pytest.raises(ResultsError, match=f"topic live, key s: schema version {newer}") as caught:
         Memory(LIVE.message(ResultKey("s"), value)).live("s")
     assert "upgrade" in caught.value.hint
 
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"no JSON", b'{"schema_version":1}', b'{"schema_version":null}'])
 def test_a_record_that_is_no_result_is_named(value: bytes) -> None:
-    with pytest.raises(LogError, match="topic histograms, key s/4: the record is not a histogram result"):
+    with pytest.raises(ResultsError, match="topic histograms, key s/4: the record is not a histogram result"):
         Memory(HISTOGRAMS.message(ResultKey("s", 4), value)).histograms("s")
 
 
 @pytest.mark.parametrize("key", [b"s", b"s/x", b"\xff/1"])
 def test_a_key_that_names_no_period_is_an_error_that_shows_it(key: bytes) -> None:
-    with pytest.raises(LogError, match="topic histograms: a record has the key") as caught:
+    with pytest.raises(ResultsError, match="topic histograms: a record has the key") as caught:
         Memory(Output(HISTOGRAMS.name, key, b"{}")).histograms("s")
     assert repr(key) in caught.value.message
 
 
 def test_a_directory_replaces_a_live_result_together_with_its_headers(in_a_directory: Write) -> None:
-    old, new = (Output(LIVE.name, b"s", name, ((HEADER, name),)) for name in (b"old", b"new"))
+    old, new = (Output(LIVE.name, b"s", name, ((CONTENT_TYPE_HEADER, name),)) for name in (b"old", b"new"))
     assert [*in_a_directory(old, new).messages(LIVE.name)] == [new]
 
 

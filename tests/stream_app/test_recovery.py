@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
@@ -167,5 +167,5 @@ def test_what_the_log_no_longer_has_is_reported_once() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_an_error() -> None:
-    with pytest.raises(LogError, match="cannot be read"):
+    with pytest.raises(StateError, match="cannot be read"):
         start(state_after(1) | {COUNTER: b"h1\xff"})

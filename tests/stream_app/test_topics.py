@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 import stream_app.kafka.topics
-from protocols.errors import LogError, ServerError
+from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
 from stream_app.results import HISTOGRAMS, LIVE, RESULT_TOPICS
@@ -125,7 +125,7 @@ def test_another_number_of_partitions_is_found_and_explained(
 
 
 def test_the_error_about_topics_that_do_not_exist_says_what_to_run(kafka_settings: KafkaSettings) -> None:
-    with pytest.raises(LogError) as caught:
+    with pytest.raises(TopicError) as caught:
         existing(kafka_settings, "never-made")
     assert "hearsay topics create --prefix never-made" in caught.value.hint
 

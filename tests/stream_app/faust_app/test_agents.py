@@ -12,7 +12,7 @@ from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from protocols.errors import LogError
-from protocols.wire import HEADER
+from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
@@ -60,9 +60,25 @@ class Partition:
         return sum(period.counts.snapshot()["colour"].total for period in self.counter.open_periods.values())
 
 
+def header_of(content_type: str) -> tuple[tuple[str, bytes]]:
+    return ((CONTENT_TYPE_HEADER, content_type.encode()),)
+
+
 def records(*events: Event, first: int = 0) -> list[ConsumerRecord]:
     return [
-        ConsumerRecord("reports", 0, offset, 0, 0, None, value, None, 0, len(value), ((HEADER, content_type.encode()),))
+        ConsumerRecord(
+            "reports",
+            0,
+            offset,
+            0,
+            0,
+            None,
+            value,
+            None,
+            0,
+            len(value),
+            ((CONTENT_TYPE_HEADER, content_type.encode()),),
+        )
         for offset, (content_type, value) in enumerate(map(wire, events), first)
     ]
 

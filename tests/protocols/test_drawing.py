@@ -1,4 +1,4 @@
-"""The compiled kernels of drawing do what their plain twins do, and few rows are drawn as many are."""
+"""The compiled loops of drawing do for many rows what numpy does for few, and both draw the same."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ import numpy as np
 import pytest
 
 from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.randomness import few_rows
 from protocols.randomness.drawing import (
     MANY,
-    blocks_alone,
     counter_blocks,
-    counter_blocks_plainly,
     extremes,
-    extremes_plainly,
     invert,
-    invert_plainly,
     look_up,
     look_up_again,
-    look_up_again_plainly,
-    look_up_plainly,
     shared_blocks,
-    shared_blocks_plainly,
     shift,
-    shift_plainly,
 )
+from protocols.randomness.few_rows import blocks_alone
 from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
@@ -48,10 +42,10 @@ def test_counter_blocks_are_as_defined(n: int) -> None:
     for tweaks in both:
         for first, count in ((0, 1), (3 << 24, 3)):
             blocks = counter_blocks(devices, tweaks, first, count)
-            assert same(blocks, counter_blocks_plainly(devices, tweaks, first, count))
+            assert same(blocks, few_rows.counter_blocks(devices, tweaks, first, count))
             shared, plain = (
                 shared_blocks(devices, tweaks, first, count),
-                shared_blocks_plainly(devices, tweaks, first, count),
+                few_rows.shared_blocks(devices, tweaks, first, count),
             )
             assert all(same(*pair) for pair in zip(shared, plain, strict=True))
 
@@ -66,7 +60,7 @@ def test_a_device_alone_takes_as_many_blocks_as_its_words_can_touch(count: int) 
 def test_extremes_are_as_defined(n: int) -> None:
     row = np.arange(n, dtype=np.uint64) + np.uint64(1 << 63)
     for devices in (row, row[::-1], np.append(row, row[0]), some_devices(n)[0]):
-        assert extremes(devices) == extremes_plainly(devices)
+        assert extremes(devices) == few_rows.extremes(devices)
     assert extremes(row) == (1 << 63, (1 << 63) + n - 1, True)
 
 
@@ -81,10 +75,10 @@ def test_words_are_looked_up_as_defined(n: int, symbols: int, filled: int) -> No
     for starts in (None, anywhere):
         found, defined = np.empty((2, n, 13), dtype=slots.dtype)
         left = look_up(slots[0], filled, words, starts, found)
-        assert same(left, look_up_plainly(slots[0], filled, words, starts, defined))
+        assert same(left, few_rows.look_up(slots[0], filled, words, starts, defined))
         assert same(found, defined)
         look_up_again(places, kinds, slots, words, starts, found)
-        look_up_again_plainly(places, kinds, slots, words, starts, defined)
+        few_rows.look_up_again(places, kinds, slots, words, starts, defined)
         assert same(found, defined)
 
 
@@ -93,7 +87,7 @@ def test_words_are_looked_up_as_defined(n: int, symbols: int, filled: int) -> No
 def test_symbols_are_shifted_as_defined(n: int, k: int) -> None:
     rng = np.random.default_rng(n)
     cells, shifts = rng.integers(0, k, n), rng.integers(0, k, n).astype(np.min_scalar_type(k - 1))
-    assert same(shift(cells, shifts, k), shift_plainly(cells, shifts, k))
+    assert same(shift(cells, shifts, k), few_rows.shift(cells, shifts, k))
 
 
 def test_cuts_are_inverted_as_defined() -> None:
@@ -101,14 +95,14 @@ def test_cuts_are_inverted_as_defined() -> None:
     cuts = np.sort(rng.integers(0, 1 << 64, (5, 300), dtype=np.uint64))
     rows, words = rng.integers(0, 5, 900), rng.integers(0, 1 << 64, 900, dtype=np.uint64)
     words[:300] = cuts[rows[:300], np.arange(300)]  # exactly on a cut
-    assert same(invert(cuts, rows, words, many=True), invert_plainly(cuts, rows, words))
+    assert same(invert(cuts, rows, words, many=True), few_rows.invert(cuts, rows, words))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 13])
 @pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
 def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
     rng = np.random.default_rng(2)
-    table = Table(rng.random(50), rng.random(50))  # leaves many words unsettled
+    table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
     low = np.uint64(1 << 40)
     selections = [
         np.arange(3, 3 * MANY, dtype=np.uint64),  # in a row

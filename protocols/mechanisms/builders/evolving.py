@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from protocols.errors import InfeasibleError
+from protocols.mechanisms.builders.direct import build_grr, build_l_grr
 from protocols.mechanisms.channels import variance_at_zero
-from protocols.mechanisms.direct import build_grr, build_l_grr
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import sue
 
 PRIMES = (2, 3, 5, 7, 11, 13)
@@ -46,3 +47,23 @@ def _loloha(k: int, budget: Budget, g: int) -> Mechanism:
 def _largest_domain(g: int) -> int:
     """Projective points over the field of g elements, in the family's dimension."""
     return (Hashed(2, g).family - 1) // (g - 1)
+
+
+LOLOHA = MechanismRecord(
+    "loloha",
+    "values hashed to a few by a lifelong public hash: many values cost little",
+    one_round=build_loloha,
+    two_rounds=build_loloha,
+    lifelong=True,
+    max_values=_largest_domain(2),
+    parameter="to how many values answers are hashed",
+    published_differs=True,
+)
+DBITFLIP = MechanismRecord(
+    "dbitflip",
+    "bits for a few values held for life: many values cost little",
+    one_round=build_dbitflip,
+    lifelong=True,
+    parameter="bits held",
+    published_differs=True,
+)

@@ -6,7 +6,10 @@ import numpy as np
 
 from protocols.mechanisms.encodings import Direct
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import end_evidence, geometric
+
+MAX_MATRIX = 1024  # values for which the whole matrix is computed and inverted
 
 
 def build_geometric(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
@@ -25,3 +28,19 @@ def build_l_geometric(k: int, budget: Budget, parameter: int | None = None) -> M
 
     eps2 = brentq(excess, 1e-9, 60.0, xtol=1e-14)
     return Mechanism("l-geometric", Direct(k), first, geometric(k, float(eps2)))
+
+
+GEOMETRIC = MechanismRecord(
+    "geometric",
+    "truncated geometric noise: near numbers are confused, far ones less",
+    one_round=build_geometric,
+    needs_order=True,
+    max_values=MAX_MATRIX,
+)
+L_GEOMETRIC = MechanismRecord(
+    "l-geometric",
+    "geometric of a memoised geometric",
+    two_rounds=build_l_geometric,
+    needs_order=True,
+    max_values=MAX_MATRIX,
+)

@@ -6,6 +6,7 @@ from math import exp, expm1
 
 from protocols.mechanisms.encodings import Direct
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import EVERY_CHOOSER, Fakes, MechanismRecord
 from protocols.mechanisms.rounds import Flip, grr
 
 
@@ -31,3 +32,15 @@ def _published(k: int, a: float, b: float, first: Flip) -> Flip:
     kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
     p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
     return Flip(p2, (1 - p2) / (k - 1))
+
+
+GRR = MechanismRecord(
+    "grr",
+    "generalised randomised response: the value, or any other one",
+    one_round=build_grr,
+    fakes=Fakes("grr", "l-grr"),
+    chosen_by=EVERY_CHOOSER,
+)
+L_GRR = MechanismRecord(
+    "l-grr", "grr of a memoised grr", two_rounds=build_l_grr, published_differs=True, chosen_by=EVERY_CHOOSER
+)

@@ -8,6 +8,7 @@ from math import exp, expm1, log
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import EVERY_CHOOSER, Fakes, MechanismRecord
 from protocols.mechanisms.roots import root
 from protocols.mechanisms.rounds import Flip, oue, sue, symmetric_loss
 
@@ -59,3 +60,36 @@ def _half(name: str, first_round: Callable[[float], Flip], k: int, budget: Budge
     first, target = first_round(budget.inf), budget.one
     q2 = root(lambda q: symmetric_loss(first.then(Flip(0.5, q))) - target, 0.0, 0.5)
     return Mechanism(name, Unary(k), first, Flip(0.5, q2))
+
+
+SUE = MechanismRecord("sue", "symmetric unary encoding: one bit for each value, all flipped alike", one_round=build_sue)
+OUE = MechanismRecord(
+    "oue",
+    "optimised unary encoding: ones are coin tosses, zeros nearly kept",
+    one_round=build_oue,
+    chosen_by=EVERY_CHOOSER,
+)
+L_OSUE = MechanismRecord("l-osue", "sue of a memoised oue", two_rounds=build_l_osue, chosen_by=EVERY_CHOOSER)
+L_SUE = MechanismRecord("l-sue", "sue of a memoised sue (basic RAPPOR)", two_rounds=build_l_sue)
+L_OUE = MechanismRecord("l-oue", "oue of a memoised oue; not for every eps_1", two_rounds=build_l_oue)
+L_SOUE = MechanismRecord("l-soue", "oue of a memoised sue; not for every eps_1", two_rounds=build_l_soue)
+
+# A fake without any bit of its own gives the sampled attribute away (PROTOCOLS 4): only adp, as published, takes it.
+SUE_Z = MechanismRecord(
+    "sue-z",
+    "sue, fakes are noise on nothing; gives away which attribute is true",
+    fakes=Fakes("sue", "l-sue", zero=True),
+)
+SUE_R = MechanismRecord("sue-r", "sue, fakes are noise on a drawn value", fakes=Fakes("sue", "l-sue"))
+OUE_Z = MechanismRecord(
+    "oue-z",
+    "oue, fakes are noise on nothing; gives away which attribute is true",
+    fakes=Fakes("oue", "l-osue", zero=True),
+    chosen_by={"adp": ("rs+fd",)},
+)
+OUE_R = MechanismRecord(
+    "oue-r",
+    "oue, fakes are noise on a drawn value",
+    fakes=Fakes("oue", "l-osue"),
+    chosen_by={**EVERY_CHOOSER, "adp": ("rs+rfd",)},
+)

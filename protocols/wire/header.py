@@ -1,4 +1,4 @@
-"""What every report says first: which survey, under which terms, for which period."""
+"""The header of every report: its survey, the fingerprint of the survey's terms, and its period."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _HEX = re.compile(r"[0-9a-f]*")
 
 
 @dataclass(frozen=True)
-class Terms:
-    """The head of a frame or a report. Numbers are hexadecimal text of a fixed width, so that lengths tell nothing."""
+class ReportHeader:
+    """The header of a frame or a report. Numbers have a fixed width in hexadecimal, so that lengths reveal nothing."""
 
     survey: str
     fingerprint: str
     period: int
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Terms:
-        """From the wire; ValueError says what is wrong."""
+    def read(cls, record: Mapping[str, Any]) -> ReportHeader:
+        """Read it from a record; raises ValueError."""
         fingerprint = read_hex(record.get("fingerprint"), 16, "fingerprint").hex()
         period = int.from_bytes(read_hex(record.get("period"), 4, "period"), "big")
         return cls(read_id(record.get("survey")), fingerprint, period)
@@ -36,7 +36,7 @@ class Terms:
         return {"survey": self.survey, "fingerprint": self.fingerprint, "period": f"{self.period:08x}"}
 
     def scheme(self, lookup: Lookup, rows: int = 1) -> Scheme | Reject:
-        """The survey these reports were made for, if it is published and nothing in it has changed."""
+        """The compiled survey of these reports; a Reject if it is not published, or published with other terms."""
         scheme = lookup(self.survey)
         if scheme is None:
             return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
@@ -46,14 +46,14 @@ class Terms:
 
 
 def read_id(text: Any) -> str:
-    """A text that can be the id of a survey."""
+    """The id of a survey; raises ValueError for any other text."""
     if not isinstance(text, str) or not _ID.fullmatch(text):
         raise ValueError("survey is not the id of a survey")
     return text
 
 
 def read_hex(text: Any, size: int, what: str) -> bytes:
-    """`size` bytes from twice as many lower-case hexadecimal digits."""
+    """`size` bytes from twice as many lower-case hexadecimal digits; raises ValueError."""
     if not isinstance(text, str) or len(text) != 2 * size or not _HEX.fullmatch(text):
         raise ValueError(f"{what} is not {2 * size} lower-case hexadecimal digits")
     return bytes.fromhex(text)
