@@ -13,7 +13,7 @@ from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.ratios import product
 from analytics.estimation.rounding import rounded
 from analytics.estimation.votes import Floats, covariance
-from analytics.mobility.history import History
+from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.mechanisms import Channel
 
@@ -26,18 +26,16 @@ class Answers:
     n: int  # as published
     supported: Floats  # share of the answers that support each value
     visitors: Estimates
-    confidence: float
     noised: bool
 
     @classmethod
-    def of(cls, history: History, name: str, window: Window) -> Answers:
+    def of(cls, history: CountHistory, name: str, window: Window) -> Answers:
         question, supported = history.scheme.question(name), history.supported(name, window)
         return cls(
             question.channel,
             0 if supported is None else history.answers(name, window),
             np.zeros(question.k) if supported is None else supported,
             history.visitors(window),
-            history.confidence,
             history.scheme.survey.presence_epsilon is not None,
         )
 
@@ -54,7 +52,6 @@ class Answers:
                 self.channel,
                 population=self.visitors.value,
                 groups=groups,
-                confidence=self.confidence,
             )
         )
 

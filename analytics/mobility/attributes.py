@@ -23,18 +23,18 @@ ARROW = ">"  # between origin and destination in the values of a transition attr
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
     """What is said of one attribute in one window."""
-    silent, answers = publication.silent_answers[question.name], publication.answers(question.name, window)
-    told = window not in silent
-    known = told and answers.n > 0
+    answers = Answers.of(publication.history, question.name, window)
+    suppressed = publication.suppressed_answers[question.name].get(window)
+    known = suppressed is None and answers.n > 0
     role = question.attribute.role
     return AttributeReport(
         name=question.name,
         role=role,
         mechanism=question.label,
         counted="value in the period" if window.length == 1 else "first value in the window",
-        answers=answers.n if told else None,
-        suppressed=silent.get(window),
-        values=_values(publication, question, window, answers) if known else (),
+        answers=answers.n if suppressed is None else None,
+        suppressed=suppressed,
+        values=_values(question, answers) if known else (),
         groups=_groups(question, answers) if known else (),
         ranking=_ranking(question, answers) if known and role == "area" else None,
         dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
@@ -42,19 +42,9 @@ def attribute_report(publication: Publication, question: Question, window: Windo
     )
 
 
-def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> tuple[ValueReport, ...]:
-    changes = publication.changes(question.name)
-    truth, smoothed = publication.truth.get(window), publication.smoothed(question.name, window)
-    return _rows(
-        question.attribute.values,
-        answers,
-        answers.shares,
-        consistent=norm_sub(answers.shares.value).tolist(),
-        smoothed=None if smoothed is None else quantities(answers.told(smoothed)),
-        change=changes.since_then(window, lambda w: publication.people(question.name, w)),
-        baseline=changes.since_normal(window, lambda w: publication.people(question.name, w)),
-        truth=None if truth is None else truth.people[question.name].tolist(),
-    )
+def _values(question: Question, answers: Answers) -> tuple[ValueReport, ...]:
+    shares = answers.shares
+    return _rows(question.attribute.values, answers, shares, consistent=norm_sub(shares.value).tolist())
 
 
 def _groups(question: Question, answers: Answers) -> tuple[ValueReport, ...]:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
-from analytics.mobility.publication import Truth
 from analytics.windows.calendar import Window
+
+
+@dataclass(frozen=True, eq=False)
+class WindowTruth:
+    """What a simulation knows about a window: its visitors, and how many of them have each value."""
+
+    visitors: int
+    people: Mapping[str, NDArray[np.integer]] = field(default_factory=dict)
 
 
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
@@ -45,7 +56,7 @@ def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> Mobil
     return report.model_copy(update={"windows": tuple(map(told, report.windows))})
 
 
-def with_truth(report: MobilityReport, truth: Mapping[Window, Truth]) -> MobilityReport:
+def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> MobilityReport:
     """The report with what a simulation knows beside what was estimated."""
 
     def told(window: WindowReport) -> WindowReport:
@@ -58,7 +69,7 @@ def with_truth(report: MobilityReport, truth: Mapping[Window, Truth]) -> Mobilit
     return report.model_copy(update={"windows": tuple(map(told, report.windows))})
 
 
-def _attribute_with_truth(attribute: AttributeReport, truth: Truth) -> AttributeReport:
+def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> AttributeReport:
     if attribute.name not in truth.people:
         return attribute
     people = truth.people[attribute.name].tolist()

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.estimates import Estimates, quantile
+from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
 from analytics.estimation.votes import Floats
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import Dwell, quantity
@@ -25,7 +25,7 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     if middles is not None:
         spread = answers.covariance()
         value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
-        reach = quantile(answers.confidence) * error
+        reach = quantile(CONFIDENCE) * error
         mean = quantity(answers.told(Estimates(*map(np.asarray, (value, error, value - reach, value + reach)))))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
     names = attribute.values

@@ -1,7 +1,10 @@
 """The mobility report: one model, from which JSON, Arrow, CSV, Parquet and the page are made.
 
-Everything is said of *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
+All numbers belong to *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
 known, or not published, is null.
+
+A report is published for each period, from counts alone. Fields "added by readers" depend on what is known later or
+elsewhere. They are null (or false) in published records; `combining` and `changes` fill them in.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.estimation.estimates import Estimates
 
-Kind = Literal["period", "hour", "day", "week", "cumulative", "window"]
+Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
 Role = Literal["plain", "area", "dwell", "transition"]
 
@@ -52,9 +55,9 @@ class ValueReport(_Model):
     )
     people: Quantity = Field(description="the share times the visitors")
     smoothed: Quantity | None = Field(None, description="the share, smoothed over periods; only where asked for")
-    change: Change | None = None
-    baseline: Change | None = None
-    truth: float | None = Field(None, description="how many people it really were, where a simulation knows")
+    change: Change | None = Field(None, description="of people, since the previous comparable window; added by readers")
+    baseline: Change | None = Field(None, description="of people, against the baseline; added by readers")
+    truth: float | None = Field(None, description="real number of people, if a simulation knows it; added by readers")
 
 
 class Place(_Model):
@@ -128,11 +131,15 @@ class WindowReport(_Model):
     new: Quantity | None = Field(None, description="visitors not seen for a whole horizon before")
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
-    change: Change | None = Field(None, description="of visitors, against the previous comparable window")
-    baseline: Change | None = Field(None, description="of visitors, against the baseline")
-    shortfall: int | None = Field(None, description="reports that came too late: what the window may lack")
-    presence_lost: bool = Field(False, description="presence records were lost: devices may be counted twice")
-    truth: int | None = Field(None, description="how many visitors it really were, where a simulation knows")
+    change: Change | None = Field(
+        None, description="of visitors, since the previous comparable window; added by readers"
+    )
+    baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
+    shortfall: int | None = Field(None, description="late reports of these periods; added by readers")
+    presence_lost: bool = Field(
+        False, description="presence records were lost, so devices may be counted twice; added by readers"
+    )
+    truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
     attributes: tuple[AttributeReport, ...] = ()
 
     def attribute(self, name: str) -> AttributeReport:

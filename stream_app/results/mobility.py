@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.mobility import History, mobility_report
+from analytics.mobility import CountHistory, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
@@ -31,11 +31,11 @@ def publish_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPer
     first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
     reach = [closed[t] for t in range(first, period + 1)]
     counts = {q.name: [past.counts[q.name] for past in reach] for q in scheme.questions}
-    history = History(
+    history = CountHistory(
         scheme,
         first,
         reports={name: [ByGap(past.gaps, past.n) for past in periods] for name, periods in counts.items()},
         supports={name: [ByGap(past.gaps, past.N) for past in periods] for name, periods in counts.items()},
         cells={q.name: [ByGap(gaps, past.cells[q.name]) for past in reach] for q in scheme.questions},
     )
-    return mobility_report(history, ending=period).model_dump_json().encode()
+    return mobility_report(history).model_dump_json().encode()

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.mobility import MobilityReport, mobility_report, render_page
-from analytics.mobility.publication import standard_windows
+from analytics.mobility import MobilityReport, render_page, with_changes, with_truth
 from analytics.windows import Window
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.browser import View, look
+from tests.helpers.published import part, publish
 from tests.helpers.town import live, truths
 
 HEIGHT = 5000
@@ -33,8 +33,8 @@ def report() -> MobilityReport:
         )
     )
     hours = [Window(t, t) for t in range(72)]
-    windows = [*standard_windows(scheme.survey, range(72)), Window(24, 71)]  # the last one is shown: people come back
-    return mobility_report(live(scheme, town), windows, truth=truths(scheme, town, hours), baseline=range(24))
+    published = publish(part(live(scheme, town), 1, 71))  # without period 0 the last day is shown: people come back
+    return with_changes(with_truth(published, truths(scheme, town, hours)), baseline=range(1, 24))
 
 
 @pytest.fixture(scope="module")

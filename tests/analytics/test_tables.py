@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport, mobility_report
+from analytics.mobility import MobilityReport, with_changes, with_truth
 from analytics.mobility.output.arrow import from_arrow, to_arrow
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
@@ -17,6 +17,7 @@ from hearsay.reports.files import write_files
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.helpers.published import publish
 from tests.helpers.town import live, truths
 
 
@@ -34,7 +35,7 @@ def report() -> MobilityReport:
         )
     )
     truth = truths(scheme, town, [Window(25, 25)])
-    return mobility_report(live(scheme, town), truth=truth, baseline=range(24))
+    return with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
 
 
 def test_an_arrow_table_holds_the_whole_report_and_gives_it_back(report: MobilityReport) -> None:

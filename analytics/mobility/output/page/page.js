@@ -171,7 +171,7 @@ function truth() {
 // ── one window ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function chooser() {
-  const kinds = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods", window: "Windows" };
+  const kinds = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
   for (const [kind, title] of Object.entries(kinds)) {
     const group = make("optgroup", { label: title });
     data.windows.forEach((w, i) => { if (w.kind === kind) group.append(make("option", { value: i }, w.label + (w.suppressed ? " (suppressed)" : ""))); });

@@ -17,7 +17,7 @@ from protocols.scheme import Scheme
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class CountHistory:
     """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
     `reports` and `supports` (of each value) are exact and stay inside; `cells` are the reports as they may be
@@ -29,8 +29,6 @@ class History:
     reports: Mapping[str, Sequence[ByGap]]
     supports: Mapping[str, Sequence[ByGap]]
     cells: Mapping[str, Sequence[ByGap]]
-    late: NDArray[np.int64] | None = None  # reports that came too late, by period
-    confidence: float = CONFIDENCE
 
     @property
     def periods(self) -> range:
@@ -48,7 +46,7 @@ class History:
         if epsilon is None:
             return exact(np.array(max(total, 0)))
         noisy = cells * len(self._presence)
-        error, reach = noise_error(noisy, epsilon), noise_reach(noisy, epsilon, self.confidence)
+        error, reach = noise_error(noisy, epsilon), noise_reach(noisy, epsilon, CONFIDENCE)
         parts = max(total, 0), error, max(total - reach, 0), max(total + reach, 0)
         return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
 
@@ -71,11 +69,6 @@ class History:
         place = self._place(window)
         reports = int(first_reports(self.reports[name], *place))
         return first_reports(self.supports[name], *place) / reports if reports else None
-
-    def shortfall(self, window: Window) -> int | None:
-        if self.late is None:
-            return None
-        return int(self.late[window.first - self.first : window.last - self.first + 1].sum())
 
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
