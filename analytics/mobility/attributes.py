@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import Estimates
@@ -18,6 +19,7 @@ from analytics.windows.calendar import Window
 from protocols.question import Question
 
 PLACES = 5
+_ROWS = TypeAdapter(tuple[ValueReport, ...])
 ARROW = ">"  # between origin and destination in the values of a transition attribute
 
 
@@ -34,7 +36,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
         counted="value in the period" if window.length == 1 else "first value in the window",
         answers=answers.n if suppressed is None else None,
         suppressed=suppressed,
-        values=_values(question, answers) if known else (),
+        values=_values(publication, question, window, answers) if known else (),
         groups=_groups(question, answers) if known else (),
         ranking=_ranking(question, answers) if known and role == "area" else None,
         dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
@@ -42,9 +44,16 @@ def attribute_report(publication: Publication, question: Question, window: Windo
     )
 
 
-def _values(question: Question, answers: Answers) -> tuple[ValueReport, ...]:
+def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> tuple[ValueReport, ...]:
     shares = answers.shares
-    return _rows(question.attribute.values, answers, shares, consistent=norm_sub(shares.value).tolist())
+    smoothed = publication.smoothed(question) if window.length == 1 else None
+    return _rows(
+        question.attribute.values,
+        answers,
+        shares,
+        consistent=norm_sub(shares.value).tolist(),
+        smoothed=None if smoothed is None else quantities(smoothed),
+    )
 
 
 def _groups(question: Question, answers: Answers) -> tuple[ValueReport, ...]:
@@ -64,7 +73,7 @@ def _rows(
         "people": quantities(answers.people(shares)),
         **{name: column for name, column in columns.items() if column is not None},
     }
-    return tuple(ValueReport(**dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True))
+    return _ROWS.validate_python([dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)])
 
 
 def _ranking(question: Question, answers: Answers) -> Ranking:

@@ -15,7 +15,7 @@ import numpy as np
 
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import ratio
-from analytics.mobility.model import AttributeReport, Change, MobilityReport, WindowReport, measured, quantities
+from analytics.mobility.model import PARTS, AttributeReport, Change, MobilityReport, WindowReport, measured, quantities
 from analytics.windows.calendar import Window, comparable, same_phase
 
 Fields = dict[str, Change | None]  # the fields `change` and `baseline` of one published number
@@ -92,9 +92,7 @@ def _updated(attribute: AttributeReport, updates: Sequence[Fields]) -> Attribute
 
 def _mean(parts: Sequence[Estimates]) -> Estimates:
     """The mean. Its error is that of parts with the same noise: people who keep their memos have nearly that."""
-    return Estimates(
-        *(np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "error", "low", "high"))
-    )
+    return Estimates(*(np.mean([getattr(part, name) for part in parts], axis=0) for name in PARTS))
 
 
 def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> list[Change]:

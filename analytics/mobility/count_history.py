@@ -70,6 +70,12 @@ class CountHistory:
         reports = int(first_reports(self.reports[name], *place))
         return first_reports(self.supports[name], *place) / reports if reports else None
 
+    def by_period(self, name: str, periods: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of each period on its own: the exact supports `[period, value]` and answers `[period]` of one attribute."""
+        supports, answers = (table[name] for table in (self.supports, self.reports))
+        places = [period - self.first for period in periods]
+        return np.array([supports[at].total for at in places]), np.array([answers[at].total for at in places])
+
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
         """The published cells that devices are counted by: where each answers one attribute, of all attributes."""

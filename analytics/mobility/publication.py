@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from analytics.estimation.estimates import Estimates
+from analytics.estimation.smoothing import smooth
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
 from analytics.mobility.suppression import suppressions
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
+from protocols.question import Question
 from protocols.survey import Survey
 
 LONGEST_TRIANGLE = 31
+MOST_SMOOTHED = 32  # periods: more would not narrow intervals noticeably, and would make finals slow
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,23 @@ class Publication:
             }
             for name in names
         }
+
+    def smoothed(self, question: Question) -> Estimates | None:
+        """The shares in the last period, smoothed with earlier periods; None where no earlier one has answers.
+
+        Suppressed periods are left out. Where counts of devices have noise, nothing is smoothed: exact numbers of
+        answers decide how much each period counts, and the result would give them away.
+        """
+        if self.survey.presence_epsilon is not None:
+            return None
+        periods, suppressed = self.history.periods[-MOST_SMOOTHED:], self.suppressed_answers[question.name]
+        counts, n = self.history.by_period(question.name, periods)
+        n[[Window(t, t) in suppressed for t in periods]] = 0
+        if np.count_nonzero(n) < 2:
+            return None
+        visitors = float(self.history.visitors(Window(periods[-1], periods[-1])).value)
+        memo_channel = question.memo_channel if self.survey.longitudinal else None
+        return smooth(counts, n, question.channel, memo_channel, population=visitors)
 
 
 def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:

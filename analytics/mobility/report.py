@@ -101,6 +101,11 @@ def _notes(survey: Survey) -> tuple[str, ...]:
         "Intervals hold the truth 95 times out of 100. The consistent shares beside them are the nearest histogram.",
         "Longer windows count every device once, by its first value in the window.",
     ]
+    if survey.horizon > 1 and survey.presence_epsilon is None:
+        notes.append(
+            "Smoothed shares of a period also use the periods before it, up to the horizon. Their errors are smaller; "
+            "they follow an abrupt change with a delay."
+        )
     if survey.horizon > 1:
         notes.append(
             f"New visitors are those not seen for {survey.horizon} periods; at the beginning of the survey all are."

@@ -142,6 +142,12 @@ def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport)
     assert len({(flow.origin, flow.destination) for flow in flows}) == 16
 
 
+def test_smoothed_shares_stand_beside_the_unbiased_ones_of_single_periods(report: MobilityReport) -> None:
+    row = report.window(20, 20).attribute("transition").values[0]
+    assert row.smoothed is not None and row.smoothed.error < row.share.error
+    assert report.window(0, 23).attribute("transition").values[0].smoothed is None
+
+
 def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:
     cells = {(cell.first, cell.last): cell.visitors.value for cell in report.triangle if cell.visitors}
     assert set(cells) == {(0, 23), (24, 47), (48, 71), (0, 47), (24, 71)}

@@ -9,6 +9,7 @@ import pytest
 
 from analytics.mobility import MobilityReport, render_page, with_changes, with_truth
 from analytics.windows import Window
+from hearsay.reports.files import narrowed
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -66,6 +67,12 @@ def test_bars_estimates_and_the_truth_are_in_their_colours(view: View) -> None:
     assert share("attribute-0-bars", (0x99, 0xD5, 0xCD)) > 0.01, "bars"
     assert share("visitors", (0x0F, 0x76, 0x6E)) > 0.005, "new visitors"
     assert share("visitors", (0xD9, 0x77, 0x06)) > 0.001, "the truth"
+
+
+def test_a_period_shows_smoothed_shares_as_rings_beside_the_estimates(report: MobilityReport, tmp_path: Path) -> None:
+    view = look(render_page(narrowed(report, 60, 60)), tmp_path, HEIGHT)
+    assert "smoothed with earlier periods" in view.document
+    assert (view.chart("attribute-0-bars") == (0x0F, 0x76, 0x6E)).all(axis=2).mean() > 0.0005
 
 
 def test_who_likes_it_dark_gets_it_dark(report: MobilityReport, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     assert row["people"] == area.people.value and row["people_high"] == area.people.high
     assert area.change and row["change"] == area.change.percent.value
     assert row["change_against"] == area.change.against and row["truth"] == area.truth
+    assert area.smoothed and row["smoothed"] == area.smoothed.value and row["smoothed_error"] == area.smoothed.error
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]

@@ -80,15 +80,16 @@ def _rows(rows: Sequence[ValueReport]) -> Json:
         **_numbers([row.people for row in rows]),
         "share": [_short(row.share.value, 5) for row in rows],
         "consistent": [_short(row.consistent, 5) for row in rows],
+        "smoothed": _numbers([row.smoothed for row in rows], 5) if any(row.smoothed for row in rows) else None,
         "truth": [_short(row.truth) for row in rows] if any(row.truth is not None for row in rows) else None,
     }
 
 
-def _numbers(parts: Sequence[Quantity | None]) -> Json:
+def _numbers(parts: Sequence[Quantity | None], digits: int = 1) -> Json:
     return {
-        "value": [_short(part.value) if part else None for part in parts],
-        "low": [_short(part.low) if part else None for part in parts],
-        "high": [_short(part.high) if part else None for part in parts],
+        "value": [_short(part.value, digits) if part else None for part in parts],
+        "low": [_short(part.low, digits) if part else None for part in parts],
+        "high": [_short(part.high, digits) if part else None for part in parts],
     }
 
 

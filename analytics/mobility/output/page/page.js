@@ -221,8 +221,10 @@ function attribute(a, place, visitors) {
   $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`;
   const extras = [a.ranking && ranking(a.ranking), a.dwell && dwell(a.dwell), a.groups.label.length && groups(a.groups)].filter(Boolean);
   const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(150, 60 + 25 * a.values.label.length)}px` });
-  const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`], ["truth", "truth"]];
-  const legend = key.slice(0, a.values.truth ? 3 : 2).map(([sign, meaning]) => make("span", {}, make("i", { class: sign }), meaning));
+  const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`]];
+  if (a.values.smoothed) key.push(["smoothed", "smoothed with earlier periods"]);
+  if (a.values.truth) key.push(["truth", "truth"]);
+  const legend = key.map(([sign, meaning]) => make("span", {}, make("i", { class: sign }), meaning));
   const sides = make("div", { class: extras.length || a.flows.length ? "sides" : "" }, make("div", {}, make("p", { class: "key" }, ...legend), chart));
   if (extras.length || a.flows.length) sides.append(make("div", {}, ...extras, ...(a.flows.length ? [make("div", { class: "chart square", id: `${id}-flows` })] : [])));
   body.replaceChildren(sides);
@@ -244,6 +246,14 @@ function horizontal(id, a, visitors) {
       hovertemplate: "%{y}: %{x:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f}), %{customdata[0]:.1f} %<extra></extra>",
     },
   ];
+  if (v.smoothed) {
+    const people = (part) => pick(v.smoothed[part]).map((s) => s * visitors);
+    const low = people("low"), high = people("high");
+    traces.push({
+      type: "scatter", mode: "markers", y, x: people("value"), marker: { symbol: "circle-open", size: 10, color: ACCENT, line: { width: 2 } },
+      customdata: low.map((l, i) => [l, high[i]]), hovertemplate: "%{y}: %{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f})<extra>smoothed</extra>",
+    });
+  }
   if (v.truth) traces.push({ type: "scatter", mode: "markers", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
   draw(id, traces, { showlegend: false, bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, tickangle: 0, nticks: innerWidth > 520 ? 8 : 4, zeroline: true, zerolinecolor: SOFT } });
 }
