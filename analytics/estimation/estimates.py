@@ -153,12 +153,12 @@ def _score(
     z2 = quantile(confidence) ** 2 / n
     a = 1 + z2 * squared
     middle = value + z2 * slope / 2
-    reach = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
+    half_width = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
     return Estimates(
         np.where(known, value, np.nan),
         np.where(known, error, np.inf),
-        np.where(known, (middle - reach) / a, 0.0),
-        np.where(known, (middle + reach) / a, 1.0),
+        np.where(known, (middle - half_width) / a, 0.0),
+        np.where(known, (middle + half_width) / a, 1.0),
     )
 
 

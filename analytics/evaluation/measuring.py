@@ -31,6 +31,7 @@ from protocols.question import Question
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey_text import Document, explain
 
 Correction = Callable[[Floats, Floats, Channel], Floats]
 Progress = Callable[[int, int, str], None]
@@ -89,10 +90,8 @@ def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
     try:
         return Scheme(method.survey(truth, eps, alpha))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key, what = ".".join(map(str, problem["loc"])), problem["msg"]
-        told = what.removeprefix("Value error, ")
-        raise SurveyError(told if told != what else f"{key}: {what.replace('Input should', 'should', 1)}") from None
+        named = Document({"attributes": [{"name": name} for name in truth.sizes]})
+        raise SurveyError(explain(error, named).replace("\n", "; ")) from None
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Answers:
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
-        return self.told(
+        return self.as_published(
             estimate(
                 self.supported * self.n,
                 self.n,
@@ -64,5 +64,6 @@ class Answers:
         drawn = float(drawn_share(self.n, self.visitors.value))
         return covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
 
-    def told(self, estimates: Estimates) -> Estimates:
+    def as_published(self, estimates: Estimates) -> Estimates:
+        """Rounded where numbers of devices carry noise, because the last digits would reveal the exact number."""
         return rounded(estimates) if self.noised else estimates

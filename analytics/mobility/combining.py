@@ -35,11 +35,11 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
     """The report with each window's possible shortfall: reports that came too late, by period."""
 
-    def told(window: WindowReport) -> WindowReport:
+    def with_shortfall(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
         return window if window.suppressed else window.model_copy(update={"shortfall": late})
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(with_shortfall, report.windows))})
 
 
 def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> MobilityReport:
@@ -49,24 +49,24 @@ def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> Mobil
     it into it.
     """
 
-    def told(window: WindowReport) -> WindowReport:
-        spoilt = any(window.first < loss <= window.last for loss in losses)
-        return window.model_copy(update={"presence_lost": True}) if spoilt else window
+    def marked(window: WindowReport) -> WindowReport:
+        affected = any(window.first < loss <= window.last for loss in losses)
+        return window.model_copy(update={"presence_lost": True}) if affected else window
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(marked, report.windows))})
 
 
 def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> MobilityReport:
     """The report with what a simulation knows beside what was estimated."""
 
-    def told(window: WindowReport) -> WindowReport:
+    def compared(window: WindowReport) -> WindowReport:
         known = truth.get(Window(window.first, window.last))
         if known is None or window.suppressed:
             return window
         attributes = tuple(_attribute_with_truth(attribute, known) for attribute in window.attributes)
         return window.model_copy(update={"truth": known.visitors, "attributes": attributes})
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(compared, report.windows))})
 
 
 def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> AttributeReport:

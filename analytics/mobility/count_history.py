@@ -12,7 +12,7 @@ from analytics.estimation.estimates import CONFIDENCE, Estimates
 from analytics.estimation.ratios import exact
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap, first_reports
-from analytics.windows.presence_noise import noise_error, noise_reach
+from analytics.windows.presence_noise import noise_error, noise_quantile
 from protocols.scheme import Scheme
 
 
@@ -46,8 +46,8 @@ class CountHistory:
         if epsilon is None:
             return exact(np.array(max(total, 0)))
         noisy = cells * len(self._presence)
-        error, reach = noise_error(noisy, epsilon), noise_reach(noisy, epsilon, CONFIDENCE)
-        parts = max(total, 0), error, max(total - reach, 0), max(total + reach, 0)
+        error, half_width = noise_error(noisy, epsilon), noise_quantile(noisy, epsilon, CONFIDENCE)
+        parts = max(total, 0), error, max(total - half_width, 0), max(total + half_width, 0)
         return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
 
     def gap_counts(self, window: Window) -> NDArray[np.int64]:

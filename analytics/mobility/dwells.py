@@ -25,8 +25,9 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     if middles is not None:
         spread = answers.covariance()
         value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
-        reach = quantile(CONFIDENCE) * error
-        mean = quantity(answers.told(Estimates(*map(np.asarray, (value, error, value - reach, value + reach)))))
+        half_width = quantile(CONFIDENCE) * error
+        parts = value, error, value - half_width, value + half_width
+        mean = quantity(answers.as_published(Estimates(*map(np.asarray, parts))))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
     names = attribute.values
     return Dwell(

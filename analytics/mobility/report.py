@@ -54,7 +54,7 @@ def _window(publication: Publication, window: Window) -> WindowReport:
         return header
     published = {
         "visitors": quantity(history.visitors(window)),
-        **_loyalty(history, window),
+        **_new_and_returning(history, window),
         "attributes": tuple(attribute_report(publication, q, window) for q in history.scheme.questions),
     }
     return header.model_copy(update=published)
@@ -65,7 +65,7 @@ def _cell(publication: Publication, window: Window) -> UniqueVisitors:
     return UniqueVisitors(first=window.first, last=window.last, visitors=visitors)
 
 
-def _loyalty(history: CountHistory, window: Window) -> dict[str, Quantity | tuple[Gaps, ...]]:
+def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Quantity | tuple[Gaps, ...]]:
     """New and returning visitors, and how long the returning ones had been away; of few people nothing is said."""
     counts, minimum = history.gap_counts(window), history.scheme.survey.minimum
     new, returning = int(counts[-1]), int(counts[:-1].sum())
@@ -73,15 +73,15 @@ def _loyalty(history: CountHistory, window: Window) -> dict[str, Quantity | tupl
         return {}  # a horizon of one period tells nothing of who comes back
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # periods whose cells a gap's visitors come from
 
-    def told(low: int, high: int) -> Quantity:
+    def visitors(low: int, high: int) -> Quantity:
         return quantity(history.counted(int(counts[low - 1 : high].sum()), int(cells[low - 1 : high].sum())))
 
     gaps = tuple(
-        Gaps(shortest=low, longest=high, visitors=told(low, high))
+        Gaps(shortest=low, longest=high, visitors=visitors(low, high))
         for low, high in merged_gaps(counts[:-1].tolist(), minimum)
     )
     horizon = len(counts)
-    return {"new": told(horizon, horizon), "returning": told(1, horizon - 1), "gaps": gaps}
+    return {"new": visitors(horizon, horizon), "returning": visitors(1, horizon - 1), "gaps": gaps}
 
 
 def _notes(survey: Survey) -> tuple[str, ...]:

@@ -18,19 +18,19 @@ def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, S
     >>> suppressions({few: 3, day: 100, Window(0, 1): 103}, minimum=10)
     {Window(first=0, last=0): 'minimum', Window(first=0, last=1): 'difference'}
     """
-    silent: dict[Window, Suppression] = {}
+    suppressed: dict[Window, Suppression] = {}
     published: dict[int, list[Window]] = {}  # by first period
     for window in sorted(visitors, key=lambda w: (w.length, w.first)):
         inner = (
             w for first in range(window.first, window.last + 1) for w in published.get(first, ()) if w.inside(window)
         )
         if visitors[window] < minimum:
-            silent[window] = "minimum"
+            suppressed[window] = "minimum"
         elif any(0 < visitors[window] - visitors[w] < minimum for w in inner):
-            silent[window] = "difference"
+            suppressed[window] = "difference"
         else:
             published.setdefault(window.first, []).append(window)
-    return silent
+    return suppressed
 
 
 def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:

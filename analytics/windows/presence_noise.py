@@ -34,13 +34,13 @@ def noise_error(cells: int, presence_epsilon: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def noise_reach(cells: int, presence_epsilon: float, confidence: float) -> int:
+def noise_quantile(cells: int, presence_epsilon: float, confidence: float) -> int:
     """The smallest r for which the noise on a sum of this many cells is at most r, up or down, with this probability.
 
     Exact, through the noise's characteristic function, where cells are few. The noise of many is normal to four
     digits, and its exact distribution, over as many numbers as it reaches, could fill any memory.
 
-    >>> noise_reach(1, 3.0, 0.95), noise_reach(1000, 3.0, 0.95)
+    >>> noise_quantile(1, 3.0, 0.95), noise_quantile(1000, 3.0, 0.95)
     (3, 84)
     """
     if cells >= MANY:

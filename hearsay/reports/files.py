@@ -49,10 +49,10 @@ def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
     if not windows:
         what = f"period {first}" if first == last else f"periods {first} to {last} as a window"
         lengths = ", ".join(map(str, sorted({window.last - window.first + 1 for window in report.windows})))
-        reach = f"{report.windows[0].first} to {max(window.last for window in report.windows)}"
+        known = f"{report.windows[0].first} to {max(window.last for window in report.windows)}"
         raise LogError(
             f"nothing is published of {what}",
-            f"there are periods {reach}, and windows of {lengths} periods among them",
+            f"there are periods {known}, and windows of {lengths} periods among them",
         )
     return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
 

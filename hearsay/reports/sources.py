@@ -53,15 +53,15 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:
     """Wait until a period is final; give up when nothing has become final for a while."""
-    heard, reached = time.monotonic(), next_period(results, survey)
-    while reached <= period:
-        step(reached, period + 1, "waiting for the workers' results")
-        if time.monotonic() - heard > PATIENCE_SECONDS:
+    changed, waiting_for = time.monotonic(), next_period(results, survey)
+    while waiting_for <= period:
+        step(waiting_for, period + 1, "waiting for the workers' results")
+        if time.monotonic() - changed > PATIENCE_SECONDS:
             raise ServerUnavailable(
-                f"period {reached} of survey {survey!r} was sent and closed, and nobody publishes its result",
+                f"period {waiting_for} of survey {survey!r} was sent and closed, and nobody publishes its result",
                 "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
             )
         time.sleep(POLL_SECONDS)
         now = next_period(results, survey)
-        if now > reached:
-            heard, reached = time.monotonic(), now
+        if now > waiting_for:
+            changed, waiting_for = time.monotonic(), now

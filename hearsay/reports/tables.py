@@ -25,8 +25,7 @@ def visitors_table(report: MobilityReport) -> Table:
     extra = (*(["truly"] if known else []), *(["against normal"] if normal else []))
     for column in ("period", "visitors", *extra, "new", "returning", "so far, each once"):
         table.add_column(column, justify="left" if column == "period" else "right")
-    spoilt = [window for window in report.windows if window.presence_lost]
-    if spoilt:
+    if any(window.presence_lost for window in report.windows):
         table.caption = "some windows may count devices twice: the store had lost who was there before"
     for window in periods:
         cells = [_when(window), _count(window.visitors)]
@@ -60,7 +59,7 @@ def _answers(attribute: AttributeReport) -> RenderableType:
     listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
     most = max((value.people.value or 0 for value in listed), default=0)
     for value in listed[:MOST_VALUES]:
-        row: list[RenderableType] = [Text(value.value), _count(value.people), _reach(value.people)]
+        row: list[RenderableType] = [Text(value.value), _count(value.people), _half_width(value.people)]
         if known:
             row.append(_number(value.truth))
         table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))
@@ -87,7 +86,7 @@ def _percent(change: Change | None) -> str:
     return "–" if change is None or change.percent.value is None else f"{change.percent.value:+.1f} %"
 
 
-def _reach(quantity: Quantity) -> str:
+def _half_width(quantity: Quantity) -> str:
     if quantity.low is None or quantity.high is None:
         return ""
     return f"{(quantity.high - quantity.low) / 2:,.0f}"

@@ -30,8 +30,8 @@ SPREAD = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
 def test_values_have_a_middle_if_their_names_say_so(
     values: tuple[str, ...], middles: list[float] | None, unit: str
 ) -> None:
-    found, said = middle_values(Attribute(name="dwell", values=values))
-    assert (None if found is None else found.tolist(), said) == (middles, unit)
+    found, found_unit = middle_values(Attribute(name="dwell", values=values))
+    assert (None if found is None else found.tolist(), found_unit) == (middles, unit)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ def test_no_published_window_is_small_or_differs_from_a_published_one_inside_it_
     """Visitors who come once each, so that a window's visitors are the sum of its periods'."""
     windows = [Window(s, e) for s in range(len(first_visits)) for e in range(s, len(first_visits))]
     visitors = {w: sum(first_visits[w.first : w.last + 1]) for w in windows}
-    silent = suppressions(visitors, MINIMUM)
-    told = [w for w in windows if w not in silent]
-    assert all(visitors[w] >= MINIMUM for w in told)
-    for outer in told:
-        for inner in told:
+    suppressed = suppressions(visitors, MINIMUM)
+    published = [w for w in windows if w not in suppressed]
+    assert all(visitors[w] >= MINIMUM for w in published)
+    for outer in published:
+        for inner in published:
             if inner.inside(outer):
                 difference = visitors[outer] - visitors[inner]
                 assert difference == 0 or difference >= MINIMUM
@@ -41,13 +41,13 @@ def test_a_window_in_which_nobody_else_came_is_told_of() -> None:
 @example([40, 0, 3], 10)
 def test_merged_gaps_lose_nobody_and_single_out_nobody(counts: list[int], minimum: int) -> None:
     ranges = merged_gaps(counts, minimum)
-    told = [sum(counts[low - 1 : high]) for low, high in ranges]
-    assert all(count == 0 or count >= minimum for count in told)
+    published = [sum(counts[low - 1 : high]) for low, high in ranges]
+    assert all(count == 0 or count >= minimum for count in published)
     if sum(counts) >= minimum:
         assert [gap for low, high in ranges for gap in range(low, high + 1)] == list(range(1, len(counts) + 1))
-        assert sum(told) == sum(counts)
+        assert sum(published) == sum(counts)
     else:
-        assert sum(told) == 0
+        assert sum(published) == 0
 
 
 def _history(new: list[int], returning: list[int]) -> CountHistory:

@@ -43,7 +43,7 @@ def tables(report: MobilityReport) -> dict[str, pa.Table]:
     window = {column.name: column.type for column in _columns(WindowReport)}
     header = {name: window[name] for name in _WINDOW}
     visitors = [flat(window) for window in report.windows]
-    gaps = [_said(window) | flat(gap) for window in report.windows for gap in window.gaps]
+    gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
     return {
         "visitors": _table(visitors, window),
         "gaps": _table(gaps, header | _types(Gaps)),
@@ -102,13 +102,15 @@ def _types(model: type[BaseModel]) -> dict[str, pa.DataType]:
     return {column.name: column.type for column in _columns(model)}
 
 
-def _said(window: WindowReport) -> Row:
+def _window_columns(window: WindowReport) -> Row:
     return {name: getattr(window, name) for name in _WINDOW}
 
 
 def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Sequence[BaseModel]]) -> list[Row]:
     return [
-        _said(window) | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted} | flat(row)
+        _window_columns(window)
+        | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted}
+        | flat(row)
         for window in report.windows
         for attribute in window.attributes
         for row in rows(attribute)

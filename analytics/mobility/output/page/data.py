@@ -27,7 +27,7 @@ def page_data(report: MobilityReport) -> Json:
         "periodSeconds": report.period_seconds,
         "windows": [_window(window, report) for window in report.windows],
         "periods": [report.windows.index(window) for window in periods],
-        "chosen": _most_telling(report.windows),
+        "chosen": _shown_first(report.windows),
         "triangle": _triangle(report),
     }
 
@@ -131,10 +131,10 @@ def _span(windows: Sequence[WindowReport]) -> str:
     return f"{begin.day} {begin:%B %Y} – {last.day} {last:%B %Y}"
 
 
-def _most_telling(windows: Sequence[WindowReport]) -> int:
+def _shown_first(windows: Sequence[WindowReport]) -> int:
     """The longest window of which something is said, the latest of them."""
-    told = [place for place, window in enumerate(windows) if not window.suppressed]
-    return max(told, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
+    published = [place for place, window in enumerate(windows) if not window.suppressed]
+    return max(published, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
 
 
 def label(begin: datetime, end: datetime, period_seconds: int) -> str:

@@ -66,7 +66,7 @@ function headline() {
   $("title").textContent = data.title;
   const noised = data.presence === "noised" ? `counts of visitors carry noise of scale ${data.scale}` : "counts of visitors are exact";
   $("lead").textContent = `${data.span} · ${noised} · intervals of ${percent} %`;
-  const told = data.windows.filter((w) => !w.suppressed);
+  const published = data.windows.filter((w) => !w.suppressed);
   const longest = data.windows[data.chosen];
   const busiest = data.periods.map((i) => data.windows[i]).filter((w) => !w.suppressed)
     .reduce((a, b) => (a && a.visitors.value[0] >= b.visitors.value[0] ? a : b), null);
@@ -78,8 +78,8 @@ function headline() {
     const [name, , probability] = areas.ranking.places[0];
     cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `${likely(probability)} sure`));
   }
-  cards.push(figure("windows in this report", { value: [told.length], low: [null], high: [null] }, whole,
-    told.length < data.windows.length ? `${data.windows.length - told.length} suppressed` : "none suppressed"));
+  cards.push(figure("windows in this report", { value: [published.length], low: [null], high: [null] }, whole,
+    published.length < data.windows.length ? `${data.windows.length - published.length} suppressed` : "none suppressed"));
   $("headline").append(...cards);
 }
 
@@ -109,9 +109,9 @@ function visitors() {
 }
 
 function heat(id, x, y, z, text, extra, hover) {
-  const told = z.flat().filter((v) => v != null);
+  const known = z.flat().filter((v) => v != null);
   draw(id, [{
-    type: "heatmap", x, y, z, text, textfont: { size: 12 }, texttemplate: text ? "%{text}" : "", colorscale: SHADES, zmin: Math.min(0, ...told), zmax: Math.max(1, ...told), xgap: 2, ygap: 2,
+    type: "heatmap", x, y, z, text, textfont: { size: 12 }, texttemplate: text ? "%{text}" : "", colorscale: SHADES, zmin: Math.min(0, ...known), zmax: Math.max(1, ...known), xgap: 2, ygap: 2,
     hoverongaps: false, showscale: !text, colorbar: { thickness: 10, outlinewidth: 0, len: 0.9 }, hovertemplate: hover,
   }], extra);
 }
@@ -184,11 +184,11 @@ function chooser() {
 function show(index) {
   const w = data.windows[index];
   $("figures").replaceChildren();
-  $("silent").hidden = !w.suppressed && !w.lost;
+  $("notice").hidden = !w.suppressed && !w.lost;
   $("detail").hidden = Boolean(w.suppressed);
-  if (w.suppressed === "minimum") $("silent").textContent = `Fewer than ${data.minimum} visitors: nothing is said of this window.`;
-  else if (w.suppressed) $("silent").textContent = "Compared with a shorter window, this one would tell of a few people only: nothing is said of it.";
-  else if (w.lost) $("silent").textContent = "Records of who had been seen were lost during this window: some visitors may be counted twice.";
+  if (w.suppressed === "minimum") $("notice").textContent = `Fewer than ${data.minimum} visitors: nothing is said of this window.`;
+  else if (w.suppressed) $("notice").textContent = "Compared with a shorter window, this one would tell of a few people only: nothing is said of it.";
+  else if (w.lost) $("notice").textContent = "Records of who had been seen were lost during this window: some visitors may be counted twice.";
   if (w.suppressed) return;
   const cards = [figure("visitors", w.visitors, whole, w.truth == null ? "" : `really ${whole(w.truth)}`)];
   if (known(w.new)) cards.push(figure("new", w.new, whole, `not seen for ${data.horizon} periods`), figure("returning", w.returning));
