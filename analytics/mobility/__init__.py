@@ -1,4 +1,4 @@
-"""Mobility reports: who came, how often, from where to where, for how long."""
+"""Mobility reports: visitors, their answers, rankings, dwell times and flows."""
 
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lates, with_lost_presence, with_truth

@@ -1,4 +1,4 @@
-"""What the visitors of one window answered about one attribute."""
+"""The answers of the visitors of one window to one attribute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocols.mechanisms import Channel
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one attribute in one window, ready to be told. Where presence is noised, everything is rounded."""
+    """The answers to one attribute in one window. Where presence is noised, all estimates from them are rounded."""
 
     channel: Channel
     n: int  # as published
@@ -60,7 +60,7 @@ class Answers:
         return product(shares, self.visitors)
 
     def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
-        """How the estimated shares vary together, of all values or of some."""
+        """The covariance of the estimated shares, of all values or of some."""
         drawn = float(drawn_share(self.n, self.visitors.value))
         return covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
 

@@ -1,4 +1,4 @@
-"""The visitors of a window by one attribute, and what mobility asks of it: rankings, dwell times, flows."""
+"""The visitors of a window by one attribute, and what its role adds: rankings, dwell times, flows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARROW = ">"  # between origin and destination in the values of a transition attr
 
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
-    """What is said of one attribute in one window."""
+    """Everything published about one attribute in one window."""
     answers = Answers.of(publication.history, question.name, window)
     suppressed = publication.suppressed_answers[question.name].get(window)
     known = suppressed is None and answers.n > 0
@@ -90,7 +90,7 @@ def _ranking(question: Question, answers: Answers) -> Ranking:
 
 
 def _flows(question: Question, answers: Answers) -> tuple[Flow, ...]:
-    """The origin-destination table, row by row; values that name no origin and destination are left out."""
+    """The origin-destination table, row by row; values without an origin and a destination are left out."""
     people = quantities(answers.people(answers.shares))
     pairs = [value.split(ARROW) for value in question.attribute.values]
     return tuple(

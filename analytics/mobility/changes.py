@@ -1,6 +1,6 @@
 """Changes in percent between published windows, and against a baseline.
 
-Changes are computed by whoever reads the reports: the window to compare with may lie further back than one report's
+Changes are computed by readers of the reports: the window to compare with may lie further back than one report's
 horizon, and the baseline is the reader's choice. Only published numbers are compared, so a change reveals nothing about
 a suppressed window.
 """
@@ -91,7 +91,7 @@ def _updated(attribute: AttributeReport, updates: Sequence[Fields]) -> Attribute
 
 
 def _mean(parts: Sequence[Estimates]) -> Estimates:
-    """The mean. Its error is that of parts with the same noise: people who keep their memos have nearly that."""
+    """The mean. Its error assumes that the parts share their noise: people who keep their memos nearly do."""
     return Estimates(*(np.mean([getattr(part, name) for part in parts], axis=0) for name in PARTS))
 
 

@@ -1,4 +1,4 @@
-"""Putting reports together: those of many periods as one, and what only comes to light later beside them."""
+"""Combining the published reports of many periods, and adding what is known only later."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WindowTruth:
 
 
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
-    """Reports of one survey as one: all their windows, as each was published."""
+    """The reports of one survey as one: all their windows, as they were published."""
     windows = {(w.first, w.last): w for report in reports for w in report.windows}
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
@@ -33,7 +33,7 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 
 
 def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
-    """The report with each window's possible shortfall: reports that came too late, by period."""
+    """The report with the shortfall of each window. `lates` are the late reports by period."""
 
     def with_shortfall(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
@@ -43,10 +43,10 @@ def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityRepo
 
 
 def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> MobilityReport:
-    """The report with a mark on windows over which devices may count twice.
+    """The report with a mark on windows in which devices may be counted twice.
 
-    In each of these periods the store had forgotten who was seen earlier: it spoils the windows that reach from before
-    it into it.
+    In each of the periods `losses` the store had lost its presence records. Windows that begin before such a period and
+    include it are marked.
     """
 
     def marked(window: WindowReport) -> WindowReport:
@@ -57,7 +57,7 @@ def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> Mobil
 
 
 def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> MobilityReport:
-    """The report with what a simulation knows beside what was estimated."""
+    """The report with the truth that a simulation knows beside the estimates."""
 
     def compared(window: WindowReport) -> WindowReport:
         known = truth.get(Window(window.first, window.last))

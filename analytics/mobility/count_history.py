@@ -1,4 +1,4 @@
-"""The counts a report is made from, and what they say of any window."""
+"""The counts a report is made from, and sums of them over windows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from protocols.scheme import Scheme
 class CountHistory:
     """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
-    `reports` and `supports` (of each value) are exact and stay inside; `cells` are the reports as they may be
-    published: the same, or with noise.
+    `reports` and `supports` (of each value) are exact; `cells` are the reports as they may be published: the same, or
+    with noise.
     """
 
     scheme: Scheme
@@ -35,13 +35,13 @@ class CountHistory:
         return range(self.first, self.first + len(next(iter(self.cells.values()))))
 
     def visitors(self, window: Window) -> Estimates:
-        """How many different devices reported: exact, or with the error of the noise."""
+        """The number of different devices that reported: exact, or with the error of the noise."""
         horizon = self.scheme.survey.horizon
         total = sum(int(first_reports(cells, *self._place(window))) for cells in self._presence)
         return self.counted(total, sum(horizon - later for later in range(window.length)))
 
     def counted(self, total: int, cells: int) -> Estimates:
-        """A sum of so many published cells of each attribute: exact, or with the noise's error; never below 0."""
+        """The sum of so many published cells of each attribute, not below 0: exact, or with the error of the noise."""
         epsilon = self.scheme.survey.presence_epsilon
         if epsilon is None:
             return exact(np.array(max(total, 0)))
@@ -51,7 +51,7 @@ class CountHistory:
         return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
 
     def gap_counts(self, window: Window) -> NDArray[np.int64]:
-        """Published visitors by the gap of their first report in the window; the last: not seen for a horizon."""
+        """Published visitors by the gap of their first report in the window; the last entry is new visitors."""
         counts = np.zeros(self.scheme.survey.horizon, dtype=np.int64)
         for cells in self._presence:
             for later in range(window.length):
@@ -61,11 +61,11 @@ class CountHistory:
         return counts
 
     def answers(self, name: str, window: Window) -> int:
-        """How many answered one attribute, as published."""
+        """The number of answers to one attribute, as published."""
         return max(int(first_reports(self.cells[name], *self._place(window))), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.float64] | None:
-        """The exact share of these answers that support each value; None without answers."""
+        """The exact share of these answers that supports each value; None without answers."""
         place = self._place(window)
         reports = int(first_reports(self.reports[name], *place))
         return first_reports(self.supports[name], *place) / reports if reports else None
@@ -78,7 +78,7 @@ class CountHistory:
 
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
-        """The published cells that devices are counted by: where each answers one attribute, of all attributes."""
+        """The published cells of devices: of all attributes where each device answers only one of them."""
         every = list(self.cells.values())
         return every if self.scheme.discloses else every[:1]
 

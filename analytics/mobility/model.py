@@ -1,4 +1,4 @@
-"""The mobility report: one model, from which JSON, Arrow, CSV, Parquet and the page are made.
+"""The model of a mobility report; JSON, Arrow, CSV, Parquet and the page are made from it.
 
 All numbers belong to *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
 known, or not published, is null.
@@ -28,7 +28,7 @@ class _Model(BaseModel):
 
 
 class Quantity(_Model):
-    """A number with its error bar. An exact one has error 0 and an interval of one point."""
+    """A number with its standard error and interval. An exact one has error 0 and an interval of one point."""
 
     value: float | None
     error: float | None = Field(description="standard error; null where nothing is known")
@@ -46,13 +46,11 @@ class Change(_Model):
 
 
 class ValueReport(_Model):
-    """How many visitors have one value, or one of a group of values."""
+    """The visitors with one value, or with one of a group of values."""
 
     value: str
     share: Quantity = Field(description="unbiased; may be negative, need not sum to 1")
-    consistent: float | None = Field(
-        None, description="the share in the nearest histogram that sums to 1; null for groups"
-    )
+    consistent: float | None = Field(None, description="the share in the consistent histogram; null for groups")
     people: Quantity = Field(description="the share times the visitors")
     smoothed: Quantity | None = Field(
         None,
@@ -70,18 +68,18 @@ class Place(_Model):
     place: int = Field(description="1 is the busiest")
     value: str
     people: Quantity
-    probability: float = Field(description="that this place is right")
+    probability: float = Field(description="probability that this place is right")
 
 
 class Ranking(_Model):
     """The busiest areas, the busiest first."""
 
     places: tuple[Place, ...]
-    probability: float = Field(description="that all these places are right")
+    probability: float = Field(description="probability that all these places are right")
 
 
 class Dwell(_Model):
-    """How long visitors stay. Quartiles are values of the attribute; their intervals are too."""
+    """Dwell times. Quartiles, and the ends of their intervals, are values of the attribute."""
 
     unit: str = Field(description="of the mean; empty where values are not numbers or durations")
     mean: Quantity | None
@@ -91,7 +89,7 @@ class Dwell(_Model):
 
 
 class Flow(_Model):
-    """How many went from one place to another."""
+    """The visitors who went from one place to another."""
 
     origin: str
     destination: str
@@ -115,7 +113,7 @@ class AttributeReport(_Model):
 
 
 class Gaps(_Model):
-    """Returning visitors by how long they had been away. Rare gaps are told together."""
+    """Returning visitors by the time since their last visit. Rare gaps are published together."""
 
     shortest: int = Field(description="periods since the last visit, at least")
     longest: int = Field(description="periods since the last visit, at most")
@@ -123,16 +121,16 @@ class Gaps(_Model):
 
 
 class WindowReport(_Model):
-    """What is said of one window."""
+    """Everything published about one window."""
 
     first: int = Field(description="first period")
     last: int = Field(description="last period")
     begin: datetime
     end: datetime
     kind: Kind
-    suppressed: Suppression | None = Field(description="why nothing is said; null where it is")
+    suppressed: Suppression | None = Field(description="why nothing is published; null if something is")
     visitors: Quantity | None = Field(None, description="different devices that reported in the window")
-    new: Quantity | None = Field(None, description="visitors not seen for a whole horizon before")
+    new: Quantity | None = Field(None, description="visitors whose last report, if any, is a horizon or more ago")
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
     change: Change | None = Field(
@@ -159,19 +157,19 @@ class UniqueVisitors(_Model):
 
 
 class MobilityReport(_Model):
-    """Who came, how often, from where to where, for how long: as far as it can be known and may be said."""
+    """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
     survey: str
     title: str
     fingerprint: str
     start: datetime
     period_seconds: int
-    horizon: int = Field(description="the longest window, in periods; who was not seen for as long counts as new")
+    horizon: int = Field(description="the longest window, in periods")
     minimum: int
     confidence: float
     presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
-    presence_scale: float | None = Field(description="scale of the noise on each cell of counts; null if exact")
-    notes: tuple[str, ...] = Field(description="what a reader must know")
+    presence_scale: float | None = Field(description="scale of the noise on each count; null if exact")
+    notes: tuple[str, ...] = Field(description="how to read the numbers")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
 
@@ -184,7 +182,7 @@ _QUANTITIES = TypeAdapter(list[Quantity])  # many at once: several times as fast
 
 
 def quantity(measured: Estimates) -> Quantity:
-    """One measured number.
+    """One estimated number as it is published.
 
     >>> quantity(Estimates(*map(np.array, (0.5, np.inf, 0.0, 1.0)))).error is None
     True
@@ -193,7 +191,7 @@ def quantity(measured: Estimates) -> Quantity:
 
 
 def quantities(measured: Estimates) -> list[Quantity]:
-    """A row of measured numbers."""
+    """A row of estimated numbers as they are published."""
     parts = np.stack([getattr(measured, part) for part in PARTS], axis=1)
     numbers = parts.astype(object)
     numbers[~np.isfinite(parts)] = None

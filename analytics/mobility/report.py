@@ -1,4 +1,4 @@
-"""Making a mobility report from counts."""
+"""The mobility report of a period, made from counts."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _cell(publication: Publication, window: Window) -> UniqueVisitors:
 
 
 def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Quantity | tuple[Gaps, ...]]:
-    """New and returning visitors, and how long the returning ones had been away; of few people nothing is said."""
+    """New and returning visitors, and the gaps of the returning ones; nothing where either are too few."""
     counts, minimum = history.gap_counts(window), history.scheme.survey.minimum
     new, returning = int(counts[-1]), int(counts[:-1].sum())
     if len(counts) == 1 or any(0 < part < minimum for part in (new, returning)):
-        return {}  # a horizon of one period tells nothing of who comes back
-    cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # periods whose cells a gap's visitors come from
+        return {}  # with a horizon of one period, nobody is known to return
+    cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
 
     def visitors(low: int, high: int) -> Quantity:
         return quantity(history.counted(int(counts[low - 1 : high].sum()), int(cells[low - 1 : high].sum())))
@@ -85,21 +85,23 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Quant
 
 
 def _notes(survey: Survey) -> tuple[str, ...]:
-    """What a reader must know, in the order in which it matters."""
+    """How to read the numbers, the most important note first."""
     if survey.presence_epsilon is None:
         presence = (
-            "Numbers of visitors are exact. That somebody reported is not protected by local privacy; only answers are."
+            "Numbers of visitors are exact. Local differential privacy protects what devices answered, not that they "
+            "reported."
         )
     else:
         presence = (
-            f"Numbers of visitors carry noise of scale {scale(survey.presence_epsilon):g} per count, "
-            "drawn once; shares are rounded to what their error allows."
+            f"Numbers of visitors carry noise of scale {scale(survey.presence_epsilon):g} per count, drawn once. "
+            "Shares are rounded to about a tenth of their error."
         )
     notes = [
         presence,
         "Shares are unbiased estimates from noisy answers: they may be negative and need not sum to 100 %. "
-        "Intervals hold the truth 95 times out of 100. The consistent shares beside them are the nearest histogram.",
-        "Longer windows count every device once, by its first value in the window.",
+        "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is the nearest one that is "
+        "non-negative and sums to 100 %.",
+        "A window of several periods counts every device once, with its first value in the window.",
     ]
     if survey.horizon > 1 and survey.presence_epsilon is None:
         notes.append(
@@ -108,11 +110,12 @@ def _notes(survey: Survey) -> tuple[str, ...]:
         )
     if survey.horizon > 1:
         notes.append(
-            f"New visitors are those not seen for {survey.horizon} periods; at the beginning of the survey all are."
+            f"New visitors are those whose last report, if any, is {survey.horizon} or more periods ago. "
+            "At the beginning of a survey all are new."
         )
     if survey.minimum:
         notes.append(
-            f"Nothing is said of fewer than {survey.minimum} visitors, "
-            "nor of windows from which so few could be worked out."
+            f"Windows with fewer than {survey.minimum} visitors are suppressed, and so are windows from which the "
+            "numbers of so few could be computed."
         )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What may be said: nothing of few people, and nothing from which few people could be worked out."""
+"""Suppression: nothing is published about few people, nor anything from which numbers of few could be computed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from analytics.windows.calendar import Window
 
 
 def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, Suppression]:
-    """Which windows to keep silent about, and why.
+    """The windows to suppress, with the reason.
 
-    A window is silent if fewer than `minimum` visited it, or if its visitors and those of a published window inside it
-    differ by a few: the difference would tell of those few. Short windows come first, so they are the ones published.
+    A window is suppressed if it has fewer than `minimum` visitors, or if it has a few more than a published window
+    inside it: the difference would be a number of few people. Short windows are decided first and take precedence.
 
     >>> few, day = Window(0, 0), Window(1, 1)
     >>> suppressions({few: 3, day: 100, Window(0, 1): 103}, minimum=10)
@@ -34,9 +34,9 @@ def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, S
 
 
 def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:
-    """Ranges of gaps (shortest, longest), each of none or of at least `minimum` visitors, that cover gaps 1, 2, ...
+    """Ranges of gaps (shortest, longest) that cover gaps 1, 2, ..., each with no visitors or at least `minimum`.
 
-    `counts[gap - 1]` are visitors. Rare gaps are told together with longer ones, the rest with the last range.
+    `counts[gap - 1]` are visitors. A rare gap is merged with longer ones; what is left over joins the last range.
 
     >>> merged_gaps([40, 3, 9, 0, 25, 2], minimum=10)
     [(1, 1), (2, 3), (4, 4), (5, 6)]

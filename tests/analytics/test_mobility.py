@@ -106,7 +106,7 @@ def test_changes_compare_with_the_day_before_and_with_the_baseline(report: Mobil
     area = hour.attribute("area").values[0]
     assert area.change and area.change.percent.low is not None and area.change.percent.high is not None
     assert area.change.percent.low < area.change.percent.value < area.change.percent.high
-    assert report.window(3, 3).change and report.window(3, 3).change.against == "just before"
+    assert report.window(3, 3).change and report.window(3, 3).change.against == "the window just before"
     assert report.window(0, 0).change is None
 
 

@@ -1,4 +1,4 @@
-"""What the page shows, as compact as a browser likes it."""
+"""The numbers and labels of the page, in a compact form."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _change(change: Change | None) -> Json | None:
 def _triangle(report: MobilityReport) -> Json:
     """The triangle's cells by the place of their first and last step.
 
-    A step is the shortest run with its end. Runs that begin before the first step are left out: where old reports are
-    no longer kept, those of later ones still reach back.
+    A step is the shortest run with a given end. Runs that begin before the first step are left out: they belong to the
+    first reports that are still kept, and begin in periods whose own reports are gone.
     """
     period = timedelta(seconds=report.period_seconds)
     steps = {last: first for first, last in sorted((cell.first, cell.last) for cell in report.triangle)}
@@ -132,13 +132,13 @@ def _span(windows: Sequence[WindowReport]) -> str:
 
 
 def _shown_first(windows: Sequence[WindowReport]) -> int:
-    """The longest window of which something is said, the latest of them."""
+    """The place of the window that the page shows first: the longest published one, the latest of those."""
     published = [place for place, window in enumerate(windows) if not window.suppressed]
     return max(published, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
 
 
 def label(begin: datetime, end: datetime, period_seconds: int) -> str:
-    """A window in words: its days, and its hours where it is not made of whole days.
+    """The label of a window: its days, and its hours where it is not made of whole days.
 
     >>> label(datetime(2026, 1, 5), datetime(2026, 1, 8), 86400)
     'Mon 5 Jan – Wed 7 Jan'
