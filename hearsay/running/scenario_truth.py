@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from analytics.mobility import MobilityReport, Truth
+from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from producers.scenarios import Scenario, unique_devices, unique_histogram
 
@@ -18,12 +18,12 @@ def likeness(scenario: Scenario) -> str:
     return f"{scenario.name} {digest.hexdigest()[:16]}"
 
 
-def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, Truth]:
+def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, WindowTruth]:
     """The truth of every window of a report."""
     windows = [Window(window.first, window.last) for window in report.windows]
     return {window: _truth(scenario, window) for window in windows if window.last < scenario.periods}
 
 
-def _truth(scenario: Scenario, window: Window) -> Truth:
+def _truth(scenario: Scenario, window: Window) -> WindowTruth:
     people = {name: unique_histogram(scenario, name, window.first, window.last) for name in scenario.attributes}
-    return Truth(len(unique_devices(scenario, window.first, window.last)), people)
+    return WindowTruth(len(unique_devices(scenario, window.first, window.last)), people)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.mobility import History, MobilityReport, mobility_report
+from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
@@ -38,12 +38,12 @@ def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPerio
     first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
     periods = [closed[t] for t in range(first, period + 1)]
     counts = {q.name: [past.counts[q.name] for past in periods] for q in scheme.questions}
-    history = History(
+    history = CountHistory(
         scheme,
         first,
         reports={name: [ByGap(past.gaps, past.n) for past in counted] for name, counted in counts.items()},
         supports={name: [ByGap(past.gaps, past.N) for past in counted] for name, counted in counts.items()},
         cells={q.name: [ByGap(gaps, past.presence[q.name]) for past in periods] for q in scheme.questions},
     )
-    report = mobility_report(history, ending=period)
+    report = mobility_report(history)
     return MobilityResult(**dict(report), guarantees=promises(scheme)).model_dump_json().encode()

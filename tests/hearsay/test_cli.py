@@ -186,7 +186,7 @@ def test_a_report_marks_windows_that_lost_presence_spoils(data: Path) -> None:
 
 def test_a_report_compares_with_what_is_normal(data: Path) -> None:
     shown = hearsay("report", "--data", str(data), "--baseline", "0:0").stdout.splitlines()
-    assert "against normal" in shown[1] and shown[2].split()[3:5] == ["+0.0", "%"]
+    assert "vs baseline" in shown[1] and shown[2].split()[3:5] == ["+0.0", "%"]
     refused = hearsay("report", "--data", str(data), "--baseline", "7:12")
     assert refused.returncode == 1
     assert "periods 7 to 12" in refused.stderr and "periods 0 to 6" in refused.stderr
