@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import groupby
 from math import inf, log
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
-from analytics.evaluation import evaluate as evaluate_methods
 from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from analytics.evaluation import Outcome, Score
 
 
 def _words(text: str) -> list[str]:
@@ -62,8 +62,8 @@ def evaluate(
         float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
     ] = 0.1,
     corrections: Annotated[
-        str, typer.Option(help=f"What is done to raw estimates: {', '.join(CORRECTIONS)}.")
-    ] = ",".join(USUAL),
+        str, typer.Option(help="What is done to raw estimates: raw, norm-sub, clip, likeliest.")
+    ] = "raw,norm-sub,clip",
     runs: Annotated[int, typer.Option(help="How often each is repeated, with other noise.", min=1)] = 20,
     seed: Annotated[int, typer.Option(help="Another seed, another truth and other noise.", min=0)] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a page with charts there, complete in itself.")] = None,
@@ -75,20 +75,20 @@ def evaluate(
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
+    from analytics.evaluation import CORRECTIONS
     from analytics.evaluation.page import page
-    from hearsay.running.seeded_keyrings import seeded_keyring
+    from hearsay.running.evaluating import Evaluation
     from hearsay.running.truth_tables import from_csv, from_scenario
     from producers.scenarios import scenario
 
-    budgets = _budgets(eps)
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
     for name in _words(corrections):
         if name not in CORRECTIONS:
             raise typer.BadParameter(f"{name!r}: there are {', '.join(CORRECTIONS)}", param_hint="--corrections")
-    chosen = [method.under(guarantee) for method in choose(_words(methods))]
-    if published:
-        chosen = [terms for method in chosen for terms in _on_all_terms(method)]
+    comparison = Evaluation(
+        _words(methods), _budgets(eps), alpha, guarantee, published, prior_eps, _words(corrections), runs, seed
+    )
     with console.progress("preparing") as step:
         if csv is not None:
             truth = from_csv(csv, _words(attributes), step)
@@ -96,11 +96,7 @@ def evaluate(
             lived = None if once and periods is None else periods or 1
             population = scenario(scenario_name, devices=devices, periods=lived, seed=seed)
             truth = from_scenario(population, _words(attributes), once, step)
-        truth = Truth(truth.sizes, truth.moments, noisy_priors(truth, prior_eps, np.random.default_rng(seed)))
-        outcomes = evaluate_methods(
-            truth, chosen, budgets, seeded_keyring(seed),
-            alpha=alpha, runs=runs, corrections=_words(corrections), progress=step,
-        )  # fmt: skip
+        outcomes = comparison.run(truth, step)
     source = str(csv) if csv is not None else scenario_name
     settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
     facts = {**settings, "attributes": dict(truth.sizes), "people": truth.people.tolist()}
@@ -114,10 +110,6 @@ def evaluate(
             console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
 
 
-def _on_all_terms(method: Method) -> list[Method]:
-    return [method, method.as_published()] if method.republished else [method]
-
-
 def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
     people, values = facts["people"], sum(facts["attributes"].values())
     console.out.print(
@@ -129,6 +121,8 @@ def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
 
 
 def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
+    from analytics.evaluation import Score
+
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     corrections = list(scores[0].mse) if scores else []
     budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}

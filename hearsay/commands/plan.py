@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.planning import AttributePlan, Figure, NoisePlan, Plan
-from protocols.planning import plan as draw
-from protocols.scheme import Scheme
+
+if TYPE_CHECKING:
+    from protocols.planning import AttributePlan, Figure, NoisePlan, Plan
 
 
 def plan(
@@ -25,9 +25,10 @@ def plan(
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
+    from hearsay.library.planning import plan as plan_survey
     from hearsay.survey_files import read_survey
 
-    drawn = draw(Scheme(read_survey(survey)), devices, error)
+    drawn = plan_survey(read_survey(survey), devices, error)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from hearsay.terminal import console
-from protocols.survey import parse_duration
 
 if TYPE_CHECKING:
     from producers.replay import Rule
@@ -105,6 +104,8 @@ def _rule(name: str) -> Rule:
 
 
 def _tolerance(text: str) -> timedelta:
+    from protocols.survey import parse_duration
+
     try:
         tolerance: timedelta = parse_duration(text)
     except ValueError as error:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from producers.scenarios import Scenario
+    from protocols.survey import Survey
 
 DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
 
@@ -24,11 +28,10 @@ def demo(
 
     Example: hearsay demo
     """
-    from hearsay.running.simulating import simulate
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
-    simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
+    _simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
 
 
 def run(
@@ -48,8 +51,24 @@ def run(
 
     Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
     """
-    from hearsay.running.simulating import populate, simulate
+    from hearsay.running.simulating import populate
     from hearsay.survey_files import read_survey
 
     survey = read_survey(survey_file)
-    simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+    _simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+
+
+def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None) -> None:
+    from hearsay.reports.files import latest, write_files
+    from hearsay.reports.tables import answers_table, visitors_table
+    from hearsay.running.data_directory import DataDirectory
+    from hearsay.running.simulating import simulate
+    from producers.stopping import ctrl_c_asks
+
+    with console.progress("collecting") as step, ctrl_c_asks() as stop:
+        report = simulate(survey, scenario, data, kafka, step, stop)
+    console.out.print(visitors_table(report))
+    console.out.print(answers_table(latest(report)))
+    page = DataDirectory(data).reports / f"{survey.id}.html"
+    write_files(report, page, None, None)
+    console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

@@ -7,19 +7,18 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.survey_files import EXAMPLES, example_text, read_survey
 from hearsay.terminal import console
 from protocols.errors import SurveyError
-from protocols.scheme import Scheme
-from protocols.survey import Survey
-from protocols.survey_text import format_survey, json_schema, parse_survey, reference
+
+if TYPE_CHECKING:
+    from protocols.scheme import Scheme
+    from protocols.survey import Survey
 
 app = typer.Typer(help="Check survey files, start a new one, tell editors what may be in one.", no_args_is_help=True)
 
@@ -49,6 +48,7 @@ def publish(
 
     Example: hearsay survey publish survey.yaml
     """
+    from hearsay.survey_files import read_survey
     from servers.settings import load
     from stream_app.kafka import existing
     from stream_app.kafka import publish as publish_survey
@@ -73,6 +73,9 @@ def check(
 
     Example: hearsay survey check survey.yaml
     """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
+
     schemes = [Scheme(read_survey(path)) for path in files]
     if as_json:
         console.print_json([_facts(scheme) for scheme in schemes])
@@ -94,6 +97,8 @@ def schema(
 
     Example: hearsay survey schema > survey.schema.json
     """
+    from protocols.survey_text import json_schema, reference
+
     if markdown:
         typer.echo(reference(), nl=False)
     else:
@@ -103,12 +108,15 @@ def schema(
 @app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    example: Annotated[str, typer.Option(help=f"Copy an annotated example instead: {', '.join(EXAMPLES)}.")] = "",
+    example: Annotated[str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry.")] = "",
 ) -> None:
     """Ask a few questions and write a survey in which every key is explained.
 
     Example: hearsay survey new survey.yaml
     """
+    from hearsay.survey_files import example_text
+    from protocols.survey_text import format_survey
+
     if file.exists():
         raise SurveyError(f"{file} is there already", "choose another name, or remove it first")
     text = example_text(example) if example else format_survey(_ask())
@@ -130,6 +138,8 @@ def _facts(scheme: Scheme) -> Data:
 
 def _ask() -> Survey:
     """A survey from answers, each checked as soon as it is given; what is not asked keeps its default."""
+    from protocols.survey_text import parse_survey
+
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     data: Data = {}
     _prompt(data, "A short name for it (lower-case letters, digits, - . _)", _key("id"))
@@ -185,6 +195,10 @@ def _key(name: str) -> Callable[[str], Data]:
 
 def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str | None = None) -> None:
     """Ask until the answer makes a survey together with those before, and keep it."""
+    from pydantic import ValidationError
+
+    from protocols.survey import Survey
+    from protocols.survey_text import Document, explain
 
     def checked(answer: str) -> Data:
         found = read(answer)
@@ -194,7 +208,7 @@ def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str
         try:
             Survey.model_validate(draft)
         except ValidationError as error:
-            raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+            raise typer.BadParameter(explain(error, Document(draft))) from None
         return found
 
     data.update(typer.prompt(question, default=default, value_proc=checked))

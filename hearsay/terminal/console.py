@@ -25,6 +25,10 @@ class Step(Protocol):
     def __call__(self, done: int, total: int, what: str) -> None: ...
 
 
+def no_step(done: int, total: int, what: str) -> None:
+    """Default progress callback: does nothing."""
+
+
 class Lines:
     """Progress in a log: nothing about what is done soon, then a line every few seconds."""
 

@@ -59,11 +59,17 @@ def parse_survey(text: str, source: str = "survey") -> Survey:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
     except ValidationError as error:
-        problems = [_explain(problem, document) for problem in _told(error.errors(include_url=False))]
-        raise SurveyError(f"{source}: " + "\n".join(problems), "docs/survey-reference.md explains every key") from None
+        raise SurveyError(
+            f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"
+        ) from None
     except SurveyError as error:
         raise SurveyError(f"{source}: {error.message}", error.hint) from None
     return survey
+
+
+def explain(error: ValidationError, document: Document) -> str:
+    """Every problem that validation found in a document, one a line."""
+    return "\n".join(_explain(problem, document) for problem in _told(error.errors(include_url=False)))
 
 
 def format_survey(survey: Survey) -> str:

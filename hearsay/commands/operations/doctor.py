@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -17,7 +18,9 @@ from rich.table import Column, Table
 
 from hearsay.terminal import console
 from protocols.errors import HearsayError
-from servers.settings import Settings, load
+
+if TYPE_CHECKING:
+    from servers.settings import Settings
 
 MAX_CLOCK_SKEW_SECONDS = 5.0
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven sends them to files too
@@ -40,6 +43,8 @@ def doctor(as_json: console.AsJson = False) -> None:
 
     Example: hearsay doctor
     """
+    from servers.settings import load
+
     settings = load()
     findings = list(_look(settings))
     shown = dict(_shown(settings))
@@ -108,7 +113,7 @@ def _redis(settings: Settings) -> Finding:
 
 
 def _broker(settings: Settings) -> Finding:
-    if settings.kafka == Settings.model_fields["kafka"].default:
+    if settings.kafka == type(settings).model_fields["kafka"].default:
         return Finding("broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; see hearsay stack up")
     from stream_app.kafka import check
 

@@ -9,13 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
 from hearsay.terminal import console
 from protocols.errors import SettingsError
-from servers.settings import load
 
 if TYPE_CHECKING:
     from memo_store.stats import StoreStats, SurveyStats
@@ -68,6 +66,7 @@ def accept_loss(data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", he
 def _store(data: Path) -> Iterator[MemoStore]:
     from hearsay.running.collecting import memo_store
     from hearsay.running.data_directory import DataDirectory
+    from servers.settings import load
 
     settings = load()
     if settings.redis.url is None and not data.exists():
@@ -106,6 +105,8 @@ def _show_survey(survey: SurveyStats) -> None:
 
 def _bars(survey: SurveyStats) -> Table:
     """How many devices have spent how much: each amount, or ranges of them where there are many."""
+    import numpy as np
+
     amounts, devices = np.array(survey.spent or ((0.0, 0),)).T
     labels = [f"{amount:.3g}" for amount in amounts]
     if len(amounts) > BARS:

@@ -9,8 +9,6 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from servers.settings import load
-from stream_app.kafka import Topics, check, create, existing
 
 app = typer.Typer(help="Make or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
@@ -20,7 +18,8 @@ Prefix = Annotated[
 RetentionDays = Annotated[
     int, typer.Option(min=1, help="How long reports are kept: longer than the longest period and its grace.")
 ]
-DEFAULT = Topics()
+# The defaults of `Topics`, which is slow to import.
+PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 
 
 @app.command("create")
@@ -28,11 +27,11 @@ def create_topics(
     prefix: Prefix = None,
     partitions: Annotated[
         int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Fixed for good.")
-    ] = DEFAULT.partitions,
+    ] = PARTITIONS,
     merge_partitions: Annotated[
         int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Fixed for good.")
-    ] = DEFAULT.merge_partitions,
-    retention_days: RetentionDays = DEFAULT.retention_days,
+    ] = MERGE_PARTITIONS,
+    retention_days: RetentionDays = RETENTION_DAYS,
     replication: Annotated[int, typer.Option(min=-1, help="Copies of each partition; -1: the cluster's default.")] = -1,
     as_json: console.AsJson = False,
 ) -> None:
@@ -40,6 +39,9 @@ def create_topics(
 
     Example: hearsay topics create --partitions 24 --replication 3
     """
+    from servers.settings import load
+    from stream_app.kafka import Topics, create
+
     kafka = load().kafka
     topics = Topics(prefix or kafka.prefix, partitions, merge_partitions, retention_days)
     with console.progress("making the topics"):
@@ -56,13 +58,16 @@ def create_topics(
 @app.command("check")
 def check_topics(
     prefix: Prefix = None,
-    retention_days: RetentionDays = DEFAULT.retention_days,
+    retention_days: RetentionDays = RETENTION_DAYS,
     as_json: console.AsJson = False,
 ) -> None:
     """Explain everything about the topics that is not as it must be. The exit code is 1 if there is anything.
 
     Example: hearsay topics check
     """
+    from servers.settings import load
+    from stream_app.kafka import check, existing
+
     kafka = load().kafka
     with console.progress("looking at the topics"):
         topics = replace(existing(kafka, prefix), retention_days=retention_days)
