@@ -1,4 +1,4 @@
-"""`hearsay demo` and `hearsay run`: a simulated population, collected end to end in this process."""
+"""`hearsay demo` and `hearsay run`: a simulated population, collected end to end."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from producers.scenarios import Scenario
     from protocols.survey import Survey
 
-DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
+DataDir = Annotated[Path, typer.Option("--data", help="Directory for state and results. Run again to resume.")]
 
 
 def demo(
     data: DataDir = Path("hearsay-data/demo"),
-    devices: Annotated[int | None, typer.Option(help="Fewer people than the festival's 88,935.", min=10)] = None,
+    devices: Annotated[int | None, typer.Option(help="Number of people; the festival has 88,935.", min=10)] = None,
     kafka: console.Kafka = None,
 ) -> None:
-    """Collect a festival week end to end: real memos, real frames, real counting, and a mobility report.
+    """Simulate a festival week, collect it end to end, and show the mobility report.
 
-    88,935 virtual people visit an area on seven days. Each has a memoised noisy answer in a Redis that is started for
-    the run; every day each visitor sends one report. Nothing needs to be installed or configured.
+    88,935 simulated people visit an area on seven days. Each device has a memoised noisy answer in a Redis that is
+    started for the run, and sends one report on every day of its visit. Nothing needs to be installed or configured.
 
     Example: hearsay demo
     """
@@ -39,15 +39,15 @@ def run(
     scenario_name: Annotated[
         str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans or commuters.")
     ],
-    devices: Annotated[int | None, typer.Option(help="How many devices there are.", min=1)] = None,
-    periods: Annotated[int | None, typer.Option(help="How many periods they live through.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another truth.")] = 0,
+    devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
+    periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated population.")] = 0,
     data: DataDir = Path("hearsay-data/run"),
     kafka: console.Kafka = None,
 ) -> None:
-    """Collect a survey from a simulated population, end to end, and report on it.
+    """Simulate a population, collect a survey from it end to end, and show the results.
 
-    Run it again to resume: what was counted is not counted twice.
+    Run it again to resume. Every report is counted once.
 
     Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
     """

@@ -35,7 +35,7 @@ def simulate(
     """Collect the scenario's periods, from where an earlier run stopped; everything published, beside the truth."""
     check_scenario(survey, scenario)
     data = DataDirectory(directory)
-    data.belongs_to(survey.id, likeness(scenario))
+    data.check_population(survey.id, likeness(scenario))
     with collect(data, survey, load(), kafka) as collection:
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
