@@ -5,7 +5,7 @@ from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
 from protocols.wire.header import Lookup
 from protocols.wire.reasons import Reason, Reject
-from protocols.wire.report import decode_report
+from protocols.wire.report import decode_report, encode_report
 from protocols.wire.rows import ROW_REASONS, row_faults
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "decode_report",
     "encode_clock",
     "encode_frame",
+    "encode_report",
     "join_frames",
     "partition_of",
     "row_faults",

@@ -13,9 +13,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
 from hearsay.terminal.explaining import explain
 from servers.ports import free_port
+from stream_app.kafka import Topics
 from stream_app.results import MobilityResult
 
 
@@ -94,8 +96,19 @@ def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.Capture
     assert "ValueError: of all things" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["--help"], ["version"], ["plan", "{survey}"]], ids=lambda words: words[0])
-def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], tmp_path: Path) -> None:
+HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis", "plotly"}
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["--help"], HEAVY | {"numpy", "yaml", "pydantic"}),
+        (["version"], HEAVY | {"numpy", "yaml"}),  # typer reads options with pydantic
+        (["plan", "{survey}"], HEAVY),
+    ],
+    ids=["--help", "version", "plan"],
+)
+def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: set[str], tmp_path: Path) -> None:
     survey = tmp_path / "survey.yaml"
     survey.write_text(example_text("telemetry"))
     given = [word.format(survey=survey) for word in words]
@@ -104,7 +117,14 @@ def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], tmp_pat
     )
     loaded = {line.rpartition("|")[2].strip() for line in called.stderr.splitlines()}
     assert "typer" in loaded
-    assert not loaded & {"numba", "scipy", "pyarrow", "faust", "redis", "plotly"}
+    assert not loaded & heavy
+
+
+def test_the_options_of_topics_have_the_defaults_of_topics() -> None:
+    default = Topics()
+    assert (
+        default.partitions, default.merge_partitions, default.retention_days,
+    ) == (topics.PARTITIONS, topics.MERGE_PARTITIONS, topics.RETENTION_DAYS)  # fmt: skip
 
 
 def test_wrong_usage_has_its_own_exit_code() -> None:

@@ -116,6 +116,6 @@ def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(
 ) -> None:
     """Every other command looks for them there, and says `run hearsay topics create` if they are not."""
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", "second")
-    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["made"]
+    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["created"]
     assert "second.reports" in made and all(name.startswith("second") for name in made)
     assert type_in("topics", "check").exit_code == 0
