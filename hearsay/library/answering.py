@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hearsay.library.columns import distinct
-from protocols.arrays import Column
 from protocols.errors import ScenarioError, SurveyError
 from protocols.mechanisms import Values
 from protocols.question import Question
@@ -62,7 +61,7 @@ class Fleet:
             for first in range(0, len(by_token), ROWS_PER_FRAME):
                 rows = by_token[first : first + ROWS_PER_FRAME]
                 answers = {
-                    q.name: _answers(self._respondent, q, chosen[rows], period, places[q.name][rows]) for q in questions
+                    q.name: self._respondent.answers(q, chosen[rows], period, places[q.name][rows]) for q in questions
                 }
                 survey = self._scheme.survey
                 yield Frame(survey.id, survey.fingerprint, period, tokens[rows], gaps[rows], answers)
@@ -130,11 +129,3 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
             f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
         )
     return found
-
-
-def _answers(respondent: Respondent, question: Question, devices: Devices, period: int, values: Values) -> Column:
-    """What devices report; memos are derived from the secret (PROTOCOLS 8)."""
-    if not respondent.scheme.survey.longitudinal:
-        return respondent.answer_once(question, devices, period, values)
-    memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
-    return respondent.report(question, devices, period, memo)

@@ -10,13 +10,18 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation import estimate_all, norm_sub
-from hearsay.library.tables import ESTIMATES, HISTOGRAMS
 from protocols.errors import SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_report, row_faults
 
 CONFIDENCE = 0.95
+MOMENT = pa.timestamp("us", tz="UTC")
+FIGURES = ("estimate", "error", "low", "high", "consistent")
+ESTIMATES = pa.schema(
+    [("attribute", pa.string()), ("value", pa.string()), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
+)
+HISTOGRAMS = pa.schema([("period", pa.int64()), ("begin", MOMENT), ("end", MOMENT), *ESTIMATES])
 
 
 def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: float = CONFIDENCE) -> pa.Table:

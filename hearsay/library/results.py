@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from analytics.mobility import MobilityReport, tables, with_lost_presence
-from hearsay.library.tables import histograms_table
 from hearsay.reports.files import chosen, open_results
 from hearsay.reports.sources import Results, mobility_of
 from hearsay.running.data_directory import DataDirectory
 from hearsay.running.simulating import populate, simulate
 from protocols.errors import SettingsError
 from protocols.survey import Survey
+from stream_app.results import histogram_table
 
 
 def run(
@@ -69,4 +69,4 @@ def read_results(
 
 
 def _tables(results: Results, report: MobilityReport) -> dict[str, pa.Table]:
-    return {"histograms": histograms_table(results.histograms(report.survey)), **tables(report)}
+    return {"histograms": histogram_table(results.histograms(report.survey)), **tables(report)}
