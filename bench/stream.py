@@ -37,6 +37,7 @@ STATE_FRAMES = PARTITIONS * 245  # about 1M tokens a partition
 FRAMES = 3000
 ROUNDS = 3  # of which the best counts: the machine may be busy
 JSON_REPORTS = 30_000
+WAIT_SECONDS = 600
 WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.15, 0.3, 300, 3
 KEY = b"an operator's key for benchmarks"
 SCHEME = Scheme(
@@ -157,8 +158,10 @@ def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, seed: int
 
 
 def wait_for(worker: WorkerProcess, reports: int) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
     while worker.metric("hearsay_reports_total") < reports:
         assert worker.running, worker.log.read_text()[-2000:]
+        assert time.monotonic() < deadline, f"{reports:,} reports were not counted within {WAIT_SECONDS} seconds"
         time.sleep(0.1)
 
 

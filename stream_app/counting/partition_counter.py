@@ -59,7 +59,7 @@ class PartitionCounter(LogReader):
     """The counter of one input partition. Feed it every record in order, flush now and then.
 
     `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
-    `log_start`. Read on at `next_offset`; `missing` says what the log no longer has. `check_tokens=False` counts
+    `log_start`. Read on at `next_offset`; `missing` is what the log no longer has. `check_tokens=False` counts
     repeats too: for senders that are known never to repeat.
     """
 
@@ -93,7 +93,7 @@ class PartitionCounter(LogReader):
 
     @property
     def pending_bytes(self) -> int:
-        """About how much the next flush will write beyond the counters: tells when to flush."""
+        """About how much the next flush will write beyond the counters: used to decide when to flush."""
         return self._pending
 
     @property

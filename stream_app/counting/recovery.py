@@ -1,7 +1,7 @@
 """Recovery: rebuilding the counting state from its records after a crash (DESIGN 5).
 
 After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
-can be combined, because each says which offset it contains: what is too old is counted again from the log, what is
+can be combined, because each has the offset it contains: what is too old is counted again from the log, what is
 newer skips the offsets it contains, and what belongs to a closed period is deleted.
 """
 
@@ -23,7 +23,7 @@ Records = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Recovered:
-    """A recovered state: read on after `start`, delete the `stale` records; `missing` says what is lost."""
+    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost."""
 
     position: Position
     periods: dict[Period, OpenPeriod]
@@ -71,7 +71,7 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
 
 
 def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:
-    """The offset after which to read on: the position's, or the lowest of the records older than it says they are.
+    """The offset after which to read on: the position's, or the lowest of the records older than it lists.
 
     >>> resume_after(100, {"a": 90, "b": 80}, {"a": 90, "b": 40})
     40

@@ -1,4 +1,4 @@
-"""The counting state as records, each of which says which offset of the log it contains.
+"""The counting state as records, each with the offset of the log that it contains.
 
     count/P/position                        last offset, moves of the clocks, rejects, {open period: its offset}
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused

@@ -147,7 +147,7 @@ class PartitionTasks(Generic[R]):
         return self._tasks.get(partition)
 
     async def open(self, partitions: Iterable[int], table: StateTable) -> None:
-        """Recover the readers of newly assigned partitions from the table, and read on where they say."""
+        """Recover the readers of newly assigned partitions from the table, and read on at their next offsets."""
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]

@@ -1,7 +1,7 @@
 """What counting a partition and merging one have in common: a state made by reading a log in order.
 
-A reader is recovered from state records of any age: it says at which offset to read on, which may be before what its
-position contains. It is given the records of its log in order, and says what to write: the next state, and messages.
+A reader is recovered from state records of any age: `next_offset` is where to read on, which may be before what its
+position contains. It is given the records of its log in order, and returns what to write: the next state, and messages.
 What the position contains, and what it sends out, is skipped when the log is read again from an earlier place.
 """
 
@@ -17,7 +17,7 @@ from stream_app.log.flushes import Flush, Output, Write
 class LogReader(ABC):
     """Reads on after the offset `start`, with a position that contains the log through the offset `contained`.
 
-    `stale` are deletions of records that recovery has no use for; `missing` says what the log no longer has although
+    `stale` are deletions of records that recovery has no use for; `missing` is what the log no longer has although
     the state lacks it, and is empty if nothing is missing. Subclasses have a method that applies records.
     """
 

@@ -89,7 +89,7 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             send(kafka_settings, topics, [crowd(0, 1000), Tick(0)])
             eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
             assert worker.running and late.running
-        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries say the same again and again"
+        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries repeat the same lines"
     assert Histogram.model_validate_json(read_finals(kafka_settings, topics)["s", 0]).n == 999
 
 

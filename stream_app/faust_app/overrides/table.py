@@ -37,7 +37,7 @@ class StateTable(faust.Table[bytes, bytes]):
         return {key: value for key, value in self.data.items() if partition_of_key(key) == partition}
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Set or delete a record as the changelog says. Nothing is written to the changelog."""
+        """Set or delete a record that the changelog has. Nothing is written to the changelog."""
         if value is None:
             self.data.pop(key, None)
         else:

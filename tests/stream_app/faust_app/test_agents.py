@@ -26,7 +26,7 @@ GOOD = Reports(0, (Row(1), Row(5)))
 
 
 class Registry(Surveys):
-    """A survey registry in memory: what is published is known after the next time somebody catches up."""
+    """A survey registry in memory: what is published is known after the next catch-up."""
 
     def __init__(self) -> None:
         super().__init__(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
@@ -100,7 +100,7 @@ def test_a_clock_record_waits_for_its_survey_too() -> None:
 
 
 def test_records_of_a_survey_that_nobody_published_are_refused_after_reading_the_registry_once() -> None:
-    """Else whoever sends such records could keep a worker busy with the registry."""
+    """Else a sender of such records could keep a worker busy with the registry."""
     partition = Partition()
     partition.end = 100
     partition.receive(records(*[GOOD] * 50))

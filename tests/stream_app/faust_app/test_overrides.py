@@ -1,7 +1,6 @@
 """What we use of Faust, mode, aiokafka and kafka-python without being promised it: all of it is still there.
 
-Whoever installs another version of them sees here first what it no longer has, and what that was for. No broker is
-needed.
+If another version is installed, these tests name what it no longer has, and what that was for. No broker is needed.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def used() -> list[Used]:
         Used(Consumer, "_drain_messages", "read in batches"),
         Used(Consumer, "_get_active_partitions", "fetch from the partitions that are not paused"),
         Used(Consumer, "_getmany", "fetch records"),
-        Used(Consumer, "_is_changelog_tp", "tell changelogs from topics that agents read"),
+        Used(Consumer, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
         Used(Consumer, "_to_message", "make the message in which a batch travels to its agent"),
         Used(Consumer, "_commit", "set the group's offsets to what the state contains"),
         Used(Consumer, "highwaters", "ask for the ends of changelogs over a connection of its own"),
@@ -101,11 +100,11 @@ def used() -> list[Used]:
         Used(Recovery, "signal_recovery_end", "let the signal stay until the next recovery"),
         Used(Recovery, "on_recovery_completed", "let sources flow only when everything is in place"),
         Used(Recovery, "_set_recovery_started", "know when a recovery starts"),
-        Used(Recovery, "_set_recovery_ended", "say that a recovery has ended"),
+        Used(Recovery, "_set_recovery_ended", "mark a recovery as ended"),
         Used(Recovery, "_wait", "wait for a broker for as long as it takes"),
-        Used(Recovery, "_seek_offsets", "let nobody read while changelogs are set to where they are read from"),
+        Used(Recovery, "_seek_offsets", "fetch nothing while changelogs are set to where they are read from"),
         Used(Recovery, "_generation_id", "take changelog records of the present assignment only"),
-        Used(Recovery, "_is_changelog_tp", "tell changelogs from topics that agents read"),
+        Used(Recovery, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
         Used(faust.App, "_fetcher", "start the fetcher after a recovery"),
         Used(TableManager, "_recovery", "have our recovery made instead of Faust's"),
         # worker.py
@@ -127,7 +126,7 @@ def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None
     name = importlib.import_module("kafka.net.connection").log.name
     assert name.startswith("kafka.net"), (
         f"kafka-python logs connection errors as {name}, no longer below kafka.net, where servers/kafka_clients.py "
-        "listened to say why a cluster cannot be reached"
+        "listened to explain why a cluster cannot be reached"
     )
 
 

@@ -23,10 +23,11 @@ from stream_app.faust_app.overrides.table import StateTable
 
 CHANGELOG = TP("small-state-changelog", 0)
 KEY = position_key(0)
+LIMIT_SECONDS = 60.0
 
 
 class Bench:
-    """A consumer and a recovery whose fetches and seeks end when the test says so."""
+    """A consumer and a recovery whose fetches and seeks end when the test ends them."""
 
     def __init__(self) -> None:
         self.app = faust.App("small", broker="kafka://127.0.0.1:1", autodiscover=False, TableManager=StateTableManager)
@@ -90,7 +91,7 @@ def with_bench(check: Callable[[Bench], Awaitable[None]]) -> Callable[[], None]:
     async def run() -> None:
         bench = Bench()
         try:
-            await check(bench)
+            await asyncio.wait_for(check(bench), LIMIT_SECONDS)
         finally:
             bench.consumer._thread.thread_loop.close()
 
