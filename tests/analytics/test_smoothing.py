@@ -22,7 +22,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.results import ClosedPeriod, build_mobility, presence_counts
+from stream_app.results import ClosedPeriod, MobilityResult, build_mobility, presence_counts
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.town import live
 
@@ -191,7 +191,7 @@ def _published(terms: str) -> dict[int, MobilityReport]:
         closed.pop(t - scheme.survey.horizon, None)
         record = build_mobility(scheme, t, closed)
         assert record == build_mobility(scheme, t, closed), "a republication is the same bytes"
-        reports[t] = MobilityReport.model_validate_json(record)
+        reports[t] = MobilityResult.model_validate_json(record)
     return reports
 
 
