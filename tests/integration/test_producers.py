@@ -118,7 +118,7 @@ from memo_store import MemoStore
 from producers import Fleet
 from producers.sinks.kafka import KafkaSink
 from protocols.respondent import Respondent
-from protocols.settings import KafkaSettings
+from servers.settings import KafkaSettings
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 survey, world = scheme("solution: spl,"), Alternating(4000, 4)
