@@ -45,19 +45,19 @@ class Question:
 
     @cached_property
     def channel(self) -> Channel:
-        """What one report says about the crowd."""
+        """The channel of one report."""
         return self.mechanism.channel(self.share, self.fake_answer)
 
     @cached_property
     def memo_channel(self) -> Channel:
-        """What the memos alone say: the part of the noise that repeats in every period."""
+        """The channel of the memos alone: the part of the noise that repeats in every period."""
         return self.mechanism.memo_channel(self.share, self.fake)
 
     @property
     def fake_answer(self) -> Floats | None:
-        """Where fakes come from, as answers show it.
+        """The distribution of fake values as answers have it.
 
-        A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit.
+        A direct fake is a symbol, so round 2 changes its distribution; of a unary one it flips bits.
         """
         second = self.mechanism.second
         if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):

@@ -1,7 +1,7 @@
-"""What a device does: its memo, its report, its token. One device or a million of them, the same draws.
+"""A device's memos, reports and tokens. A device draws the same alone and among a million others.
 
 All draws derive from the keyring (PROTOCOLS 8): round 1 over (survey, attribute, cell), round 2 over (survey,
-attribute, period), what is for life over (survey). `survey` is its id.
+attribute, period), lifelong traits over (survey). `survey` is its id.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Respondent:
     def sampled(self, devices: Devices) -> Column:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
         known, sampled = self._sampled
-        if not np.array_equal(known, devices):  # every attribute of a report asks, one after the other
+        if not np.array_equal(known, devices):  # kept, because it is needed for every attribute of a report
             draws = self.keyring.draws(("sampled", self._id), devices)
             sampled = uniform(len(self.scheme.questions)).sample(draws)
             sampled.flags.writeable = False
@@ -49,7 +49,7 @@ class Respondent:
         return question.mechanism.encoding.cells(values, self._traits(question, devices))
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
-        """Round 1: the same for ever, for each (device, cell)."""
+        """Round 1: always the same for a (device, cell)."""
         return self._first_round(
             question, devices, cells, self.keyring.draws(self._purpose("memo", question), devices, cells)
         )
@@ -71,7 +71,7 @@ class Respondent:
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
-        """Round 1 of the truth; of a fake where another attribute is the device's own."""
+        """Round 1 of the truth; of a fake where the device was given another attribute."""
         mechanism = question.mechanism
         if not question.faked:
             return mechanism.memoise(cells, draws)

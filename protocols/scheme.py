@@ -1,6 +1,6 @@
 """A survey, compiled: which mechanism asks each attribute, with which probabilities, and what its reports mean.
 
-Everything a caller needs is derived here; nobody outside computes a p or a q.
+All probabilities are derived here; no caller computes a p or a q.
 
     spl              every attribute, each with its part of the budget
     smp              one attribute per device, drawn once for life, disclosed
@@ -51,7 +51,7 @@ class Scheme:
 
     @property
     def sampling(self) -> bool:
-        """Whether each device has one attribute for life that is really about it."""
+        """Whether each device answers truthfully about one attribute only, drawn once for life."""
         return self.survey.solution != "spl" and len(self.questions) > 1
 
     @property
@@ -71,18 +71,18 @@ class Scheme:
 
     @cached_property
     def guarantees(self) -> Guarantees:
-        """What these questions really reveal."""
+        """What these questions reveal, exactly."""
         return Guarantees(self.survey, self.questions)
 
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]
 
     def _choose(self, options: list[Records]) -> tuple[Question, ...]:
-        """Of each attribute's mechanisms the one with the smaller variance where nobody has the value.
+        """Of each attribute's mechanisms the one with the smallest variance at frequency 0.
 
         Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend. So they take turns, in order, and one switches only if the sum of all variances falls: whatever the
-        guarantee, this ends, and it always ends in the same place.
+        may spend. So attributes are visited in turn, in order, and one switches only if the sum of all variances falls.
+        This terminates under every guarantee, always with the same result.
         """
         best = self._ask([records[0] for records in options])
         while True:

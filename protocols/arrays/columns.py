@@ -1,6 +1,6 @@
 """How a column of memos or answers looks: one symbol a row, or one packed bit vector a row.
 
-Both have a fixed number of bytes per row, in the memo store and on the wire, and both can tell good rows from bad.
+Both have a fixed number of bytes per row, in the memo store and on the wire, and both can check rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Symbols:
 
     @property
     def bits(self) -> int:
-        """How many bits tell all symbols apart."""
+        """How many bits distinguish all symbols."""
         return (self.count - 1).bit_length()
 
     @property

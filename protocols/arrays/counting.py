@@ -44,7 +44,7 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
 
 
 def _sizes(groups: Whole, size: int, rows: int) -> Counts:
-    """How many rows each group has. Often all are in one, as in a survey without windows, which is seen at a glance."""
+    """How many rows each group has. Often all are in one (a survey without windows), which is quickly checked."""
     shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups
     counted = rows if shown is groups else len(shown)
     sizes = count_symbols(np.zeros(counted, dtype=np.uint8), shown, size, 1)[:, 0]

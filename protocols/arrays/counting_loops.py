@@ -45,7 +45,7 @@ def by_group(groups: Whole, free: Counts) -> Words:
 
 
 def _load_word(typing: Any, data: Any, place: Any) -> Any:
-    """Eight bytes from any place, aligned or not, as one word: numba has no way to say so, LLVM has."""
+    """Eight bytes from any place, aligned or not, as one word: LLVM can express this, numba cannot."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = builder.load(address_of(context, builder, signature, arguments, 64))
@@ -86,7 +86,7 @@ def spread(word: np.uint64, level: int, counts: Counts) -> None:
 
 @compiled
 def add_up(data: Bytes, width: int, order: Words, ends: Counts, counts: Counts) -> None:
-    """Count bits by group: rows of `width` bytes, of which order[ends[g-1]:ends[g]] are group g (no order: as is)."""
+    """Count bits by group: rows of `width` bytes; group g has rows order[ends[g-1]:ends[g]], or all in order."""
     levels = 1
     while ends[-1] >> levels:
         levels += 1

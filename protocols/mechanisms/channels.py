@@ -1,4 +1,4 @@
-"""What the crowd's reports say about the crowd: the support channel (PROTOCOLS 1).
+"""The support channel: how true frequencies become frequencies of reports (PROTOCOLS 1).
 
 A report *supports* some values of an attribute. Whatever the mechanism, the chance that a report supports value i is
 
@@ -19,7 +19,7 @@ import numpy as np
 from protocols.arrays.aliases import Floats, Mask, Places
 from protocols.mechanisms.rounds import Flip
 
-Together = Callable[[Floats, Places], Floats]  # of values drawn from a distribution: joint support in some places
+Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
 
 
 def independent(bits: Flip, values: Floats) -> Floats:
@@ -29,7 +29,7 @@ def independent(bits: Flip, values: Floats) -> Floats:
 
 
 def independent_pairs(bits: Flip, values: Floats) -> float:
-    """The sum of `independent` over all pairs of different bits, without a number for each of them."""
+    """The sum of `independent` over all pairs of different bits, without a matrix of them."""
     others = len(values) - 1
     return float(bits.q * others * (bits.q * len(values) + 2 * bits.gain * values.sum()))
 
@@ -40,8 +40,8 @@ class SupportChannel:
 
     `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
     fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
-    encoded value, supports are independent of each other, unless `together` says how often two values are supported
-    at once when values are drawn from a distribution (a lifelong hash or lifelong buckets tie them).
+    encoded value, supports are independent of each other, unless `together` gives how often two values are
+    supported at once (lifelong hashes and buckets make them dependent).
 
     >>> from protocols.mechanisms.rounds import grr
     >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
@@ -129,7 +129,7 @@ class MatrixChannel:
 
     @cached_property
     def votes(self) -> Floats:
-        """What a report (row) says for each value: the mean over all reports is the unbiased estimate."""
+        """The vote of a report (row) for each value: the mean over all reports is the unbiased estimate."""
         return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
 
     def support(self, frequencies: Floats) -> Floats:
@@ -158,7 +158,7 @@ def variance(channel: Channel, frequencies: Floats) -> Floats:
 
 
 def variance_at_zero(channel: Channel) -> float:
-    """The mean of `variance` where nobody has the value: what mechanisms are chosen by.
+    """The mean of `variance` at frequency 0, by which mechanisms are compared.
 
     >>> from protocols.mechanisms.rounds import grr
     >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)

@@ -1,13 +1,13 @@
-"""How a value becomes something noise can be added to, and which values an answer supports.
+"""Encodings: how a value becomes a symbol or bits, and which values an answer supports.
 
-An encoding knows nothing of budgets. It turns a value into a *cell* (what is memoised: the value itself, or its hash,
-or its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what
-answers support.
+An encoding does not depend on budgets. It turns a value into a *cell* (what is memoised: the value itself, its hash, or
+its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what answers
+support.
 
     Direct    the value is a symbol                    GRR, truncated geometric
     Unary     the value is a one-hot vector of bits    SUE, OUE
 
-Encodings with something that a device keeps for life are in `lifelong`.
+Encodings with lifelong traits are in `lifelong`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocols.randomness.sampling import Rows, Table, eight_bits
 
 
 class Encoding(Protocol):
-    """What every encoding can do. `traits` are what a device keeps for life (its hash, its buckets), or None."""
+    """The interface of encodings. `traits` are what a device keeps for life (its hash, its buckets), or None."""
 
     @property
     def k(self) -> int: ...
@@ -54,7 +54,7 @@ class Encoding(Protocol):
         ...
 
     def together(self, flip: Flip) -> Together | None:
-        """How often an answer supports two values at once, where lifelong traits tie them; else None."""
+        """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
         ...
 
     def best_likelihoods(self, noise: Round) -> float:
@@ -83,7 +83,7 @@ class Encoding(Protocol):
 
 
 class _Plain:
-    """What holds wherever the memo looks like the answer and a device keeps nothing for life."""
+    """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
     def seen(self, flip: Flip) -> Flip:
         return flip
@@ -129,11 +129,11 @@ class Direct(_Plain):
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
-        # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
+        # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
     def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
+        """A fake is a symbol without noise: a shift of 0 by the fake value."""
         if fakes is None or isinstance(noise, MatrixRound):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
         exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
@@ -176,7 +176,7 @@ class Unary(_Plain):
         return self._one_hot(cells, cells < self.k, noise, draws)
 
     def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is the vector of a value nobody has, or of no value, perturbed like a true one."""
+        """A fake is the vector of a drawn value, or of no value, perturbed like a true one."""
         if fakes is None:
             return self._one_hot(cells, own, noise, draws)
         return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
@@ -184,12 +184,12 @@ class Unary(_Plain):
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
         flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
-        if flip.p + flip.q != 1:  # a one is turned with 1 - p, not with q
+        if flip.p + flip.q != 1:  # ones are flipped with 1 - p, not with q
             flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
         return memo ^ self._cleared(flips)
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
-        """Every bit is 1 with q, except for the cell's own, if there is one: that is 1 with p."""
+        """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
         flip, narrow = bit_flip(noise), cells.astype(smallest_unsigned(self.k))
         exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
         return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))

@@ -1,4 +1,4 @@
-"""Encodings with something that a device keeps for life, and that its reports show (PROTOCOLS 5).
+"""Encodings with lifelong traits, which reports show (PROTOCOLS 5).
 
 Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
 Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
@@ -74,20 +74,20 @@ class Hashed:
     def together(self, flip: Flip) -> Together:
         """Two values are supported together when a hash sends both to the answer: averaged over the family.
 
-        Of nobody's value (shares that sum to 0) an answer says nothing: every symbol alike.
+        If no value is encoded (shares that sum to 0), every symbol is equally likely.
         """
 
         def joint(values: Floats, places: Places) -> Floats:
             sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
             shared = values.sum()
-            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
+            chances = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
             some = sent[:, places]
-            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, said, optimize=True) / self.family)
+            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, chances, optimize=True) / self.family)
 
         return joint
 
     def best_likelihoods(self, noise: Round) -> float:
-        """A symbol that no value is sent to is a lie under every value; the hash is known to whoever guesses."""
+        """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
         flip = bit_flip(noise)
         reached = np.mean([len(np.unique(row)) for row in self.hashes])
         return float(reached * flip.p + (self.g - reached) * flip.q)
@@ -111,8 +111,8 @@ class Hashed:
         return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
-        said = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
-        by_value = np.take_along_axis(said, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
+        counts = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
+        by_value = np.take_along_axis(counts, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
         return np.asarray(by_value.sum(axis=1))
 
 
@@ -149,7 +149,7 @@ class Buckets:
         return Flip(held * flip.p, held * flip.q)
 
     def together(self, flip: Flip) -> Together:
-        """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
+        """Both values must be among the d, drawn without replacement; given that, the bits are independent."""
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
         return lambda values, places: both_held * independent(flip, values[places])
 
@@ -162,7 +162,7 @@ class Buckets:
         return flip.p / flip.q * (1 - silent) + silent
 
     def traits(self, draws: Draws) -> Traits:
-        """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""
+        """The d values each device holds, ascending; every set is equally likely (Floyd's algorithm)."""
         words = draws.blocks(-(-self.d // 2)).view("<u8")
         held = np.empty((len(draws), self.d), dtype=np.int64)
         for place, last in enumerate(range(self.k - self.d, self.k)):

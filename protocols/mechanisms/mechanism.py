@@ -1,4 +1,4 @@
-"""A mechanism is an encoding and one or two rounds of noise; nothing else."""
+"""A mechanism: an encoding and one or two rounds of noise."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Mechanism:
         return memo if self.second is None else self.encoding.perturb(memo, self.second, draws)
 
     def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
-        """What one report says; `share` and `fake` as in SupportChannel."""
+        """The channel of one report; `share` and `fake` as in SupportChannel."""
         return self._channel(self.one_report, share, fake)
 
     def memo_channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
-        """What round 1 alone would say: the floor under which no averaging gets (PROTOCOLS 3)."""
+        """The channel of round 1 alone, whose variance averaging over periods cannot reduce (PROTOCOLS 3)."""
         return self._channel(self.first, share, fake)
 
     def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:

@@ -1,4 +1,4 @@
-"""What is known about a mechanism before it is built: one record each, from which everything else is derived.
+"""Records of mechanisms: what is known about each before it is built, and what everything else derives from.
 
 The names a survey may use, the reference table, what `auto` may choose, the checks of parameters and sizes, cautions
 and the methods of an evaluation all read these records. They are listed in `catalogue`.
@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from protocols.mechanisms.mechanism import Builder
 
 Use = Literal["one-shot", "memo only", "two rounds", "rs+fd", "rs+rfd"]
-"""How a survey uses a mechanism: its budgets say which of the first three, unless it fakes attributes."""
+"""How a survey uses a mechanism: by its solution under fake data, otherwise by its budgets."""
 USES: tuple[Use, ...] = get_args(Use)
 
 
@@ -39,7 +39,7 @@ class Fakes:
     """How a mechanism answers where one attribute is true and the others are fake (PROTOCOLS 4).
 
     `one_round` and `two_rounds` name the mechanisms that randomise the truth. A fake encodes a value drawn from the
-    prior (evenly under rs+fd), or, where `zero`, no value at all; a prior has no share for that.
+    prior (evenly under rs+fd), or, with `zero`, no value at all, which rs+rfd does not allow.
     """
 
     one_round: str

@@ -6,8 +6,8 @@ Either way two rounds chain into one by the same formula,
 
     p = p1 (p2 - q2) + q2        q = q1 (p2 - q2) + q2
 
-because what does not keep its value lands on i with probability q2 whatever else it was. A `MatrixRound` is the general
-case: a full channel matrix over an ordered domain, which chains by multiplication.
+because an input that is not i becomes i with probability q2, whatever it is. A `MatrixRound` is a full channel matrix
+over an ordered domain; two chain by multiplication.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 
-IMPOSSIBLE = -100.0  # ln of a chance that 64 random bits never draw; as 0 it spares linear algebra denormal numbers
+IMPOSSIBLE = -100.0  # ln of a probability that 64 random bits never draw; taken as 0, which avoids denormal numbers
 
 
 @dataclass(frozen=True)
 class Flip:
-    """Keep with p, hit any other place with q.
+    """Support the input's own place with probability p, any other with q.
 
     >>> Flip(0.75, 0.25).then(Flip(0.75, 0.25))
     Flip(p=0.625, q=0.375)
@@ -44,7 +44,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class MatrixRound:
-    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms: far ends are improbable."""
+    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms against underflow."""
 
     logs: Floats = field(repr=False)
 
@@ -78,7 +78,7 @@ def sue(eps: float) -> Flip:
 
 
 def oue(eps: float) -> Flip:
-    """Optimised unary encoding: ones are coin tosses, zeros keep nearly all of the budget."""
+    """Optimised unary encoding: ones are kept with 1/2, and the budget is spent on keeping zeros."""
     return Flip(0.5, exp(-eps) / (1 + exp(-eps)))
 
 
@@ -90,7 +90,7 @@ def geometric(k: int, eps: float) -> MatrixRound:
     """
     places = np.arange(k)
     logs = -eps * np.abs(places[:, None] - places[None, :]) - log1p(exp(-eps))
-    logs[:, 1:-1] += log(-expm1(-eps))  # what lies beyond an end is said to be at it
+    logs[:, 1:-1] += log(-expm1(-eps))  # what would be beyond an end is reported as the end
     return MatrixRound(logs)
 
 

@@ -1,6 +1,6 @@
-"""A plan: what a survey will cost, reveal and deliver, before anyone is asked.
+"""A plan: what a survey will cost, reveal and deliver, before it is published.
 
-Everything is computed from the compiled survey; `plan` is pure, and the command line only draws what it returns.
+Everything is computed from the compiled survey; `plan` is pure, and the command line only shows what it returns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-LINKED = (2, 7, 30, 365)  # how many linked reports the plan looks at, between one and all
+LINKED = (2, 7, 30, 365)  # numbers of linked reports that the plan shows, between one and all
 
 
 class _Model(BaseModel):
@@ -48,7 +48,7 @@ class NoisePlan(_Model):
 
 
 class PrecisionPlan(_Model):
-    """Standard errors of a frequency: of a value that nobody has, and of one that half of the devices have.
+    """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
 
     `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
     because memos repeat. `devices_needed` for the wanted error, at the worse of both.
@@ -69,7 +69,7 @@ class AttributePlan(_Model):
     mechanism: str
     detail: str  # its own parameter, such as g = 3
     why: str
-    alternatives: dict[str, float]  # n times the variance where nobody has the value
+    alternatives: dict[str, float]  # n times the variance at frequency 0
     eps_inf: float
     eps_1: float | None
     first: NoisePlan
@@ -79,11 +79,11 @@ class AttributePlan(_Model):
     answer_bytes: int
     precision: PrecisionPlan
     value_guess: float  # the best single-report guess of the value; 1 / values is luck
-    forged_report: float  # how many people a made-up report can add to one value
+    forged_report: float  # how many people a forged report can add to one value
 
 
 class Plan(_Model):
-    """A survey, looked at from all sides."""
+    """Mechanisms, guarantees, precision and risks of a survey."""
 
     survey: str
     title: str
@@ -94,7 +94,7 @@ class Plan(_Model):
     attributes: tuple[AttributePlan, ...]
     guarantee: GuaranteePlan
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
-    attribute_guess_if_same: float | None  # the same, if everybody has the same values
+    attribute_guess_if_same: float | None  # the same, if all devices have the same values
     cautions: tuple[Caution, ...]
 
 
@@ -186,7 +186,7 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
 def _mean_variance(channel: Channel, frequency: float) -> float:
     """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
     k = channel.k
-    if isinstance(channel, SupportChannel):  # here a value's variance is a matter of its own frequency
+    if isinstance(channel, SupportChannel):  # here a value's variance depends on its own frequency only
         return float(variance(channel, np.full(k, frequency)).mean())
     cases = np.full((k, k), (1 - frequency) / (k - 1))
     np.fill_diagonal(cases, frequency)

@@ -1,4 +1,4 @@
-"""What a survey really promises: every figure computed from its channels, none quoted (PROTOCOLS 3 to 5)."""
+"""The exact guarantees of a survey, computed from its channels (PROTOCOLS 3 to 5)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Guarantees:
     def per_additional_value(self) -> Loss | None:
         """What each further value may add; None where nothing is memoised (each report adds `per_report`).
 
-        Fake data does not dampen it: the true attribute was drawn once, and its first value may have shown which.
+        Fake data does not reduce it: the true attribute is drawn once, and the first value may have revealed which.
         """
         if self._fresh:
             return None
@@ -107,5 +107,5 @@ class Guarantees:
 
     @property
     def _over_tuples(self) -> Callable[[Sequence[float]], float]:
-        """Answers to all attributes add up; an answer to one of them costs what that one costs."""
+        """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
         return sum if self.survey.solution == "spl" else max

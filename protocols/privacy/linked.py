@@ -1,13 +1,13 @@
 """What t linked answers about one value reveal, exactly (PROTOCOLS 3).
 
 An observer who can link reports sees t answers that came from one memo. The worst sequence repeats one answer: the
-likelihoods are linear in the memo's, each answer multiplies them, and piling all t answers on one memo separates two
+likelihoods are linear in the memo's, each answer multiplies them, and t answers that all favour one memo separate two
 values most. So t answers act like a single round whose likelihoods are the second round's to the power t, and
 `Flip.then` chains them to round 1 as it chains anything else. Only ratios matter, so the larger is scaled to 1: t may
 be any number, infinity included, which means the memo itself.
 
-An answer is a symbol (direct, hashed) or bits (unary, buckets): the layout of the memo says which. What a device
-keeps for life (its hash, its buckets) is taken to be known to the observer.
+An answer is a symbol (direct, hashed) or bits (unary, buckets), as the layout of the memo. What a device keeps for life
+(its hash, its buckets) is assumed to be known to the observer.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class BitOdds:
 
     @property
     def loss(self) -> float:
-        """Of two values with a bit each: one bit speaks for the first, the other against the second."""
+        """Between two values with a bit each: one bit supports the first value, the other contradicts the second."""
         return log(self.up / self.down)
 
     @property
     def single(self) -> float:
-        """Of a value with a bit against one without any."""
+        """Between a value with a bit and one without any."""
         return max(log(self.up), -log(self.down))
 
 

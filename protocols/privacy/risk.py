@@ -1,8 +1,7 @@
 """What an attacker can do with a single report, in closed form (PROTOCOLS 4).
 
 Two guesses: the value of an attribute, and, where one attribute is true and the others are fake, which one it is. Both
-are the accuracy of the best possible guess, so no classifier does better. And one forgery: how much a made-up report
-counts.
+are the accuracy of the best possible guess, so no classifier does better. And forging: how much a forged report counts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def value_guess(question: Question) -> float:
     """The chance to guess a device's value from one report, if all values are alike beforehand.
 
     The best guess is the value under which the answer is likeliest, so the accuracy is the sum over all answers of the
-    largest likelihood, divided by k. Fake answers dilute it: they are right by luck, 1 in k.
+    largest likelihood, divided by k. From a fake answer the guess is right with probability 1/k.
 
     >>> from protocols.mechanisms.catalogue import RECORDS, build
     >>> from protocols.mechanisms.mechanism import Budget
@@ -44,7 +43,7 @@ def attribute_guess(questions: Sequence[Question], same: bool) -> float:
 
     The best guess is the attribute whose answer has the largest likelihood ratio of true to fake, so the accuracy is
     the mean of the largest ratio over fake answers, divided by d. Not `same`: values are spread like the fakes (evenly,
-    where fakes are zero vectors). `same`: everybody has the same values, which is the worst case, as the accuracy is
+    where fakes are zero vectors). `same`: all devices have the same values, which is the worst case, as the accuracy is
     convex in how values are spread; only for uniform and zero fakes.
     """
     return _mean_of_largest([_ratio(question, same) for question in questions]) / len(questions)
@@ -57,8 +56,8 @@ def _ratio(question: Question, same: bool) -> Variable:
     if fake is not None and not same:
         if not question.mechanism.encoding.exclusive:
             return np.ones(1), np.ones(1)  # a fake vector is perturbed like a true one
-        lie = np.asarray(question.fake_answer)  # a fake symbol goes through round 2 only, or through no noise at all
-        return (fake * noise.gain + noise.q) / lie, lie
+        faked = np.asarray(question.fake_answer)  # a fake symbol has the noise of round 2 only, or none
+        return (fake * noise.gain + noise.q) / faked, faked
     assert fake is None or np.ptp(fake) == 0, "the worst case is known for uniform and zero fakes"
     if question.mechanism.encoding.exclusive:
         return np.array([k * noise.p, k * noise.q]), np.array([1 / k, 1 - 1 / k])
@@ -76,7 +75,7 @@ def _ratio(question: Question, same: bool) -> Variable:
 
 
 def forged_weight(channel: Channel) -> float:
-    """How many people's worth one made-up report can add to a value's estimate.
+    """How many people one forged report can add to the estimate of a value.
 
     >>> from protocols.mechanisms.channels import SupportChannel
     >>> from protocols.mechanisms.rounds import grr

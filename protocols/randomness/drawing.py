@@ -88,7 +88,7 @@ def look_up(slots: Whole, filled: int, words: ShortWords, starts: Words | None, 
 def look_up_again(
     places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
 ) -> None:
-    """In one place of each row, look the word up again, in the table that its kind says.
+    """In one place of each row, look the word up again, in the table of its kind.
 
     >>> symbols, slots = np.array([[4, 5], [4, 4]], dtype=np.uint8), np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8)
     >>> look_up_again(np.array([1, 0]), np.array([1, 0]), slots, np.array([0, 2, 1, 1], dtype=np.uint16), None, symbols)
@@ -104,7 +104,7 @@ def look_up_again(
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
-    """Symbols of 0..k-1, each shifted by 0..k-1 places, beginning anew at k.
+    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k.
 
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
     [1, 0]
@@ -119,7 +119,7 @@ def shift(cells: Whole, shifts: Column, k: int) -> Column:
 
 
 def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:
-    """The symbol each word stands for: how many cuts of its row it is not below.
+    """The symbol of each word: how many cuts of its row it is not below.
 
     >>> cuts = np.array([[10, 20], [5, 6]], dtype=np.uint64)
     >>> invert(cuts, np.array([0, 1]), np.array([10, 4], dtype=np.uint64)).tolist()

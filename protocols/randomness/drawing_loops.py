@@ -43,11 +43,11 @@ def fill_shared(devices: Words, tweaks: Whole, first: int, count: int, counters:
 @compiled
 def extremes(devices: Words) -> tuple[int, int, bool]:
     """The lowest and the highest device, and whether they are numbered in a row."""
-    low, high, odd = devices[0], devices[0], ZERO
+    low, high, off = devices[0], devices[0], ZERO
     for row in range(len(devices)):
         low, high = min(low, devices[row]), max(high, devices[row])
-        odd |= (devices[row] - devices[0]) ^ np.uint64(row)
-    return low, high, odd == ZERO
+        off |= (devices[row] - devices[0]) ^ np.uint64(row)
+    return low, high, off == ZERO
 
 
 @compiled
@@ -60,9 +60,9 @@ def greatest(words: Whole) -> np.uint16:
 
 @compiled
 def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned.
+    """symbols = slots[words]; places of words that are `filled` or more are written to `left` and counted.
 
-    There are few, so they are looked for only in parts whose greatest word is one.
+    There are few of them, so only parts whose greatest word is one are searched.
     """
     for i in range(len(words)):
         symbols[i] = slots[words[i]]

@@ -1,8 +1,7 @@
-"""Derived randomness: one secret, every draw (PROTOCOLS 8).
+"""Derived randomness: every draw is a function of one secret (PROTOCOLS 8).
 
-Nothing on the privacy path is drawn twice, so nothing is drawn at all: each draw is a pseudorandom function of a
-secret, a purpose, a device and a tweak (the memoised cell, or the period). Losing a store loses no randomness, and a
-retry makes the same report.
+Each draw is a pseudorandom function of a secret, a purpose, a device and a tweak (the memoised cell, or the period). So
+losing a store loses no randomness, and a retry makes the same report.
 
 The function is AES-128 on a counter block, which is an AES-CTR keystream with random access:
 
@@ -10,8 +9,8 @@ The function is AES-128 on a counter block, which is an AES-CTR keystream with r
     block = AES(key, device: u64 | tweak: u32 | number: u32)  16 bytes each, little-endian counters
 
 Most draws need only a few 16-bit words. There eight neighbouring devices share a stream of blocks, that of device // 8
-under numbers of its own: the first of them has its first so many words, the second the next, and so on. A fleet's
-keystream is then made without waste, and a device alone makes the few blocks in which its words are.
+under numbers of its own: the first device has the stream's first words, the second the next, and so on. A fleet's
+keystream is then computed without waste, and a device alone computes the few blocks that hold its words.
 
 A fleet is one secret and many device indices; a real device is its own secret and index 0. Both take the same path,
 so a device computed alone and the same device computed among a million give the same draws.
@@ -34,11 +33,11 @@ from protocols.randomness.drawing import counter_blocks, extremes, shared_blocks
 from protocols.randomness.few_rows import blocks_alone
 
 BLOCK = 16
-KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
+KEY = 16  # bytes: AES-256 would take half as long again
 MOST = (1 << 64) - 1
 NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
-PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
+PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
 
@@ -115,7 +114,7 @@ class Draws:
             yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
 
     def _words(self, devices: Devices, tweaks: Tweaks, count: int) -> tuple[ShortWords, Words | None]:
-        """Where many neighbours are here, their streams are made as a whole; elsewhere only the blocks rows need."""
+        """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
         first = self._from(SHARED)
         low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1

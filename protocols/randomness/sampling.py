@@ -1,8 +1,8 @@
 """Exact sampling from integers (PROTOCOLS 8): no float is compared, no remainder is taken.
 
 A distribution over m symbols becomes a table of 2^16 slots. Symbol i owns floor(P_i 2^16) of them, and the slots that
-are left over are resolved by 64 further bits among the symbols' remainders. One look-up settles nearly every draw,
-and the probabilities are exact to 2^-64.
+are left over are resolved by 64 further bits among the symbols' remainders. One look-up is enough for nearly every
+draw, and the probabilities are exact to 2^-64.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Table:
             np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
         ]
         self.symbols = len(weights[0])
-        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that a word tells without its kind
+        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
         self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
         cuts = []
         for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
@@ -55,7 +55,7 @@ class Table:
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
 
-        What is `exempt` (a place in each row, and a kind) is of the distribution of its kind instead.
+        `exempt` names a place in each row, and the kind: the distribution to draw from there instead.
         """
         if count is None:
             return self.sample(draws, 1, exempt)[:, 0]
@@ -69,7 +69,7 @@ class Table:
         return out
 
     def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
-        """What one word does not settle takes 64 further bits."""
+        """Draw the symbols of words beyond the filled slots, with 64 further bits each."""
         if len(left):
             rows, places = np.divmod(left, out.shape[1])
             kinds = np.zeros(len(rows), dtype=np.uint8)
@@ -78,7 +78,7 @@ class Table:
             out.reshape(-1)[left] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
 
     def exact(self, kind: int = 0) -> list[Fraction]:
-        """The probabilities this table really has."""
+        """The probabilities of this table, exactly."""
         owned = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols)
         cuts = [0, *(int(cut) for cut in self._cuts[kind]), WORD]
         left = Fraction(SLOTS - self.filled, SLOTS)
@@ -100,7 +100,7 @@ class Rows:
 
 @lru_cache(maxsize=64)
 def uniform(count: int) -> Table:
-    """All of `count` symbols alike."""
+    """`count` symbols with equal probabilities."""
     return Table([1.0] * count)
 
 

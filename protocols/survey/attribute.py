@@ -1,4 +1,4 @@
-"""One question of a survey: what can be answered, and how the answer is protected."""
+"""One attribute of a survey: its possible values, and how answers are protected."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Span(Strict):
 
 
 class Attribute(Strict):
-    """One question: what it is called, what can be answered, how the answer is protected."""
+    """One attribute: its name, its possible values, and how answers are protected."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,62}$",
@@ -86,7 +86,7 @@ class Attribute(Strict):
     @model_validator(mode="before")
     @classmethod
     def _name_the_range(cls, data: Any) -> Any:
-        """A range's values have the names of its numbers. A range that is wrong is left to its own validation."""
+        """Name the values of a range by its numbers. A wrong range is left to its own validation."""
         if isinstance(data, dict) and isinstance(data.get("range"), dict | Span) and not data.get("values"):
             try:
                 return {**data, "values": Span.model_validate(data["range"]).names()}
@@ -123,14 +123,16 @@ class Attribute(Strict):
         if not members:
             raise ValueError(f"{where} is empty; name its values or leave it out")
         refuse_twice(members, f"{where} lists", "name each value once")
-        strange = set(members) - set(self.values)
-        if strange:
-            raise ValueError(f"{where} names {min(strange)!r}, which is not among the values; correct one of them")
+        unknown = set(members) - set(self.values)
+        if unknown:
+            raise ValueError(f"{where} names {min(unknown)!r}, which is not among the values; correct one of them")
 
     def _check_prior(self, where: str, prior: dict[str, float]) -> None:
         if set(prior) != set(self.values):
-            odd = min(set(prior) ^ set(self.values))
-            raise ValueError(f"{where}: the prior and the values disagree about {odd!r}; give every value one share")
+            differs = min(set(prior) ^ set(self.values))
+            raise ValueError(
+                f"{where}: the prior and the values disagree about {differs!r}; give every value one share"
+            )
         if abs(sum(prior.values()) - 1) > 1e-9:
             raise ValueError(f"{where}: the prior sums to {sum(prior.values()):.12g}; make it sum to 1")
 
@@ -144,7 +146,7 @@ class Attribute(Strict):
 
 
 def refuse_twice(names: tuple[str, ...], what: str, fix: str) -> None:
-    """Names are told apart."""
+    """Raise ValueError if a name is in the list twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

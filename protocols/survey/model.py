@@ -1,7 +1,7 @@
-"""A survey: everything devices and collectors must agree on, in one file.
+"""A survey: everything devices and collectors must agree on.
 
-Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint travels with each
-report, so that a report made under other terms is refused instead of miscounted.
+Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint is in each report, so
+that a report made under other terms is refused instead of miscounted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _moment(value: Any) -> Any:
 
 
 def _budget(value: Any) -> Any:
-    if isinstance(value, str) and "_" in value:  # a slip of the finger that Python and YAML take for 10
+    if isinstance(value, str) and "_" in value:  # Python and YAML read the typing error 1_0 as 10
         raise ValueError("a _ in a number; write it like 1.0")
     return value
 
@@ -48,7 +48,7 @@ def _budget(value: Any) -> Any:
 Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 OUTAGE = timedelta(days=7)
-"""How long all workers may be gone before reports of a `clock: wall` survey are refused as too far ahead."""
+"""How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
 class Survey(Strict):
@@ -170,7 +170,7 @@ class Survey(Strict):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the terms, 32 hexadecimal digits; what is said for people and how results are shown is no term."""
+        """A hash of the terms, 32 hexadecimal digits. Texts for people and how results are shown are not terms."""
         shown: Any = {"title": True, "description": True, "attributes": {"__all__": {"groups", "role"}}}
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         terms["start"] = self.start.astimezone(UTC).isoformat()
@@ -179,9 +179,9 @@ class Survey(Strict):
 
     @property
     def ahead(self) -> int:
-        """How far beyond the last closed period reports are taken: what grace keeps open, and two more.
+        """How many periods beyond the last closed one reports are accepted: those that grace keeps open, and two more.
 
-        With `clock: wall` it is the workers who close periods: while none runs, reports of a week wait in the log.
+        With `clock: wall` workers close periods, so reports of `OUTAGE` are accepted that came while none was running.
         """
         waiting = max(self.grace, OUTAGE) if self.clock == "wall" else self.grace
         return ceil(waiting / self.period) + 2

@@ -1,4 +1,4 @@
-"""What a survey file may say, for editors (JSON Schema) and for people (docs/survey-reference.md), from the model."""
+"""The reference of survey files: for editors (JSON Schema) and for people (docs/survey-reference.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reference() -> str:
             "A survey is one YAML (or JSON) file: everything that devices and collectors must agree on. Unknown keys",
             "are refused. Names of values are taken as they are written: `yes`, `12:30` and `010` are what they look",
             "like. `hearsay survey check FILE` checks a file, `hearsay survey new` writes one, and `hearsay survey",
-            "schema` prints the JSON Schema that editors use. `hearsay plan FILE` says what a survey guarantees.",
+            "schema` prints the JSON Schema that editors use. `hearsay plan FILE` shows what a survey guarantees.",
             "",
             "Everything except `title`, `description`, `groups` and `role` is part of the survey's fingerprint, which",
             "travels with every report: reports made under other terms are refused. Changed terms need a new `id`.",

@@ -1,4 +1,4 @@
-"""Clock records: `survey` is closed through period `through`. Only the operator's key moves time."""
+"""Clock records: `survey` is closed through period `through`. They are signed with the operator's key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three kinds of records on the reports topic, told apart by a header."""
+"""The three kinds of records on the reports topic, distinguished by a header."""
 
 from __future__ import annotations
 

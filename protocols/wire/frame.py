@@ -23,7 +23,7 @@ _TOKENS, _GAPS = Symbols(1 << 64), Symbols(1 << 16)
 
 @dataclass(frozen=True)
 class Frame:
-    """Reports, as columns. Rows are sorted by token, so their order says nothing about who sent them."""
+    """Reports, as columns. Rows are sorted by token, so their order reveals nothing about their devices."""
 
     survey: str
     fingerprint: str
@@ -49,7 +49,7 @@ class Frame:
 
 
 def join_frames(frames: Sequence[Frame]) -> Frame:
-    """The rows of frames of the same header and columns, one after the other: to be counted, not to be sent."""
+    """The rows of frames with the same header and columns, concatenated: for counting, not for sending."""
     first = frames[0]
     return replace(
         first,
@@ -79,7 +79,7 @@ def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
 
 
 def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
-    """A typed frame, or the reason why not. Never raises, whatever the bytes; rows are judged by `row_faults`.
+    """A typed frame, or the reason why not. Never raises, whatever the bytes; rows are checked by `row_faults`.
 
     The columns are views of `data`, read-only.
     """
@@ -101,7 +101,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, answers)
 
 
-@lru_cache(maxsize=256)  # senders repeat themselves
+@lru_cache(maxsize=256)  # senders repeat the same metadata
 def _read_header(*metadata: tuple[str, str]) -> ReportHeader:
     return ReportHeader.read(dict(metadata))
 
@@ -122,7 +122,7 @@ def _misfit(batch: Batch, scheme: Scheme) -> str:
     tokens, gaps, *answers = batch.columns.values()
     layouts = (scheme.question(name).mechanism.encoding.answer for name in names[2:])
     if not (_is(tokens, _TOKENS) and _is(gaps, _GAPS) and all(map(_is, answers, layouts))):
-        return "columns are not typed as the survey says"
+        return "columns do not have the types of the survey"
     return "" if _ascending(tokens) else "rows are not sorted by token"
 
 

@@ -1,7 +1,7 @@
 """Single reports as JSON, for clients in other languages.
 
 All numbers are fixed-width hexadecimal text, so that reports of one survey that answer the same attributes have the
-same length: an observer of the line learns nothing from it.
+same length, which reveals nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judging rows one by one: a bad row costs itself, never its neighbours."""
+"""Checking rows one by one: a bad row does not affect the others."""
 
 from __future__ import annotations
 

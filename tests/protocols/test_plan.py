@@ -137,8 +137,8 @@ def test_cautions_apply_where_they_should() -> None:
         assert codes(scheme) == expected
 
 
-def test_a_long_memo_that_is_sent_is_called_a_name() -> None:
+def test_a_long_memo_that_is_sent_is_called_identifying() -> None:
     texts = {c.code: c.text for c in plan(scheme_with(of_size(100, mechanism="oue"), eps_inf=2.0)).cautions}
-    assert "serve as a name" in texts["memo-is-sent"]
+    assert "identify a device" in texts["memo-is-sent"]
     texts = {c.code: c.text for c in plan(scheme_with(of_size(4, mechanism="oue"), eps_inf=2.0)).cautions}
-    assert "serve as a name" not in texts["memo-is-sent"]
+    assert "identify a device" not in texts["memo-is-sent"]

@@ -28,7 +28,7 @@ def _exact(k: int, a: float, b: float, first: Flip) -> Flip:
 
 
 def _published(k: int, a: float, b: float, first: Flip) -> Flip:
-    """As printed; it leaves out the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
+    """As printed: it omits the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
     kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
     p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
     return Flip(p2, (1 - p2) / (k - 1))

@@ -27,10 +27,10 @@ def build_loloha(k: int, budget: Budget, parameter: int | None = None) -> Mechan
 
 
 def build_dbitflip(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """SUE bits of d of the k values, memoised and sent as they are; d = 1 unless told otherwise.
+    """SUE bits of d of the k values, memoised and sent as they are; d = 1 by default.
 
-    A lone bit is all that two values can differ in, so with d = 1 it may spend the whole budget, not half of it;
-    as published it spends half.
+    With d = 1 two values differ in at most one bit, so it may spend the whole budget, not half of it; as published it
+    spends half.
     """
     d = 1 if parameter is None else parameter
     if not 1 <= d <= k:

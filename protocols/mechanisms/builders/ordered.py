@@ -1,4 +1,4 @@
-"""The truncated geometric mechanism for counts, once and with a memo: what it protects is distance."""
+"""The truncated geometric mechanism for ordered values, once and with a memo: it protects by distance."""
 
 from __future__ import annotations
 
