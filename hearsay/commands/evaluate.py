@@ -76,8 +76,8 @@ def evaluate(
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
     from analytics.evaluation.page import page
+    from hearsay.running.evaluation_truth import from_csv, from_scenario
     from hearsay.running.seeded_keyrings import seeded_keyring
-    from hearsay.running.truth_tables import from_csv, from_scenario
     from producers.scenarios import scenario
 
     budgets = _budgets(eps)

@@ -10,7 +10,7 @@ from hearsay.reports.sources import mobility_of, next_period, wait_for_final
 from hearsay.reports.tables import answers_table, visitors_table
 from hearsay.running.collecting import Collection, collect
 from hearsay.running.data_directory import DataDirectory
-from hearsay.running.scenario_truth import likeness, true_windows
+from hearsay.running.scenario_truth import population_digest, true_windows
 from hearsay.terminal import console
 from producers.fleet import check_scenario
 from producers.reporting import Reported
@@ -30,7 +30,7 @@ def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | N
     """Live through the scenario from where an earlier run stopped, then report."""
     check_scenario(survey, scenario)
     data = DataDirectory(directory)
-    data.belongs_to(survey.id, likeness(scenario))
+    data.belongs_to(survey.id, population_digest(scenario))
     with collect(data, survey, load(), kafka) as collection:
         _live_through(collection, scenario)
         report = mobility_of(collection.results, survey.id)
