@@ -76,7 +76,7 @@ def evaluate(
     from analytics.evaluation import CORRECTIONS
     from analytics.evaluation.page import page
     from hearsay.running.evaluating import Evaluation
-    from hearsay.running.truth_tables import from_csv, from_scenario
+    from hearsay.running.evaluation_truth import from_csv, from_scenario
     from producers.scenarios import scenario
 
     if not 0 < alpha < 1:

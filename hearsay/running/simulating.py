@@ -8,7 +8,7 @@ from analytics.mobility import MobilityReport, with_lost_presence, with_truth
 from hearsay.reports.sources import mobility_of, next_period, wait_for_final
 from hearsay.running.collecting import Collection, collect
 from hearsay.running.data_directory import DataDirectory
-from hearsay.running.scenario_truth import likeness, true_windows
+from hearsay.running.scenario_truth import population_digest, true_windows
 from hearsay.terminal.console import Step, no_step
 from producers.fleet import check_scenario
 from producers.reporting import Reported
@@ -35,7 +35,7 @@ def simulate(
     """Collect the scenario's periods, from where an earlier run stopped; everything published, beside the truth."""
     check_scenario(survey, scenario)
     data = DataDirectory(directory)
-    data.check_population(survey.id, likeness(scenario))
+    data.check_population(survey.id, population_digest(scenario))
     with collect(data, survey, load(), kafka) as collection:
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)

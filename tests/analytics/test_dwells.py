@@ -1,4 +1,4 @@
-"""Dwell times: what is said of them holds, and names of values are taken for what they are."""
+"""Dwell times: their intervals hold the truth, and values are read as numbers or durations where they are some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mobility reports say what happened, as far as it may be said."""
+"""Mobility reports hold what the counts of a simulated town say, and what the simulation knows beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few people are never told of, nor what would let few people be worked out."""
+"""Numbers of few people are not published, nor numbers from which they could be computed."""
 
 from __future__ import annotations
 
