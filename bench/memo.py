@@ -99,7 +99,7 @@ def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
         empty = used()
         memos.lookup(question, EVERYONE, values, 0)
         with_memos = used()
-        memos.delivered(EVERYONE, 0)
+        memos.presence.delivered(EVERYONE, 0)
         bytes_each = {"memo": with_memos - empty, "presence": used() - with_memos}
         bare = Bare(client, people, memos)
         for number in range(1, ROUNDS + 1):

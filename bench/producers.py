@@ -100,7 +100,7 @@ def measure(settings: KafkaSettings, topic: str, store: MemoStore, case: Case) -
             fleets[what].run([0])  # memos are made, tables are built
         alone = survey(mechanism, k, f"{mechanism}-alone")
         memos, kept = store.survey(Respondent(alone, keyring)), Kept(sink.partitions)
-        Reporter(Respondent(alone, keyring), memos, kept).report(truth.presences(0))
+        Reporter(Respondent(alone, keyring), memos, memos.presence, kept).report(truth.presences(0))
 
         def bare() -> None:
             for record in kept.records:

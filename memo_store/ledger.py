@@ -12,7 +12,7 @@ from memo_store.connection.layout import CHUNK, Placed
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyTerms, memo_table, presence_table
 from memo_store.sealing import Veil
-from memo_store.tables.fleet_presence import read_roll
+from memo_store.tables.fleet_columns import read_columns
 from protocols.randomness import Devices
 
 
@@ -40,7 +40,7 @@ def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) ->
     placed, presence = Placed.of(veil.pseudonyms(devices)), presence_table(veil)
     tables = {attribute.name: memo_table(veil, terms, attribute) for attribute in terms.attributes}
     values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
-    reports = _on_the_roll(link, veil, devices)
+    reports = _reports_in_fleet(link, veil, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
         reports[part.order] += presence.parse(link.run(presence.read(part)))[1]
@@ -50,9 +50,9 @@ def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) ->
     return Ledger(terms.id, values, reports, spent(terms, values, reports), terms.meaning)
 
 
-def _on_the_roll(link: Link, veil: Veil, devices: Devices) -> NDArray[np.int64]:
+def _reports_in_fleet(link: Link, veil: Veil, devices: Devices) -> NDArray[np.int64]:
     """How many reports these devices have made as members of a fleet."""
-    counted = np.append(read_roll(link, veil).reports, 0)
+    counted = np.append(read_columns(link, veil).reports, 0)
     return np.asarray(counted[np.minimum(devices, np.uint64(len(counted) - 1)).astype(np.int64)])
 
 

@@ -19,11 +19,14 @@ class Calendar:
     has come to a period that is so much later. What was settled in it is then dropped.
     """
 
-    def __init__(self, link: Link, survey: Survey, table: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, link: Link, survey: Survey, name: str, tables: Sequence[str], now: Callable[[], datetime]
+    ) -> None:
         self._link = link
         self._survey = survey
+        self._tables = tables
         self._now = now
-        self._state, self._open, self._lost = (f"hearsay:{{{table}}}:{what}" for what in ("state", "open", "lost"))
+        self._state, self._open, self._lost = (f"hearsay:{{{name}}}:{what}" for what in ("state", "open", "lost"))
         self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost)))
         self._newest = 0
 
@@ -32,7 +35,7 @@ class Calendar:
         """In each of these periods, who had been seen before was not known any more."""
         return tuple(sorted(self._losses - {0}))
 
-    def reach(self, period: int, tables: Sequence[str]) -> int:
+    def reach(self, period: int) -> int:
         """Come to a period, and drop the journals of those that are over. Returns the last one that is."""
         self._newest = max(self._newest, period)
         lag = 1 + ceil(self._survey.grace / self._survey.period)
@@ -44,7 +47,7 @@ class Calendar:
         )
         self._losses.update(map(int, losses))
         if ended:
-            dropped = [command for table in tables for p in ended for command in end_journals(table, p)]
+            dropped = [command for table in self._tables for p in ended for command in end_journals(table, p)]
             self._link.run([*dropped, ("SREM", self._open, *ended)], atomic=True)
         return int(over)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memo_store.connection.link import Link
 from memo_store.sealing import Veil
-from memo_store.tables.fleet_presence import roll_table
+from memo_store.tables.fleet_columns import columns_table
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PresenceTable
 from protocols.errors import FingerprintChanged
@@ -107,7 +107,7 @@ def register(link: Link, scheme: Scheme, veil: Veil) -> SurveyTerms:
         )
     fleet = presence_table(veil).name
     about = {fleet: TableTerms(survey=survey.id, fleet=fleet, kind="presence")}
-    about[roll_table(veil)] = TableTerms(survey=survey.id, fleet=fleet, kind="roll")
+    about[columns_table(veil)] = TableTerms(survey=survey.id, fleet=fleet, kind="roll")
     for attribute in terms.attributes:
         name = memo_table(veil, terms, attribute).name
         about[name] = TableTerms(survey=survey.id, fleet=fleet, kind="memo", attribute=attribute.name)

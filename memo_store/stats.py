@@ -15,7 +15,7 @@ from memo_store.connection.layout import SHARDS, Words, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
 from memo_store.registry import TABLES, SurveyTerms, TableTerms, registered
-from memo_store.tables.fleet_presence import read_tally
+from memo_store.tables.fleet_columns import read_tally
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PRESENCE
 

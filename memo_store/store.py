@@ -16,6 +16,7 @@ from memo_store.registry import registered
 from memo_store.sealing import Veil
 from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_state import SurveyState
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 
@@ -43,7 +44,8 @@ class MemoStore:
         and the store cannot say what its devices were permitted. A new secret needs a new survey: under the old id it
         would draw second memos for values that have theirs.
         """
-        return SurveyMemos(self._link, respondent, self._now)
+        scheme, veil = respondent.scheme, Veil(respondent.keyring, respondent.scheme.survey.id)
+        return SurveyMemos(SurveyState(self._link, scheme, veil, self._now), respondent)
 
     def spending(self, keyring: Keyring, devices: Devices) -> Spending:
         """What these devices have spent, in each survey of this store and in all of them together."""

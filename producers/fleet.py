@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet_memos import FleetMemos
+from producers.memo_cache import MemoCache
 from producers.reporting import ROWS_PER_FRAME, Progress, Reported, Reporter, no_progress
 from producers.scenarios.base import Scenario
 from producers.sinks.base import Sink
@@ -43,8 +43,8 @@ class Fleet:
         self.scenario = scenario
         self._clock = SourceClock(scheme.survey, clock_key, sink)
         respondent = Respondent(scheme, keyring)
-        own = FleetMemos(memos, respondent, scenario.devices, cache_bytes)
-        self._reporter = Reporter(respondent, own, sink, rows_per_frame)
+        cache = MemoCache(memos, scheme, scenario.devices, cache_bytes)
+        self._reporter = Reporter(respondent, cache, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never

@@ -1,6 +1,6 @@
 """From one period's truth to confirmed frames: what a fleet and a replay have in common.
 
-    present ─► tokens ─► portions ─► standing ─► memos ─► reports ─► frames ─► sink, confirmed ─► presence recorded
+    present ─► tokens ─► portions ─► status ─► cells ─► memos ─► reports ─► frames ─► sink, confirmed ─► delivered
 
 Rows are put into portions and frames by token, so a frame gathers devices by chance, other ones in every period:
 neither order nor company links two reports. Because everything is derived (PROTOCOLS 3), a second attempt at a period
@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.tables import Standing
+from memo_store.presence import Presence
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
 from protocols.arrays import Column
-from protocols.errors import DeliveryError, Stopped
+from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
@@ -38,12 +38,10 @@ Rows = NDArray[np.intp]
 
 
 class Memos(Protocol):
-    """The memo store for one survey, or something that answers as it would."""
+    """The memos of one survey: the store, or a cache in front of it."""
 
-    def standing(self, devices: Devices, period: int) -> Standing: ...
-    def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column: ...
-    def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
-    def delivered(self, devices: Devices, period: int) -> None: ...
+    def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column: ...
+    def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
 
 
 @dataclass(frozen=True)
@@ -76,10 +74,10 @@ def no_progress(reported: Reported) -> None:
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A frame as it travels: how many rows, one of their tokens, and the bytes."""
+    """A frame as it travels: the partition it was cut for, how many rows it has, and its bytes."""
 
+    partition: int
     rows: int
-    token: int
     value: bytes
 
 
@@ -116,6 +114,7 @@ class Reporter:
         self,
         respondent: Respondent,
         memos: Memos,
+        presence: Presence,
         sink: Sink,
         rows_per_frame: int = ROWS_PER_FRAME,
         frames_per_flush: int = FRAMES_PER_FLUSH,
@@ -123,6 +122,7 @@ class Reporter:
         self.scheme = respondent.scheme
         self._respondent = respondent
         self._memos = memos
+        self._presence = presence
         self._sink = sink
         self._rows_per_frame = rows_per_frame
         self._frames_per_flush = frames_per_flush
@@ -184,48 +184,50 @@ class Reporter:
 
         Memos and draws are read in the order of devices, which is how they lie in memory and share keystream blocks.
         """
-        standing = self._memos.standing(truth.devices[rows], truth.period)
-        fresh = np.flatnonzero(standing.fresh)
-        repeats = int(np.count_nonzero(standing.reported))
-        passed = len(rows) - len(fresh) - repeats
-        rows = rows[fresh]
+        status = self._presence.status(truth.devices[rows], truth.period)
+        eligible = np.flatnonzero(status.eligible)
+        repeats = int(np.count_nonzero(status.reported))
+        passed = len(rows) - len(eligible) - repeats
+        rows = rows[eligible]
         devices = truth.devices[rows]
         if not len(devices):
             return _Portion(devices, rows, [], repeats, passed)
         answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
         frames = self._cut(tokens[rows])
-        survey, order = self.scheme.survey, np.concatenate(frames)
+        survey, order = self.scheme.survey, np.concatenate([cut for _, cut in frames])
         reports = Frame(
             survey.id,
             survey.fingerprint,
             truth.period,
             tokens[rows].take(order),
-            standing.gaps[fresh].take(order),
+            status.gaps[eligible].take(order),
             {name: column.take(order, axis=0) for name, column in answers.items()},
         )
-        bounds = np.cumsum([0, *map(len, frames)]).tolist()
-        encoded = [self._encode(reports.take(slice(*ends))) for ends in pairwise(bounds)]
+        bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in frames)]).tolist())
+        encoded = [
+            _Encoded(partition, len(cut), encode_frame(reports.take(slice(*ends)), self.scheme))
+            for (partition, cut), ends in zip(frames, bounds, strict=True)
+        ]
         return _Portion(devices, order, encoded, repeats, passed)
 
-    def _cut(self, tokens: Tokens) -> list[Rows]:
-        """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
+    def _cut(self, tokens: Tokens) -> list[tuple[int, Rows]]:
+        """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""
         by_token = np.argsort(tokens)
         partitions = self._sink.partitions
+        by_partition = _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
         frames = [
-            np.array_split(rows, max(1, -(-len(rows) // self._rows_per_frame)))
-            for rows in _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
+            [(partition, cut) for cut in np.array_split(rows, -(-len(rows) // self._rows_per_frame))]
+            for partition, rows in enumerate(by_partition)
+            if len(rows)
         ]
-        return [rows for turn in zip_longest(*frames) for rows in turn if rows is not None and len(rows)]
-
-    def _encode(self, frame: Frame) -> _Encoded:
-        return _Encoded(len(frame), int(frame.tokens[0]), encode_frame(frame, self.scheme))
+        return [frame for turn in zip_longest(*frames) for frame in turn if frame is not None]
 
     def _send(self, portion: _Portion, stop: Stop) -> _Portion:
         """What was handed to the sink: frames after a wish to stop are not."""
         for i, frame in enumerate(portion.frames):
             if stop():
                 return portion.first(i)
-            self._sink.send(frame.token % self._sink.partitions, FRAME, frame.value)
+            self._sink.send(frame.partition, FRAME, frame.value)
         return portion
 
     def _record(self, portion: _Portion, so_far: Reported, progress: Progress) -> Reported:
@@ -233,7 +235,7 @@ class Reporter:
         if not portion.rows:
             return so_far
         if len(portion.devices):
-            self._memos.delivered(portion.devices, so_far.period)
+            self._presence.delivered(portion.devices, so_far.period)
         so_far = replace(
             so_far,
             sent=so_far.sent + len(portion.devices),
@@ -246,10 +248,17 @@ class Reporter:
         return so_far
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """Values to cells to memos to answers. In a one-shot survey, committed values to answers."""
+        if not 0 <= values.min() <= values.max() < question.k:
+            raise ScenarioError(
+                f"a value of {question.name!r} in period {period} is not one of 0 to {question.k - 1}",
+                "give each value by its position in the survey's list",
+            )
         if not self.scheme.survey.longitudinal:
-            settled = self._memos.settle(question, devices, values, period)
-            return self._respondent.answer_once(question, devices, period, settled)
-        memos = self._memos.lookup(question, devices, values, period)
+            committed = self._memos.commit_values(question, devices, values, period)
+            return self._respondent.answer_once(question, devices, period, committed)
+        cells = self._respondent.cells(question, devices, values)
+        memos = self._memos.lookup(question, devices, cells, period)
         return self._respondent.report(question, devices, period, memos)
 
 

@@ -97,13 +97,10 @@ class History:
             self._writes[call.shard] = max(self._writes[call.shard], writes)
         return [answer[1:] for answer in answers]
 
-    def check(self) -> Sequence[Command]:
-        """Reads that `recognise` understands, to go along with other reads."""
-        return [("HMGET", shard_key(shard, "epoch"), "epoch", "writes") for shard in range(SHARDS)]
-
-    def recognise(self, pasts: Sequence[Any]) -> None:
-        """Raise `Lost` if these shards are not the ones we know."""
-        for shard, (epoch, writes) in enumerate(pasts):
+    def verify(self) -> None:
+        """Raise `Lost` if a shard is not the one we know: what was read from it before this call does not count."""
+        keys = [shard_key(shard, "epoch") for shard in range(SHARDS)]
+        for shard, (epoch, writes) in enumerate(self._link.run([("HMGET", key, "epoch", "writes") for key in keys])):
             if epoch != self._epochs[shard] or int(writes) < self._writes[shard]:
                 raise Lost
             self._writes[shard] = int(writes)

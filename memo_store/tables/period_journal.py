@@ -12,15 +12,13 @@ that is behind, must not settle anew what others have reported.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from numpy.typing import NDArray
 
-from memo_store.connection.epochs import Call
+from memo_store.connection.epochs import Call, History
 from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
 from memo_store.connection.link import Command
 from memo_store.tables.cell_table import CellTable
+from protocols.errors import StoreError
 
 ENDED = "-"  # shorter than any entry
 ENDED_SECONDS = 3600
@@ -28,22 +26,39 @@ ENDED_SECONDS = 3600
 
 
 class Journal:
-    """One attribute's settled cells in one period, as far as this process has read them."""
+    """One attribute's committed cells in one period, as far as this process has read them."""
 
-    def __init__(self, table: str, period: int) -> None:
+    def __init__(self, epochs: History, survey: str, table: str, period: int) -> None:
+        self._epochs = epochs
+        self._survey = survey
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
         self._known = CellTable()
 
-    def find(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
-        """Which devices have settled, and on what (anything for the others)."""
-        return self._known.find(names)
+    def commit(self, names: Words, sealed: Words) -> Words:
+        """The sealed cells that count for these devices (ascending): those committed before, else these.
 
-    def propose(self, names: Words, cells: Words) -> list[Call]:
-        """Scripts that settle these devices (ascending), unless there is something we have not read."""
-        entries = np.stack([names, cells], axis=1).astype("<u8")
-        return [
+        Raises `Lost`, and StoreError if the period is closed.
+        """
+        committed = False
+        while not committed:
+            known, found = self._known.find(names)
+            committed = self._append(names[~known], sealed[~known])
+        return np.where(known, found, sealed)
+
+    def restore(self) -> None:
+        """Write all that is known again, to a store that has lost it, together with what others have written there."""
+        self._read = [0] * SHARDS
+        names, sealed = self._known.entries()
+        order = np.argsort(names)
+        while not self._append(names[order], sealed[order]):
+            pass
+
+    def _append(self, names: Words, sealed: Words) -> bool:
+        """Append entries to every shard's string. False if others had appended: their entries are now read."""
+        entries = np.stack([names, sealed], axis=1).astype("<u8")
+        calls = [
             Call(
                 "settle",
                 shard,
@@ -52,24 +67,19 @@ class Journal:
             )
             for shard, rows in shard_slices(names)
         ]
-
-    def learn(self, calls: Sequence[Call], unread: Sequence[bytes]) -> None:
-        """Take in what scripts returned: what others had written, or nothing, which means that ours was."""
+        unread = [text for (text,) in self._epochs.run(calls)]
+        if None in unread:
+            raise period_closed(self._survey, self._period)
         texts = [theirs or call.arguments[1] for call, theirs in zip(calls, unread, strict=True)]
         for call, text in zip(calls, texts, strict=True):
             self._read[call.shard] += len(text)
-        entries = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-        self._known.add(entries[:, 0], entries[:, 1])
+        learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        self._known.add(learned[:, 0], learned[:, 1])
+        return not any(unread)
 
-    def restart(self) -> None:
-        """The journal in the store is not the one we read: read it from its beginning."""
-        self._read = [0] * SHARDS
 
-    def restate(self) -> list[Call]:
-        """Scripts that write all we know, for a store that has lost it."""
-        names, cells = self._known.entries()
-        order = np.argsort(names)
-        return self.propose(names[order], cells[order])
+def period_closed(survey: str, period: int) -> StoreError:
+    return StoreError(f"period {period} of survey {survey!r} is closed", "continue with a later period")
 
 
 def end_journals(table: str, period: int) -> list[Command]:

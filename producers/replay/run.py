@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memo_store.survey_memos import SurveyMemos
 from producers.replay.answers import UNKNOWN, places
 from producers.replay.choosing import Rule, choose, event_type, without_duplicates
 from producers.replay.event_files import Batch, Columns, open_events
@@ -30,7 +31,7 @@ from producers.replay.people import People
 from producers.replay.quality import Fault, Found, Quality
 from producers.replay.spool import AT_ONCE, Spool
 from producers.replay.times import BAD, moments
-from producers.reporting import Memos, Reporter
+from producers.reporting import Reporter
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
@@ -108,7 +109,7 @@ class Replay:
         self,
         scheme: Scheme,
         keyring: Keyring,
-        memos: Memos,
+        memos: SurveyMemos,
         sink: Sink,
         path: Path,
         options: Options,
@@ -129,7 +130,7 @@ class Replay:
         self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
         self._clock = SourceClock(survey, clock_key, sink)
         self._respondent = Respondent(scheme, keyring)
-        self._reporter = Reporter(self._respondent, memos, sink)
+        self._reporter = Reporter(self._respondent, memos, memos.presence, sink)
         self._pace = pace or Pace(None)
         self._people = People(keyring)
         self._quality = Quality(options.strict)

@@ -34,8 +34,8 @@ def live(memos: SurveyMemos, periods: int) -> None:
             if scheme.survey.longitudinal:
                 memos.lookup(question, asked, values, period)
             else:
-                memos.settle(question, asked, values, period)
-        memos.delivered(EVERYONE, period)
+                memos.commit_values(question, asked, values, period)
+        memos.presence.delivered(EVERYONE, period)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
 def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: MemoStore) -> None:
     memos = store.survey(respondent(budgets="eps: 0.5"))
     live(memos, 4)
-    memos.delivered(EVERYONE[:10], 3)
+    memos.presence.delivered(EVERYONE[:10], 3)
     ledger = memos.ledger(EVERYONE)
     assert set(ledger.reports.tolist()) == {4}
     assert ledger.spent == pytest.approx(2.0)
@@ -99,7 +99,7 @@ def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -
     question = memos.respondent.scheme.questions[0]
     memos.lookup(question, EVERYONE, np.zeros(1000, dtype=np.int64), 0)
     memos.lookup(question, EVERYONE[:300], np.ones(300, dtype=np.int64), 1)
-    memos.delivered(EVERYONE[:500], 1)
+    memos.presence.delivered(EVERYONE[:500], 1)
     found = store.stats()
     (survey,) = found.surveys
     assert (survey.survey, survey.devices, survey.reports) == ("visits", 1000, 500)

@@ -55,9 +55,9 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
     values = np.array([7, 77, 177])
     with MemoStore(server.url) as store:
         memos = store.survey(people)
-        memos.standing(TELLING, 0)
+        memos.presence.status(TELLING, 0)
         memo = memos.lookup(question, TELLING, values, 0)
-        memos.delivered(TELLING, 0)
+        memos.presence.delivered(TELLING, 0)
     plain = question.mechanism.encoding.memo.pack(np.eye(question.k)[values])
     assert (memo == plain).all(), "the test is about memos that are the truth"
     store_bytes = written(server)
@@ -71,12 +71,12 @@ def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> Non
     """Those who report are chosen so that their marks spell a word, and the period is a word too."""
     there = np.flatnonzero(np.unpackbits(np.frombuffer(b"who-reported", dtype=np.uint8))).astype(np.uint64)
     period = int.from_bytes(b"when", "little")
-    with mock.patch("memo_store.tables.fleet_presence.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
-        roll = store.survey(respondent(secret=7)).roll(96)
+    with mock.patch("memo_store.tables.fleet_columns.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
+        roll = store.survey(respondent(secret=7)).fleet_presence(96)
         roll.delivered(there, period - 1)
         roll.delivered(there, period)  # and now all is summed up
         roll.delivered(there, period + 1)
-        assert roll.standing(there, period + 2).gaps.tolist() == [1] * len(there)
+        assert roll.status(there, period + 2).gaps.tolist() == [1] * len(there)
     store_bytes = written(server)
     assert store_bytes.count(b"tally") == 3, "the haystack must be the right one"
     assert [needle for needle in (b"who-reported", b"when", bytes(16)) if needle in store_bytes] == []
@@ -86,7 +86,7 @@ def sealed_rolls(url: str, there: list[Devices]) -> list[bytes]:
     """What of a fleet's roll stands in the store, sealed, after each of these has reported in the next period."""
     with redis.Redis.from_url(url) as client, MemoStore(url) as store:
         client.flushdb()
-        roll, seen = store.survey(respondent()).roll(8000), []
+        roll, seen = store.survey(respondent()).fleet_presence(8000), []
         for period, some in enumerate(there):
             roll.delivered(some, period)
             seen.append(client.hget(roll_key(client), str(period)))
@@ -105,11 +105,11 @@ def test_a_rolls_shape_does_not_say_who_reported_and_the_same_ones_look_differen
 def test_a_roll_that_somebody_has_written_to_is_refused(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
         memos = store.survey(respondent())
-        memos.roll(40).delivered(devices(40), 0)
+        memos.fleet_presence(40).delivered(devices(40), 0)
         key = roll_key(client)
         client.hset(key, "1", client.hget(key, "0"))  # one entry in the place of another
         with pytest.raises(StoreError, match="is not what was put there"):
-            memos.roll(40)
+            memos.fleet_presence(40)
 
 
 def tables(url: str) -> dict[bytes, dict[bytes, bytes]]:
@@ -145,7 +145,7 @@ def test_what_a_device_settled_on_looks_different_in_every_period(redis_url: str
     with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
         memos = store.survey(people)
         for period in (0, 1):
-            memos.settle(people.scheme.questions[0], devices(100), np.full(100, 3), period)
+            memos.commit_values(people.scheme.questions[0], devices(100), np.full(100, 3), period)
         journals = [b"".join(client.get(key) for key in sorted(client.scan_iter(f"*@{p}"))) for p in (0, 1)]
     first, second = (np.frombuffer(journal, dtype="<u8").reshape(-1, 2) for journal in journals)
     assert (first[:, 0] == second[:, 0]).all() and len(first) == 100
@@ -181,7 +181,7 @@ def test_the_order_devices_are_asked_in_does_not_reach_redis(redis_url: str) -> 
 def test_a_device_has_another_pseudonym_in_every_survey_and_under_every_keyring(redis_url: str) -> None:
     with MemoStore(redis_url) as store:
         for id, secret in (("visits", 1), ("others", 1), ("visits", 2)):
-            store.survey(respondent(id=id, secret=secret)).delivered(devices(300), 0)
+            store.survey(respondent(id=id, secret=secret)).presence.delivered(devices(300), 0)
     fields = [
         field for key, table in tables(redis_url).items() if not key.endswith((b":epoch", b":state")) for field in table
     ]

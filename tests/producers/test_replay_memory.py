@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import redis
 
-from memo_store import MemoStore
+from memo_store.store import MemoStore
 from producers.replay import Replay, event_files
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
