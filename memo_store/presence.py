@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.epochs import Call, Lost
+from memo_store.connection.epochs import Call, EpochLost
 from memo_store.connection.layout import CHUNK, Placed, shard_key
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
@@ -49,7 +49,7 @@ class DevicePresence:
 
     def __init__(self, state: SurveyState) -> None:
         self._state = state
-        self._table = presence_table(state.veil)
+        self._table = presence_table(state.sealer)
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
@@ -68,7 +68,7 @@ class DevicePresence:
         return placed.restored(self._table.parse(answers)[0])
 
     def _placed(self, devices: Devices) -> Placed:
-        return Placed.of(self._state.veil.pseudonyms(devices))
+        return Placed.of(self._state.sealer.pseudonyms(devices))
 
 
 class FleetPresence:
@@ -76,8 +76,8 @@ class FleetPresence:
 
     def __init__(self, state: SurveyState, devices: int) -> None:
         self._state = state
-        self._key = shard_key(SHARD, columns_table(state.veil))
-        self._columns = read_columns(state.link, state.veil, devices)
+        self._key = shard_key(SHARD, columns_table(state.sealer))
+        self._columns = read_columns(state.link, state.sealer, devices)
         self._in_doubt = False  # whether the store may hold less than this process has written
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
@@ -94,13 +94,13 @@ class FleetPresence:
             columns.version = self._state.link.ask("HGET", self._key, "version") or b""
         rewrite = self._in_doubt or columns.full
         name = "base" if rewrite else str(columns.entries - 1)
-        sealed = self._state.veil.seal(name, columns.base() if rewrite else columns.entry())
+        sealed = self._state.sealer.seal(name, columns.base() if rewrite else columns.entry())
         following = secrets.token_bytes(16)
         fields = (name, sealed, "tally", columns.tally())
-        call = Call("enroll", SHARD, self._key, (columns.version, following, int(rewrite), *fields))
+        call = Call("write_columns", SHARD, self._key, (columns.version, following, int(rewrite), *fields))
         try:
             ((found,),) = self._state.epochs.run([call])
-        except Lost:
+        except EpochLost:
             self._in_doubt = True
             raise
         if found == b"":  # only this key was deleted; the columns are still in memory

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memo_store.connection.layout import CHUNK, Bytes, Placed, Words
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
-from memo_store.registry import SurveyTerms, memo_table
+from memo_store.registry import SurveyRecord, memo_table
 from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import MemoTable
 from protocols.arrays import Column
@@ -31,12 +31,12 @@ class SurveyMemos:
         self.respondent = respondent
         self.presence = DevicePresence(state)
         self._state = state
-        self._veil = state.veil
-        self._tables = {a.name: memo_table(state.veil, state.terms, a) for a in state.terms.attributes}
+        self._sealer = state.sealer
+        self._tables = {a.name: memo_table(state.sealer, state.record, a) for a in state.record.attributes}
 
     @property
-    def terms(self) -> SurveyTerms:
-        return self._state.terms
+    def record(self) -> SurveyRecord:
+        return self._state.record
 
     @property
     def presence_losses(self) -> tuple[int, ...]:
@@ -63,14 +63,14 @@ class SurveyMemos:
         placed = self._placed(devices)
         devices = devices[placed.order]
         cells = self._commit(question, placed, devices, cells[placed.order], encoding.states, period)
-        found, tags, sealed = self._find(table, placed, self._veil.tags(question.name, devices, cells))
+        found, tags, sealed = self._find(table, placed, self._sealer.tags(question.name, devices, cells))
         missing = np.flatnonzero(~found)
         for first in range(0, len(missing), CHUNK):
             rows = missing[first : first + CHUNK]
             tags[rows], sealed[rows] = self._state.guarded(
                 period, self._create, question, placed.part(rows), devices[rows], cells[rows], tags[rows]
             )
-        memos = sealed ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
+        memos = sealed ^ self._sealer.pads(question.name, devices, tags, table.memo_bytes)
         return placed.restored(encoding.memo.from_bytes(memos))
 
     def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
@@ -81,7 +81,7 @@ class SurveyMemos:
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""
-        return read_ledger(self._state.link, self._veil, self.terms, devices)
+        return read_ledger(self._state.link, self._sealer, self.record, devices)
 
     def _commit(
         self, question: Question, placed: Placed, devices: Devices, cells: Values, states: int, period: int
@@ -93,7 +93,7 @@ class SurveyMemos:
                 "derive cells with Respondent.cells, from positions in the survey's list of values",
             )
         self._state.require_open(period)
-        pads = self._veil.settling_pads(question.name, devices, period)
+        pads = self._sealer.commit_pads(question.name, devices, period)
         proposed = (cells.astype(np.uint64) ^ pads)[placed.first]
         committed = self._state.commit(self._tables[question.name].name, period, placed.names, proposed) ^ pads
         # Names are 8 bytes. If two devices share one, the second one's commit unseals to no cell: it keeps its own.
@@ -113,8 +113,8 @@ class SurveyMemos:
         """Propose the derived memos. Returns those that count: ours, another process's, or at the cap an older one."""
         table, layout = self._tables[question.name], question.mechanism.encoding.memo
         memos = layout.to_bytes(self.respondent.memoise(question, devices, cells))
-        sealed = memos ^ self._veil.pads(question.name, devices, tags, table.memo_bytes)
+        sealed = memos ^ self._sealer.pads(question.name, devices, tags, table.memo_bytes)
         return table.overrule(placed, tags, sealed, self._state.epochs.run(table.propose(placed, tags, sealed)))
 
     def _placed(self, devices: Devices) -> Placed:
-        return Placed.of(self._veil.pseudonyms(devices))
+        return Placed.of(self._sealer.pseudonyms(devices))

@@ -12,13 +12,13 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from memo_store.connection.epochs import History, Lost
+from memo_store.connection.epochs import EpochLost, Epochs
 from memo_store.connection.layout import Words
 from memo_store.connection.link import Link
-from memo_store.periods import Calendar
-from memo_store.registry import SurveyTerms, memo_table, presence_table, register
-from memo_store.sealing import Veil
-from memo_store.tables.period_journal import Journal, period_closed
+from memo_store.registry import SurveyRecord, memo_table, presence_table, register
+from memo_store.sealing import Sealer
+from memo_store.tables.period_commits import PeriodCommits, period_closed
+from memo_store.watermark import Watermark
 from protocols.errors import HistoryLost, StoreUnavailable
 from protocols.scheme import Scheme
 
@@ -32,15 +32,15 @@ log = structlog.get_logger("memo_store")
 class SurveyState:
     """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
 
-    def __init__(self, link: Link, scheme: Scheme, veil: Veil, now: Callable[[], datetime]) -> None:
+    def __init__(self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime]) -> None:
         self.link = link
         self.scheme = scheme
-        self.veil = veil
-        self.epochs = History(link)
-        self.terms = self._register()
-        tables = [memo_table(veil, self.terms, attribute).name for attribute in self.terms.attributes]
-        self._watermark = Calendar(link, scheme.survey, presence_table(veil).name, tables, now)
-        self._commits: dict[tuple[str, int], Journal] = {}
+        self.sealer = sealer
+        self.epochs = Epochs(link)
+        self.record = self._register()
+        tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
+        self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
+        self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._lost = False  # whether the store has lost data and this process has not recovered from it yet
 
     @property
@@ -50,7 +50,7 @@ class SurveyState:
 
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
-        closed = self._watermark.reach(period)
+        closed = self._watermark.advance(period)
         self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
         return closed
 
@@ -70,7 +70,7 @@ class SurveyState:
                 if self._lost:
                     self._recover(period)
                 return work(*args, **kwargs)
-            except Lost:
+            except EpochLost:
                 self._lost = True
         raise StoreUnavailable(
             f"the memo store lost data {MOST_LOSSES} times during one operation",
@@ -79,7 +79,7 @@ class SurveyState:
 
     def _commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
         if (table, period) not in self._commits:
-            self._commits[table, period] = Journal(self.epochs, self.scheme.survey.id, table, period)
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
         return self._commits[table, period].commit(names, sealed)
 
     def _recover(self, period: int) -> None:
@@ -89,22 +89,23 @@ class SurveyState:
         lost.
         """
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
-        self.epochs.meet()
+        self.epochs.read()
         self._register()
-        self._watermark.lose(period)
+        self._watermark.record_loss(period)
         for (_, committed_in), commits in self._commits.items():
-            self._watermark.reach(committed_in)
+            self._watermark.advance(committed_in)
             commits.restore()
         self._lost = False
 
-    def _register(self) -> SurveyTerms:
+    def _register(self) -> SurveyRecord:
         survey = self.scheme.survey
-        terms = register(self.link, self.scheme, self.veil)
-        if survey.memo_cap is not None and not self.epochs.whole:
+        record = register(self.link, self.scheme, self.sealer)
+        if survey.memo_cap is not None and not self.epochs.confirmed:
             raise HistoryLost(
-                f"survey {survey.id!r} lets a device memoise {survey.memo_cap} values per attribute, and "
-                "this store cannot say what devices were permitted: it is new, or it has lost its history",
-                "if it is new, or if you accept that devices may reach their caps once more, "
+                f"survey {survey.id!r} has a cap of {survey.memo_cap} memoised values per attribute, and the history of"
+                " this store is not confirmed: it is new, or it has lost data and does not know how many values devices"
+                " have memoised",
+                "if it is new, or if you accept that devices may memoise up to their caps once more, "
                 "run `hearsay memo accept-loss`",
             )
-        return terms
+        return record

@@ -7,7 +7,7 @@
 
 A batch of thousands costs Redis one write of N / 8 bytes. Every 32 periods a new base of 8 N bytes replaces the bits.
 
-Every sealed field is sealed in one piece (`Veil.seal`), under a new nonce at every write. So one copy of the store
+Every sealed field is sealed in one piece (`Sealer.seal`), under a new nonce at every write. So one copy of the store
 shows how many devices the fleet has, how many periods have passed since the base, and the tally. Two copies also show
 that there was a write in between, and how many reports it added. Neither shows which devices reported, or whether they
 were the same ones.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from memo_store.connection.layout import shard_key
 from memo_store.connection.link import Link
-from memo_store.sealing import Veil
+from memo_store.sealing import Sealer
 from memo_store.tables.presence import NEVER, PRESENCE
 from protocols.randomness import Devices
 
@@ -36,12 +36,12 @@ PERIOD = np.dtype("<u4")
 class FleetColumns:
     """The unsealed columns: for each device its last period (or NEVER) and how many reports it has made."""
 
-    def __init__(self, fields: Mapping[bytes, bytes], veil: Veil, devices: int = 0) -> None:
+    def __init__(self, fields: Mapping[bytes, bytes], sealer: Sealer, devices: int = 0) -> None:
         """What these fields of the store hold, with room for at least so many devices."""
         self.version = fields.get(b"version", b"")
         self.entries = sum(field.isdigit() for field in fields)
-        base = np.frombuffer(veil.unseal("base", fields[b"base"]) if b"base" in fields else b"", dtype=PRESENCE)
-        entries = [veil.unseal(str(number), fields.get(b"%d" % number, b"")) for number in range(self.entries)]
+        base = np.frombuffer(sealer.unseal("base", fields[b"base"]) if b"base" in fields else b"", dtype=PRESENCE)
+        entries = [sealer.unseal(str(number), fields.get(b"%d" % number, b"")) for number in range(self.entries)]
         bits = [np.unpackbits(np.frombuffer(entry[PERIOD.itemsize :], dtype=np.uint8)) for entry in entries]
         size = max(devices, *map(len, (base, *bits)))
         self.latest = _fit(base["last"].astype(np.int64), size) + NEVER
@@ -94,13 +94,13 @@ class FleetColumns:
         return np.stack([made, self._tally[made]], axis=1).astype("<u8").tobytes()
 
 
-def read_columns(link: Link, veil: Veil, devices: int = 0) -> FleetColumns:
+def read_columns(link: Link, sealer: Sealer, devices: int = 0) -> FleetColumns:
     """The columns of a fleet, with room for at least so many devices; empty if the store has none."""
-    return FleetColumns(link.ask("HGETALL", shard_key(SHARD, columns_table(veil))), veil, devices)
+    return FleetColumns(link.ask("HGETALL", shard_key(SHARD, columns_table(sealer))), sealer, devices)
 
 
-def columns_table(veil: Veil) -> str:
-    return veil.table("roll")
+def columns_table(sealer: Sealer) -> str:
+    return sealer.table("fleet presence")
 
 
 def read_tally(link: Link, table: str) -> NDArray[np.int64]:

@@ -114,11 +114,11 @@ def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
 
 FLEET = """
 import sys
-from memo_store import MemoStore
-from producers import Fleet
+from memo_store.store import MemoStore
+from producers.fleet import Fleet
 from producers.sinks.kafka import KafkaSink
 from protocols.respondent import Respondent
-from protocols.settings import KafkaSettings
+from servers.settings import KafkaSettings
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 survey, world = scheme("solution: spl,"), Alternating(4000, 4)

@@ -48,8 +48,8 @@ def devices(count: int) -> Devices:
     return np.arange(count, dtype=np.uint64)
 
 
-def roll_key(client: redis.Redis) -> bytes:
-    """Where the only fleet of a store has its roll."""
+def columns_key(client: redis.Redis) -> bytes:
+    """The key of the presence columns of the only fleet in a store."""
     (key,) = (key for key in client.scan_iter("hearsay:{0}:*") if client.hexists(key, "tally"))
     return bytes(key)
 

@@ -29,13 +29,13 @@ class Dictionary:
     def __init__(self, cap: int | None) -> None:
         self.cap = cap
         self.created: dict[int, list[int]] = {}
-        self.settled: dict[tuple[int, int], int] = {}
+        self.committed: dict[tuple[int, int], int] = {}
         self.last: dict[int, int] = {}
         self.newest = -1
 
     def lookup(self, device: int, value: int, period: int) -> int:
         """The value whose memo the device uses."""
-        value = self.settled.setdefault((device, period), value)
+        value = self.committed.setdefault((device, period), value)
         created = self.created.setdefault(device, [])
         if value not in created:
             if self.cap is not None and len(created) == self.cap:

@@ -94,7 +94,7 @@ def test_values_beyond_those_whose_cost_is_listed_cost_no_less(store: MemoStore)
     assert memos.ledger(EVERYONE).spent == pytest.approx(2.0 * (COSTED + 5))
 
 
-def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -> None:
+def test_stats_show_spending_and_devices_at_their_cap_without_any_key(store: MemoStore) -> None:
     memos = store.survey(respondent(terms="memo_cap: 2, solution: spl,", second=True))
     question = memos.respondent.scheme.questions[0]
     memos.lookup(question, EVERYONE, np.zeros(1000, dtype=np.int64), 0)
@@ -107,7 +107,7 @@ def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -
     assert survey.at_cap == {"area": 300, "plan": 0}
     assert survey.spent == ((pytest.approx(1.0), 700), (pytest.approx(2.0), 300))
     assert [survey.quantile(share) for share in (0.5, 0.7, 0.71, 1.0)] == pytest.approx([1, 1, 2, 2])
-    assert found.whole and found.memory > 0 and found.keys > 0
+    assert found.history_confirmed and found.memory > 0 and found.keys > 0
     assert found.durability.append_only
 
 
@@ -117,8 +117,8 @@ def test_fleets_with_other_keys_are_told_apart(store: MemoStore) -> None:
     assert [survey.devices for survey in store.stats().surveys] == [1000, 1000]
 
 
-def test_an_empty_store_has_nothing_to_say_and_stays_empty(hasty_redis_url: str) -> None:
+def test_the_statistics_of_an_empty_store_are_empty_and_leave_it_empty(hasty_redis_url: str) -> None:
     with MemoStore(hasty_redis_url) as store:
         found = store.stats()
-        assert (found.surveys, found.keys, found.whole) == ((), 0, False)
+        assert (found.surveys, found.keys, found.history_confirmed) == ((), 0, False)
         assert store.stats().keys == 0

@@ -39,7 +39,7 @@ def race(url: str, start: Barrier, number: int) -> tuple[bytes, bytes]:
 
 def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) -> None:
     """A failure would be a device with two memos for one value, or with two values in one period."""
-    with MemoStore(redis_url) as store:  # settled, so that they meet where memos are made
+    with MemoStore(redis_url) as store:  # committed, so that they race where memos are created
         memos = store.survey(respondent())
         memos.commit_values(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
     context = multiprocessing.get_context("forkserver")
@@ -138,9 +138,9 @@ def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
             lambda: memos.presence.delivered(EVERYONE, 1),
             lambda: open_memos(capped),
         ):
-            with pytest.raises(HistoryLost, match="cannot say what devices were permitted"):
+            with pytest.raises(HistoryLost, match="history of this store is not confirmed"):
                 attempt()
-        open_memos(respondent(id="uncapped")), "which does not vouch for anything"
+        open_memos(respondent(id="uncapped")), "which confirms nothing"
         with pytest.raises(HistoryLost):
             open_memos(capped)
         store.accept_loss()

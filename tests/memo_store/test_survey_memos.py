@@ -1,4 +1,4 @@
-"""One survey in the store: memos that stay, periods that settle, presence that follows delivery."""
+"""One survey in the store: memos never change, a period's value is committed once, presence follows delivery."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memo_store.connection.link import Link
-from memo_store.sealing import Veil
+from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
@@ -88,11 +88,11 @@ def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memo
     assert memos.presence.status(everyone, 4).eligible.tolist() == [False, False, True]
     memos.presence.delivered(everyone[1:2], 4)
     assert memos.presence.status(everyone, 5).eligible.tolist() == [True, False, True], (
-        "a late word does not turn back time"
+        "a delivery of an earlier period changes nothing"
     )
 
 
-def test_a_period_past_its_grace_is_over_for_everybody(open_memos: OpenMemos) -> None:
+def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos) -> None:
     people, everyone = respondent(terms="grace: 1d,"), devices(2)
     memos = open_memos(people)
     assert memos.presence.status(everyone, 10).eligible.all()
@@ -100,13 +100,13 @@ def test_a_period_past_its_grace_is_over_for_everybody(open_memos: OpenMemos) ->
     assert not memos.presence.status(everyone, 8).eligible.any()
 
 
-def test_on_the_wall_a_period_is_over_at_its_end_plus_grace(redis_url: str) -> None:
+def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: str) -> None:
     noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 3; day 2 has ended, and its grace with it
     people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(2)
-    for now, fresh in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
+    for now, open_periods in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
         with MemoStore(redis_url, now=lambda now=now: now) as store:
             memos = store.survey(people)
-            assert [memos.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == fresh
+            assert [memos.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == open_periods
 
 
 @pytest.mark.parametrize("cell", [-1, 10])
@@ -127,7 +127,7 @@ def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -
     open_memos(respondent(k=11, id="visits-2"))
 
 
-def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis_url: str) -> None:
+def test_a_capped_survey_is_refused_until_an_operator_confirms_the_history(redis_url: str) -> None:
     people = respondent(terms="memo_cap: 2,")
     with MemoStore(redis_url) as store:
         with pytest.raises(HistoryLost, match="memo accept-loss"):
@@ -136,7 +136,7 @@ def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis
         store.survey(people)
 
 
-def test_a_one_shot_survey_settles_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
+def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
     people, everyone = respondent(budgets="eps: 1"), devices(50)
     memos, question = open_memos(people), people.scheme.questions[0]
     values = np.arange(50) % 10
@@ -164,14 +164,14 @@ def test_a_period_that_closes_between_check_and_commit_is_not_committed_again(
     question, quick = people.scheme.questions[0], open_memos(people)
     quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
     with closing(Link(redis_url)) as link:
-        slow = SlowState(link, people.scheme, Veil(people.keyring, "visits"), lambda: datetime.now(UTC))
+        slow = SlowState(link, people.scheme, Sealer(people.keyring, "visits"), lambda: datetime.now(UTC))
         slow.meanwhile = lambda: quick.presence.status(everyone, 1)
         with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
             SurveyMemos(slow, people).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)
 
 
-def test_a_clock_that_is_behind_does_not_settle_anew_what_another_has_ended(redis_url: str) -> None:
-    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace are over at six
+def test_a_process_whose_clock_is_behind_does_not_commit_in_a_period_that_another_has_closed(redis_url: str) -> None:
+    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace end at six
     people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(300)
     question = people.scheme.questions[0]
     with (

@@ -258,10 +258,16 @@ def test_a_source_survey_needs_the_operators_key(fleet: MakeFleet) -> None:
 @pytest.mark.parametrize(
     ("attributes", "complaint"),
     [
-        ({"colour": COLOURS}, "asks for 'plan'"),
-        ({"colour": (*COLOURS, "white"), "plan": PLANS}, "'white' is told and not offered"),
-        ({"colour": COLOURS[:3], "plan": PLANS}, "'black' is offered and never told"),
-        ({"colour": COLOURS, "plan": PLANS[::-1]}, "their order differs"),
+        ({"colour": COLOURS}, "asks for attribute 'plan'"),
+        (
+            {"colour": (*COLOURS, "white"), "plan": PLANS},
+            "the value 'white', which the survey does not list",
+        ),
+        (
+            {"colour": COLOURS[:3], "plan": PLANS},
+            "the value 'black', which the scenario does not have",
+        ),
+        ({"colour": COLOURS, "plan": PLANS[::-1]}, "the values are in another order"),
     ],
 )
 def test_a_scenario_that_does_not_fit_the_survey_is_refused(

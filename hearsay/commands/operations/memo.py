@@ -80,7 +80,8 @@ def _show(found: StoreStats) -> None:
     durability = found.durability
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_row("size", f"{found.memory / 1e6:.1f} MB in {found.keys} keys")
-    facts.add_row("history", "whole" if found.whole else "nobody vouches for it: surveys with a cap are refused")
+    unconfirmed = "not confirmed: surveys with a cap are refused"
+    facts.add_row("history", "confirmed complete" if found.history_confirmed else unconfirmed)
     if durability.append_only:
         facts.add_row("kept", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
     for warning in durability.warnings():

@@ -1,4 +1,4 @@
-"""A store that has lost its past is noticed: emptied, gone back in time, or in part."""
+"""A store that has lost data is noticed: emptied, gone back in time, or in part."""
 
 from __future__ import annotations
 
@@ -148,20 +148,20 @@ def test_losses_that_several_processes_notice_are_all_remembered(store: MemoStor
     assert store.survey(respondent(terms=terms)).presence_losses == (3, 4, 7, 8)
 
 
-def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, server: RedisServer) -> None:
+def test_the_commits_of_a_period_are_dropped_when_it_is_closed(store: MemoStore, server: RedisServer) -> None:
     memos = store.survey(respondent(terms="grace: 1d,"))
     for period in range(6):
         look_up(memos, period)
     with redis.Redis.from_url(server.url) as client:
-        journals = {
+        strings = {
             key.rpartition(b"@")[2]: client.ttl(key) for key in client.scan_iter("*@*") if client.strlen(key) > 1
         }
         marks = [key for key in client.scan_iter("*@*") if client.strlen(key) == 1]
-        assert journals == {b"4": -1, b"5": -1}
-        assert len(marks) == 4 * SHARDS and all(0 < client.ttl(mark) <= 3600 for mark in marks), "not even marks stay"
+        assert strings == {b"4": -1, b"5": -1}
+        assert len(marks) == 4 * SHARDS and all(0 < client.ttl(mark) <= 3600 for mark in marks), "the marks expire too"
 
 
-def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:
+def test_a_closed_period_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:
     slow, quick = store.survey(respondent()), store.survey(respondent())
     look_up(slow, 0)
     look_up(quick, 1)
@@ -169,8 +169,8 @@ def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoSt
         look_up(slow, 0)
     look_up(slow, 1)
     with redis.Redis.from_url(server.url) as client:
-        for journal in client.scan_iter("*@1"):
-            client.delete(journal)  # as somebody does who comes to period 2 while we are in the middle of a batch
+        for string in client.scan_iter("*@1"):
+            client.delete(string)  # as a process does that advances to period 2 while this one is in a batch
     with pytest.raises(StoreError, match="period 1 of survey 'visits' is closed"):
         slow.lookup(QUESTION, devices(800)[400:], np.zeros(400, dtype=np.int64), 1)
     assert slow.presence_losses == ()

@@ -1,34 +1,35 @@
-"""A period's value is settled before its first attempt (PROTOCOLS 3).
+"""A period's cell is committed before the first attempt to report it (PROTOCOLS 3).
 
 Round 2 uses the same noise for every attempt at a period, so two attempts over two memos would show both. Before a
-device's first report of a period can leave, its cell is written to the period's journal; a later attempt, by whichever
-process, finds it there. A journal is a string that only grows, one per shard, 16 bytes for each device: the beginning
-of its pseudonym and its sealed cell. Whoever appends must have read to the end first, so two processes cannot settle
-one device twice, and a batch of thousands costs Redis one append.
+device's first report of a period can be sent, its cell is appended to the period's commits; a later attempt, by any
+process, finds it there. The commits of a period are a string per attribute and shard that only grows, 16 bytes for each
+device: the first 8 bytes of its pseudonym and its sealed cell. A process may append only after it has read to the end,
+so two processes cannot commit different cells for one device, and a batch of thousands costs Redis one append.
 
-When the period is over, a mark takes the journal's place for a while: whoever is still on the way to it, or has a clock
-that is behind, must not settle anew what others have reported.
+When the period is closed, a mark replaces the string for a while. It stops a process that has checked the period before
+that, or whose clock is behind, from committing another cell than the one that was reported.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from memo_store.connection.epochs import Call, History
+from memo_store.connection.epochs import Call, Epochs
 from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
 from memo_store.connection.link import Command
 from memo_store.tables.cell_table import CellTable
 from protocols.errors import StoreError
 
-ENDED = "-"  # shorter than any entry
-ENDED_SECONDS = 3600
-"""How long it is remembered that a journal has ended; clocks differ by less."""
+CLOSED = "-"
+"""The mark of a closed period: shorter than any entry."""
+CLOSED_SECONDS = 3600
+"""How long the mark stays. The clocks of all processes must differ by less."""
 
 
-class Journal:
+class PeriodCommits:
     """One attribute's committed cells in one period, as far as this process has read them."""
 
-    def __init__(self, epochs: History, survey: str, table: str, period: int) -> None:
+    def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
         self._epochs = epochs
         self._survey = survey
         self._table = table
@@ -39,7 +40,7 @@ class Journal:
     def commit(self, names: Words, sealed: Words) -> Words:
         """The sealed cells that count for these devices (ascending): those committed before, else these.
 
-        Raises `Lost`, and StoreError if the period is closed.
+        Raises `EpochLost`, and StoreError if the period is closed.
         """
         committed = False
         while not committed:
@@ -48,7 +49,7 @@ class Journal:
         return np.where(known, found, sealed)
 
     def restore(self) -> None:
-        """Write all that is known again, to a store that has lost it, together with what others have written there."""
+        """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
         names, sealed = self._known.entries()
         order = np.argsort(names)
@@ -56,13 +57,13 @@ class Journal:
             pass
 
     def _append(self, names: Words, sealed: Words) -> bool:
-        """Append entries to every shard's string. False if others had appended: their entries are now read."""
+        """Append entries to the strings of their shards. False if others had appended: their entries are now known."""
         entries = np.stack([names, sealed], axis=1).astype("<u8")
         calls = [
             Call(
-                "settle",
+                "commit",
                 shard,
-                journal_key(self._table, shard, self._period),
+                commits_key(self._table, shard, self._period),
                 (self._read[shard], entries[rows].tobytes()),
             )
             for shard, rows in shard_slices(names)
@@ -82,10 +83,10 @@ def period_closed(survey: str, period: int) -> StoreError:
     return StoreError(f"period {period} of survey {survey!r} is closed", "continue with a later period")
 
 
-def end_journals(table: str, period: int) -> list[Command]:
-    """Commands that drop what was settled in a period that is over."""
-    return [("SET", journal_key(table, shard, period), ENDED, "EX", ENDED_SECONDS) for shard in range(SHARDS)]
+def close_commits(table: str, period: int) -> list[Command]:
+    """Commands that replace the commits of a closed period by the mark."""
+    return [("SET", commits_key(table, shard, period), CLOSED, "EX", CLOSED_SECONDS) for shard in range(SHARDS)]
 
 
-def journal_key(table: str, shard: int, period: int) -> str:
+def commits_key(table: str, shard: int, period: int) -> str:
     return shard_key(shard, f"{table}@{period}")
