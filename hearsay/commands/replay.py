@@ -56,13 +56,13 @@ def replay(
     """
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
-    from producers.replay import Columns, Options
+    from producers.replay import ColumnMapping, Options
 
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
-        Columns(person, time, columns),
+        ColumnMapping(person, time, columns),
         _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone),

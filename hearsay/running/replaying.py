@@ -93,8 +93,9 @@ def show_summary(summary: Summary) -> None:
     table.add_row("people", f"{about}{summary.people:,}")
     table.add_row("periods", f"{summary.periods:,}")
     table.add_row("reports", f"{summary.reports:,}", again)
-    if summary.passed:
-        table.add_row("skipped", f"{summary.passed:,}", "the period had ended, or a later one was reported")
+    if summary.ineligible:
+        reason = "their period was closed, or they had reported a later one"
+        table.add_row("not eligible", f"{summary.ineligible:,}", reason)
     if summary.incomplete:
         table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
     for fault, found in summary.faults.items():

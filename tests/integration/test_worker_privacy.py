@@ -12,7 +12,7 @@ import numpy as np
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
-from producers.replay import Columns, Options, Replay
+from producers.replay import ColumnMapping, Options, Replay
 from producers.replay.people import People
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
@@ -65,7 +65,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     keyring = Keyring(SECRET)
     memos = MemoStore(redis_url).survey(Respondent(SCHEME, keyring))
     sink = KafkaSink(kafka_settings, topics.reports)
-    options = Options(Columns("person", "at", {"place": "place"}), timedelta(hours=1))
+    options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         events = write_events(tmp_path / "events.csv")
         Replay(SCHEME, keyring, memos, sink, events, options, tmp_path / "work", clock_key=KEY).run()

@@ -79,7 +79,8 @@ def _show(found: StoreStats) -> None:
     durability = found.durability
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_row("size", f"{found.memory / 1e6:.1f} MB in {found.keys} keys")
-    facts.add_row("history", "complete" if found.whole else "unknown: surveys with a memo_cap are refused")
+    unconfirmed = "not confirmed: surveys with a cap are refused"
+    facts.add_row("history", "confirmed complete" if found.history_confirmed else unconfirmed)
     if durability.append_only:
         facts.add_row("persistence", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
     for warning in durability.warnings():

@@ -1,4 +1,4 @@
-"""A store that has lost its past is noticed: emptied, gone back in time, or in part."""
+"""A store that has lost data is noticed: emptied, gone back in time, or in part."""
 
 from __future__ import annotations
 
@@ -82,23 +82,38 @@ def test_a_lost_shard_is_enough(store: MemoStore, server: RedisServer) -> None:
         look_up(memos, 1)
 
 
+def test_asking_for_the_status_of_devices_is_enough_to_notice_a_loss(store: MemoStore, server: RedisServer) -> None:
+    """Reads carry no guard of their own: a failure would be gaps from an emptied store, taken for true ones."""
+    store.accept_loss()
+    capped, uncapped = store.survey(CAPPED), store.survey(respondent())
+    for memos in (capped, uncapped):
+        memos.presence.status(EVERYONE, 0)
+        memos.presence.delivered(EVERYONE, 0)
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+    with pytest.raises(HistoryLost):
+        capped.presence.status(EVERYONE, 1)
+    uncapped.presence.status(EVERYONE, 1)
+    assert uncapped.presence_losses == (1, 2)
+
+
 def test_a_restart_without_loss_is_not_mistaken_for_one(store: MemoStore, server: RedisServer) -> None:
     store.accept_loss()
     memos = store.survey(CAPPED)
     for period in range(4):
         look_up(memos, period)
-        memos.delivered(EVERYONE, period)
+        memos.presence.delivered(EVERYONE, period)
         server.kill()
-    assert memos.standing(EVERYONE, 5).gaps.tolist() == [2] * len(EVERYONE)
+    assert memos.presence.status(EVERYONE, 5).gaps.tolist() == [2] * len(EVERYONE)
     assert memos.presence_losses == ()
 
 
 def test_a_survey_first_seen_in_a_later_period_says_that_it_knows_nothing_before(store: MemoStore) -> None:
     memos = store.survey(respondent())
-    memos.standing(EVERYONE, 12)
+    memos.presence.status(EVERYONE, 12)
     assert memos.presence_losses == (12,)
     assert store.survey(respondent()).presence_losses == (12,)
-    memos.standing(EVERYONE, 13)
+    memos.presence.status(EVERYONE, 13)
     assert memos.presence_losses == (12,)
 
 
@@ -108,14 +123,14 @@ def test_every_loss_is_remembered_and_what_was_reported_before_it_in_the_same_pe
     """Who reported early in period 4 is new again in period 5: windows from 4 to 5 count that device twice."""
     memos = store.survey(respondent(terms="grace: 9d,"))
     for period in range(20):
-        memos.standing(EVERYONE, period)
-        memos.delivered(EVERYONE[:200], period)
+        memos.presence.status(EVERYONE, period)
+        memos.presence.delivered(EVERYONE[:200], period)
         if period in (4, 10):
             with redis.Redis.from_url(server.url) as client:
                 client.flushall()
         if period == 10:
-            memos.delivered(EVERYONE[200:], 8)  # late, and the loss is noticed only now
-        memos.delivered(EVERYONE[200:], period)
+            memos.presence.delivered(EVERYONE[200:], 8)  # late, and the loss is noticed only now
+        memos.presence.delivered(EVERYONE[200:], period)
     assert memos.presence_losses == (4, 5, 8, 9, 10, 11)
     assert store.survey(respondent(terms="grace: 9d,")).presence_losses == (4, 5, 8, 9, 10, 11)
 
@@ -125,37 +140,37 @@ def test_losses_that_several_processes_notice_are_all_remembered(store: MemoStor
     terms = "grace: 9d,"
     early, late = store.survey(respondent(terms=terms)), store.survey(respondent(terms=terms))
     for memos in (early, late):
-        memos.standing(EVERYONE, 0)
+        memos.presence.status(EVERYONE, 0)
     with redis.Redis.from_url(server.url) as client:
         client.flushall()
-    early.delivered(EVERYONE, 3)
-    late.delivered(EVERYONE, 7)
+    early.presence.delivered(EVERYONE, 3)
+    late.presence.delivered(EVERYONE, 7)
     assert store.survey(respondent(terms=terms)).presence_losses == (3, 4, 7, 8)
 
 
-def test_what_a_period_settled_is_dropped_when_it_is_over(store: MemoStore, server: RedisServer) -> None:
+def test_the_commits_of_a_period_are_dropped_when_it_is_closed(store: MemoStore, server: RedisServer) -> None:
     memos = store.survey(respondent(terms="grace: 1d,"))
     for period in range(6):
         look_up(memos, period)
     with redis.Redis.from_url(server.url) as client:
-        journals = {
+        strings = {
             key.rpartition(b"@")[2]: client.ttl(key) for key in client.scan_iter("*@*") if client.strlen(key) > 1
         }
         marks = [key for key in client.scan_iter("*@*") if client.strlen(key) == 1]
-        assert journals == {b"4": -1, b"5": -1}
-        assert len(marks) == 4 * SHARDS and all(0 < client.ttl(mark) <= 3600 for mark in marks), "not even marks stay"
+        assert strings == {b"4": -1, b"5": -1}
+        assert len(marks) == 4 * SHARDS and all(0 < client.ttl(mark) <= 3600 for mark in marks), "the marks expire too"
 
 
-def test_a_period_that_is_over_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:
+def test_a_closed_period_is_refused_and_not_taken_for_a_loss(store: MemoStore, server: RedisServer) -> None:
     slow, quick = store.survey(respondent()), store.survey(respondent())
     look_up(slow, 0)
     look_up(quick, 1)
-    with pytest.raises(StoreError, match="period 0 of survey 'visits' is over"):
+    with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
         look_up(slow, 0)
     look_up(slow, 1)
     with redis.Redis.from_url(server.url) as client:
-        for journal in client.scan_iter("*@1"):
-            client.delete(journal)  # as somebody does who comes to period 2 while we are in the middle of a batch
-    with pytest.raises(StoreError, match="period 1 of survey 'visits' is over"):
+        for string in client.scan_iter("*@1"):
+            client.delete(string)  # as a process does that advances to period 2 while this one is in a batch
+    with pytest.raises(StoreError, match="period 1 of survey 'visits' is closed"):
         slow.lookup(QUESTION, devices(800)[400:], np.zeros(400, dtype=np.int64), 1)
     assert slow.presence_losses == ()

@@ -1,7 +1,7 @@
-"""How far a replay has come, kept beside the data: which periods are reported, and what was counted in them.
+"""How far a replay has come, in a file of the workspace: the last reported period, and what was counted so far.
 
-Running the same command again is always safe; the journal only saves the work. It belongs to one file, one survey and
-one way of reading: its name is their hash, so that another file finds another journal.
+Repeating a replay is safe without it; the checkpoint only saves work. It belongs to one event file, one survey and one
+set of options: its name is their hash.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ SAMPLE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Totals:
-    """What became of the periods reported so far."""
+    """What was counted in the periods reported so far."""
 
     through: int = -1
     periods: int = 0
     reports: int = 0
     repeats: int = 0
-    passed: int = 0
+    ineligible: int = 0
     incomplete: int = 0
     duplicates: int = 0
     first_duplicates: tuple[int, ...] = ()
 
 
-class Journal:
-    """Totals in a small file."""
+class Checkpoint:
+    """Totals in a JSON file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> Totals:
-        """Where to go on; the beginning if there is nothing."""
+        """The totals so far; zero if there is no file."""
         if not self._path.exists():
             return Totals()
         try:
             return Totals(**json.loads(self._path.read_text()))
         except (ValueError, TypeError):
-            raise ReplayError(f"{self._path} is damaged", "remove it: the file is then gone through again") from None
+            raise ReplayError(f"{self._path} is damaged", "remove it: the event file is then replayed again") from None
 
     def write(self, totals: Totals) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ class Journal:
 
 
 def identity(path: Path, *options: object) -> str:
-    """A name for a file (its size, its first and last megabyte) and what is done with it."""
+    """A hash of a file (its size, its first and last megabyte) and of the options it is replayed with."""
     size = path.stat().st_size
     digest = hashlib.sha256(repr((size, *options)).encode())
     with path.open("rb") as file:
