@@ -2,7 +2,7 @@
 
     bare HMGET     redis-py reads the same fields of the same keys, 10,000 at a time, and does nothing with them
     bare HSET      redis-py writes as many fields, one command each, in pipelines of 10,000
-    lookup         settles a new period and returns memos: all there, 5 % new, all new
+    lookup         commits a new period and returns memos: all there, 5 % new, all new
 
 Rounds alternate, so that whatever else the machine does hits all of them; rates and ratios are of medians.
 """
@@ -22,7 +22,7 @@ import redis
 from bench.tables import Table
 from memo_store.connection import CHUNK, Fields, Placed, shard_key
 from memo_store.registry import memo_table
-from memo_store.sealing import Veil
+from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.randomness import Keyring
@@ -51,9 +51,9 @@ class Bare:
 
     def __init__(self, client: redis.Redis, people: Respondent, memos: SurveyMemos) -> None:
         self._client = client
-        veil = Veil(people.keyring, people.scheme.survey.id)
-        self._table = memo_table(veil, memos.terms, memos.terms.attributes[0])
-        placed = Placed.of(veil.pseudonyms(EVERYONE))
+        sealer = Sealer(people.keyring, people.scheme.survey.id)
+        self._table = memo_table(sealer, memos.record, memos.record.attributes[0])
+        placed = Placed.of(sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
         self._reads = [
             [
@@ -99,7 +99,7 @@ def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
         empty = used()
         memos.lookup(question, EVERYONE, values, 0)
         with_memos = used()
-        memos.delivered(EVERYONE, 0)
+        memos.presence.delivered(EVERYONE, 0)
         bytes_each = {"memo": with_memos - empty, "presence": used() - with_memos}
         bare = Bare(client, people, memos)
         for number in range(1, ROUNDS + 1):
@@ -143,7 +143,7 @@ def _report(found: Table, name: str, seconds: dict[str, float], size: dict[str, 
             found.missed.append(f"{name}: {what} at {ratios[bare]:.2f} of {bare} instead of {target}")
     memo = size["memo"]
     found.remarks.append(
-        f"{name}: {memo:.0f} bytes of Redis memory per memo, with its ledger and the period's settled value "
+        f"{name}: {memo:.0f} bytes of Redis memory per memo, with its ledger and the period's committed value "
         f"(wanted: at most {BYTES_TARGET}), and {size['presence']:.0f} per device for its presence"
     )
     if memo > BYTES_TARGET:

@@ -1,12 +1,12 @@
 """A fleet of a million devices beside what it stands on, in one run.
 
-    look-up        the memo store alone, all memos there, a new period settled
+    look-up        the memo store alone, all memos there, a new period committed
     bare Kafka     kafka-python sending the same frames, ready-made, with the settings of our sink
     fleet, store   scenario to acknowledgement by all replicas, every memo from Redis
     fleet, cache   the same, memos from the process's own cache
 
 Rounds alternate, so that whatever else the machine does hits all of them; ratios are of medians. A fleet's round is one
-period: who is there, standing, memos, reports, frames, acknowledgement, presence recorded, clock. Bare Kafka sends its
+period: who is there, status, memos, reports, frames, acknowledgement, presence recorded, clock. Bare Kafka sends its
 frames a few times in a round, or it would be measured over moments too short to be disturbed.
 """
 
@@ -100,7 +100,7 @@ def measure(settings: KafkaSettings, topic: str, store: MemoStore, case: Case) -
             fleets[what].run([0])  # memos are made, tables are built
         alone = survey(mechanism, k, f"{mechanism}-alone")
         memos, kept = store.survey(Respondent(alone, keyring)), Kept(sink.partitions)
-        Reporter(Respondent(alone, keyring), memos, kept).report(truth.presences(0))
+        Reporter(Respondent(alone, keyring), memos, memos.presence, kept).report(truth.presences(0))
 
         def bare() -> None:
             for record in kept.records:

@@ -1,9 +1,9 @@
 """The worker beside a bare reader and beside Faust as it is usually written, on one broker in one run.
 
     bare reader       aiokafka reads the frames and does nothing with them
-    worker            `hearsay worker` counts them, with and without looking for repeated tokens
+    worker            `hearsay worker` counts them, with and without checking for repeated tokens
     idiomatic Faust   one JSON report a message, a tumbling table (bench/_idiomatic.py)
-    recovery          a worker finds 4 x 1M tokens again; a bare reader reads the same changelog
+    recovery          a worker recovers 4 x 1M tokens; a bare reader reads the same changelog
 
 Frames are ready-made: 4,096 rows of L-GRR with 16 values. Broker and workers share the machine.
 """
@@ -23,6 +23,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from bench.tables import Table
+from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -30,13 +31,13 @@ from protocols.wire import FRAME, Frame, encode_frame
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
-from tests.helpers.workers import WorkerProcess, workers
 
 ROWS, PARTITIONS = 4096, 4
 STATE_FRAMES = PARTITIONS * 245  # about 1M tokens a partition
 FRAMES = 3000
 ROUNDS = 3  # of which the best counts: the machine may be busy
 JSON_REPORTS = 30_000
+WAIT_SECONDS = 600
 WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.15, 0.3, 300, 3
 KEY = b"an operator's key for benchmarks"
 SCHEME = Scheme(
@@ -137,7 +138,7 @@ async def read(kafka: KafkaSettings, topic: str, rate: bool = True) -> float:
 
 
 def recover(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess) -> tuple[float, float]:
-    """How long a bare reader and a worker take over the same changelog, each at its best of several goes."""
+    """Seconds that a bare reader and a worker need for the same changelog, each the best of several rounds."""
     bare, found = [], []
     for _ in range(ROUNDS):
         bare.append(uvloop.run(read(kafka, topics.counting_changelog, rate=False)))
@@ -148,7 +149,7 @@ def recover(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess) -> tupl
 
 
 def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, seed: int) -> float:
-    """Reports a second of a worker that starts to find many; it goes on running."""
+    """Reports a second of a worker that is started when many reports are waiting; it is left running."""
     if worker.running:
         worker.leave()
     fill(kafka, topics, FRAMES, seed)
@@ -157,13 +158,15 @@ def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, seed: int
 
 
 def wait_for(worker: WorkerProcess, reports: int) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
     while worker.metric("hearsay_reports_total") < reports:
         assert worker.running, worker.log.read_text()[-2000:]
+        assert time.monotonic() < deadline, f"{reports:,} reports were not counted within {WAIT_SECONDS} seconds"
         time.sleep(0.1)
 
 
 def rate(worker: WorkerProcess, reports: int) -> float:
-    """Reports a second, once it is under way: compiling and joining the group do not count."""
+    """Reports a second, from a tenth of the reports on: compiling and joining the group are not measured."""
     wait_for(worker, reports // 10)
     first, began = worker.metric("hearsay_reports_total"), time.perf_counter()
     wait_for(worker, reports)

@@ -1,1 +1,67 @@
-"""Command line and composition: the only place that sees every room."""
+"""Longitudinal data collection under local differential privacy, for notebooks and programs.
+
+    load_survey        a survey from a file or from text
+    plan               what a survey reveals, and how precise its results will be
+    Fleet, Device      answer a survey in memory: many simulated devices, or one
+    estimate           histograms from reports
+    estimate_counts    the same from counts
+    run                a whole simulated collection, in this process
+    read_results       what was published, in a data directory or on a Kafka cluster
+    evaluate           compare methods on data whose truth is known
+
+Results are Arrow tables. Every error raised on purpose is a `HearsayError`. A name is imported when it is first used,
+so that `import hearsay` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hearsay.library.answering import Device, Fleet
+    from hearsay.library.estimating import estimate, estimate_counts
+    from hearsay.library.evaluating import evaluate
+    from hearsay.library.planning import load_survey, plan
+    from hearsay.library.results import read_results, run
+    from protocols.errors import HearsayError
+    from protocols.survey import Survey
+else:
+    _MODULES = {
+        "Device": "hearsay.library.answering",
+        "Fleet": "hearsay.library.answering",
+        "HearsayError": "protocols.errors",
+        "Survey": "protocols.survey",
+        "estimate": "hearsay.library.estimating",
+        "estimate_counts": "hearsay.library.estimating",
+        "evaluate": "hearsay.library.evaluating",
+        "load_survey": "hearsay.library.planning",
+        "plan": "hearsay.library.planning",
+        "read_results": "hearsay.library.results",
+        "run": "hearsay.library.results",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return __all__
+
+
+__all__ = [
+    "Device",
+    "Fleet",
+    "HearsayError",
+    "Survey",
+    "estimate",
+    "estimate_counts",
+    "evaluate",
+    "load_survey",
+    "plan",
+    "read_results",
+    "run",
+]

@@ -1,4 +1,4 @@
-"""The command line: every command in one place. It is quick to import, and so is `hearsay --help`."""
+"""The command line: the table of all commands. It is quick to import, and so is `hearsay --help`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-# A command is imported when it is called: most of them bring libraries that take their time.
+# A command is imported when it is called, and imports what it needs when it runs: libraries take long to import.
 COMMANDS = {
     "demo": "hearsay.commands.runs:demo",
     "run": "hearsay.commands.runs:run",
@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 class Commands(TyperGroup):
-    """The commands of the table above, in its order."""
+    """The commands of the table, in its order."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -52,7 +52,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="hearsay",
     cls=Commands,
-    help="Learn about a population over months without learning about anyone in it.",
+    help="Collect data from devices over months, under local differential privacy.",
     epilog="Start with: hearsay demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -62,42 +62,42 @@ app = typer.Typer(
 
 @app.callback()
 def root(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one sentence.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """The console script: what went wrong becomes a sentence and an exit code; --debug shows the traceback.
+    """The console script. An error becomes a sentence and an exit code; --debug shows the traceback.
 
-    Ctrl-C is typer's: it ends with code 130, unless a command listens for it in order to end well.
+    typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
-    _open_what_is_closed()
+    _open_closed_streams()
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here a full disk is still a sentence
+            sys.stdout.flush()  # here an error, such as a full disk, can still be explained
     except Exception as error:
         if "--debug" in sys.argv:
             raise
         from hearsay.terminal.explaining import explain
 
         code = explain(error)
-        _give_up_unwritten_output()
+        _discard_unwritten_output()
         sys.exit(code)
 
 
-def _open_what_is_closed() -> None:
-    """Started with `>&-`, by a daemon say: the next file that is opened would take the place of standard output."""
+def _open_closed_streams() -> None:
+    """Open closed standard streams (`>&-`) on /dev/null: otherwise the next opened file would take their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
-def _give_up_unwritten_output() -> None:
-    """Python writes what is left when it ends; where that fails it would say so in its own words, and its own code."""
+def _discard_unwritten_output() -> None:
+    """Python flushes standard output at exit; where that fails, it would print its own message and set its own code."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Surveys in files: those people write, and the annotated examples that come along."""
+"""Survey files: those of users, and the annotated examples."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def read_survey(path: Path) -> Survey:
     try:
         return parse_survey(path.read_text("utf-8"), str(path))
     except OSError as error:
-        hint = "name a survey file, such as survey.yaml"
+        hint = "give a survey file, such as survey.yaml"
         raise SurveyError(f"{path} cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError:
         raise SurveyError(f"{path} is not UTF-8 text", "save it as UTF-8") from None
 
 
 def example_text(name: str) -> str:
-    """One of the annotated examples, as it is."""
+    """The text of one of the annotated examples."""
     if name not in EXAMPLES:
-        raise SurveyError(f"there is no example {name!r}", f"there are {', '.join(EXAMPLES)}")
+        raise SurveyError(f"there is no example {name!r}", f"examples: {', '.join(EXAMPLES)}")
     return (files("protocols") / "survey_text" / "examples" / f"{name}.yaml").read_text("utf-8")
 
 

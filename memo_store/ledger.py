@@ -1,4 +1,4 @@
-"""What devices have spent: memoised values and reports, and the budget these amount to (PROTOCOLS 3)."""
+"""What devices have spent: memoised values, reports, and the budget they amount to (PROTOCOLS 3)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from memo_store.connection.layout import CHUNK, Placed
 from memo_store.connection.link import Link
-from memo_store.registry import SurveyTerms, memo_table, presence_table
-from memo_store.sealing import Veil
-from memo_store.tables.fleet_presence import read_roll
+from memo_store.registry import SurveyRecord, memo_table, presence_table
+from memo_store.sealing import Sealer
+from memo_store.tables.fleet_columns import read_columns
 from protocols.randomness import Devices
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Of each device in one survey."""
+    """What each device has spent in one survey."""
 
     survey: str
     values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
@@ -29,43 +29,45 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Spending:
-    """Of each device in all its surveys: budgets of different surveys add up."""
+    """What each device has spent in all its surveys: budgets of different surveys add up."""
 
     ledgers: tuple[Ledger, ...]
     total: NDArray[np.float64]
 
 
-def read_ledger(link: Link, veil: Veil, terms: SurveyTerms, devices: Devices) -> Ledger:
+def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devices) -> Ledger:
     """What these devices have spent in one survey."""
-    placed, presence = Placed.of(veil.pseudonyms(devices)), presence_table(veil)
-    tables = {attribute.name: memo_table(veil, terms, attribute) for attribute in terms.attributes}
+    placed, presence = Placed.of(sealer.pseudonyms(devices)), presence_table(sealer)
+    tables = {attribute.name: memo_table(sealer, record, attribute) for attribute in record.attributes}
     values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
-    reports = _on_the_roll(link, veil, devices)
+    reports = _reports_in_fleet(link, sealer, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
         reports[part.order] += presence.parse(link.run(presence.read(part)))[1]
         for name, table in tables.items():
-            records = [record or b"" for record in chain.from_iterable(link.run(table.read(part)))]
+            records = [entries or b"" for entries in chain.from_iterable(link.run(table.read(part)))]
             values[name][part.order] = table.counts(records)
-    return Ledger(terms.id, values, reports, spent(terms, values, reports), terms.meaning)
+    return Ledger(record.id, values, reports, spent(record, values, reports), record.meaning)
 
 
-def _on_the_roll(link: Link, veil: Veil, devices: Devices) -> NDArray[np.int64]:
+def _reports_in_fleet(link: Link, sealer: Sealer, devices: Devices) -> NDArray[np.int64]:
     """How many reports these devices have made as members of a fleet."""
-    counted = np.append(read_roll(link, veil).reports, 0)
+    counted = np.append(read_columns(link, sealer).reports, 0)
     return np.asarray(counted[np.minimum(devices, np.uint64(len(counted) - 1)).astype(np.int64)])
 
 
-def spent(terms: SurveyTerms, values: dict[str, NDArray[np.int64]], reports: NDArray[np.int64]) -> NDArray[np.float64]:
+def spent(
+    record: SurveyRecord, values: dict[str, NDArray[np.int64]], reports: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """The budget that so many memoised values per attribute, or so many reports, amount to.
 
-    Where only one attribute is about the device, the one that costs most counts: the ledger does not say which is the
-    true one, because real and fake values are counted alike.
+    If only one attribute is about the device, the most expensive one counts: the ledger does not show which one it is,
+    because true and fake values are counted alike.
     """
-    if terms.per_report is not None:
-        return np.asarray(reports * terms.per_report, dtype=np.float64)
-    each = [_cost(attribute.costs, values[attribute.name]) for attribute in terms.attributes]
-    return np.asarray(np.sum(each, axis=0) if terms.adds_up else np.max(each, axis=0))
+    if record.per_report is not None:
+        return np.asarray(reports * record.per_report, dtype=np.float64)
+    each = [_cost(attribute.costs, values[attribute.name]) for attribute in record.attributes]
+    return np.asarray(np.sum(each, axis=0) if record.adds_up else np.max(each, axis=0))
 
 
 def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
-"""Which surveys the store has seen, and what its tables are for: public terms only, nothing about devices.
+"""Which surveys the store has seen, and what its tables hold: public terms only, nothing about devices.
 
-hearsay:surveys   survey id -> its terms, as far as spending depends on them
-hearsay:tables    table -> what it holds
+hearsay:surveys   survey id -> SurveyRecord
+hearsay:tables    table -> TableRecord
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from memo_store.connection.link import Link
-from memo_store.sealing import Veil
-from memo_store.tables.fleet_presence import roll_table
+from memo_store.sealing import Sealer
+from memo_store.tables.fleet_columns import columns_table
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PresenceTable
 from protocols.errors import FingerprintChanged
@@ -21,34 +21,34 @@ from protocols.scheme import Scheme
 
 SURVEYS, TABLES = "hearsay:surveys", "hearsay:tables"
 COSTED = 32
-"""For how many values the cost is listed; each further one costs what the last of these did, or less."""
+"""For how many values the cost is listed; each further one costs at most what the last listed one does."""
 
 
-class _Terms(BaseModel):
+class _Record(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class AttributeTerms(_Terms):
-    """What an attribute's records look like, and what they mean."""
+class AttributeRecord(_Record):
+    """The size of an attribute's memos, and what they cost."""
 
     name: str
     memo_bytes: int
     costs: tuple[float, ...]  # of 0, 1, 2, ... memoised values
 
 
-class SurveyTerms(_Terms):
+class SurveyRecord(_Record):
     """What the store must know of a survey."""
 
     id: str
     fingerprint: str
     cap: int | None
-    adds_up: bool  # whether a device's attributes add up, or only one of them is about it
+    adds_up: bool  # whether the costs of a device's attributes add up, or only one attribute is about the device
     per_report: float | None  # what a report costs where nothing is memoised
-    attributes: tuple[AttributeTerms, ...]
+    attributes: tuple[AttributeRecord, ...]
 
     @property
     def meaning(self) -> str:
-        """What the ledger's figure says (PROTOCOLS 3)."""
+        """What the ledger's figure bounds (PROTOCOLS 3)."""
         if self.per_report is not None:
             return "an upper bound for all reports together, whatever an observer links"
         whose = "all attributes together" if self.adds_up else "the attribute that is really about the device"
@@ -58,26 +58,26 @@ class SurveyTerms(_Terms):
         )
 
 
-class TableTerms(_Terms):
-    """What a table holds; tables of one survey and one keyring share their `fleet`."""
+class TableRecord(_Record):
+    """What a table holds. Tables of one survey and one keyring share their `fleet`."""
 
     survey: str
     fleet: str
-    kind: Literal["presence", "roll", "memo"]
-    attribute: str = ""
+    kind: Literal["device presence", "fleet presence", "memos"]
+    attribute: str = ""  # of memos
 
 
-def terms_of(scheme: Scheme) -> SurveyTerms:
+def record_of(scheme: Scheme) -> SurveyRecord:
     survey, promise = scheme.survey, scheme.guarantees
     listed = [min(values, COSTED) for values in promise.values]
-    return SurveyTerms(
+    return SurveyRecord(
         id=survey.id,
         fingerprint=survey.fingerprint,
         cap=survey.memo_cap,
         adds_up=survey.solution == "spl",
         per_report=None if survey.longitudinal else promise.per_report.whole,
         attributes=tuple(
-            AttributeTerms(
+            AttributeRecord(
                 name=question.name,
                 memo_bytes=question.mechanism.encoding.memo.bytes,
                 costs=(0.0, *(loss_of_values(question.mechanism, count) for count in range(1, most + 1))),
@@ -87,43 +87,43 @@ def terms_of(scheme: Scheme) -> SurveyTerms:
     )
 
 
-def register(link: Link, scheme: Scheme, veil: Veil) -> SurveyTerms:
-    """Remember a survey; refuse one whose id stands for other terms here.
+def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
+    """Record a survey and its tables; refuse a survey whose id was recorded with other terms.
 
-    Draws depend on the id, so the same id under other terms would use one noise for two surveys. To change the terms,
-    or to rotate keys, is to begin a new survey.
+    Draws depend on the id, so the same id under other terms would use the same noise for two surveys. Changed terms,
+    and changed keys, need a new survey.
     """
     survey = scheme.survey
     known = link.ask("HGET", SURVEYS, survey.id)
     if known is None:
-        mine = terms_of(scheme).model_dump_json()
+        mine = record_of(scheme).model_dump_json()
         known = link.run([("HSETNX", SURVEYS, survey.id, mine), ("HGET", SURVEYS, survey.id)])[1]
-    terms = SurveyTerms.model_validate_json(known)
-    if terms.fingerprint != survey.fingerprint:
+    record = SurveyRecord.model_validate_json(known)
+    if record.fingerprint != survey.fingerprint:
         raise FingerprintChanged(
-            f"survey {survey.id!r} was first seen with the fingerprint {terms.fingerprint}, "
+            f"survey {survey.id!r} was first seen with the fingerprint {record.fingerprint}, "
             f"and now has {survey.fingerprint}",
-            "give the changed survey an id of its own: memos belong to the id they were made under",
+            "give the changed survey a new id: memos belong to the id they were made under",
         )
-    fleet = presence_table(veil).name
-    about = {fleet: TableTerms(survey=survey.id, fleet=fleet, kind="presence")}
-    about[roll_table(veil)] = TableTerms(survey=survey.id, fleet=fleet, kind="roll")
-    for attribute in terms.attributes:
-        name = memo_table(veil, terms, attribute).name
-        about[name] = TableTerms(survey=survey.id, fleet=fleet, kind="memo", attribute=attribute.name)
-    link.run([("HSET", TABLES, name, table.model_dump_json()) for name, table in about.items()])
-    return terms
+    fleet = presence_table(sealer).name
+    tables = {fleet: TableRecord(survey=survey.id, fleet=fleet, kind="device presence")}
+    tables[columns_table(sealer)] = TableRecord(survey=survey.id, fleet=fleet, kind="fleet presence")
+    for attribute in record.attributes:
+        name = memo_table(sealer, record, attribute).name
+        tables[name] = TableRecord(survey=survey.id, fleet=fleet, kind="memos", attribute=attribute.name)
+    link.run([("HSET", TABLES, name, table.model_dump_json()) for name, table in tables.items()])
+    return record
 
 
-def presence_table(veil: Veil) -> PresenceTable:
-    return PresenceTable(veil.table("presence"))
+def presence_table(sealer: Sealer) -> PresenceTable:
+    return PresenceTable(sealer.table("device presence"))
 
 
-def memo_table(veil: Veil, terms: SurveyTerms, attribute: AttributeTerms) -> MemoTable:
-    return MemoTable(veil.table("memo", attribute.name), attribute.memo_bytes, terms.cap)
+def memo_table(sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> MemoTable:
+    return MemoTable(sealer.table("memos", attribute.name), attribute.memo_bytes, record.cap)
 
 
-def registered(link: Link) -> dict[str, SurveyTerms]:
-    """Every survey the store knows, by id."""
+def registered(link: Link) -> dict[str, SurveyRecord]:
+    """Every survey the store has seen, by id."""
     known: dict[bytes, bytes] = link.ask("HGETALL", SURVEYS)
-    return {id.decode(): SurveyTerms.model_validate_json(text) for id, text in sorted(known.items())}
+    return {id.decode(): SurveyRecord.model_validate_json(text) for id, text in sorted(known.items())}

@@ -1,13 +1,13 @@
-"""What Redis sees instead of devices, values and memos.
+"""What Redis stores in place of devices, values and memos.
 
     table      a name for (survey, attribute)
     pseudonym  a name for (survey, device); the same in all tables of the survey, so that a device's spending adds up
-    tag        a name for (survey, attribute, device, cell): says that two cells differ, and only within one device
-    pad        what a memo is sealed with; the tag alone says which, so any entry of a record can be opened
+    tag        a name for (survey, attribute, device, cell): shows only that two cells of one device differ
+    pad        what a memo is sealed with; it follows from the tag alone, so any entry of a record can be unsealed
 
 All are derived from the keyring and useless without it: the same value has another tag and another sealed memo on
-every device. The memo is sealed because with a generous budget it *is* the true value, nearly always. A pad seals one
-thing for ever; what is written again and again is sealed under a nonce instead (`seal`).
+every device. Memos are sealed because with a large budget the memo nearly always equals the true value. A pad seals one
+thing for ever; content that is rewritten is sealed under a new nonce each time (`seal`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from protocols.mechanisms import Values
 from protocols.randomness import BLOCK, Devices, Draws, Keyring
 
 NONCE = 12
-"""Bytes; drawn for every sealing, as AES-GCM wants it."""
+"""Bytes; drawn anew for every `seal`, as AES-GCM requires."""
 
 
-class Veil:
-    """Names and pads for one survey's tables, for the devices of one keyring."""
+class Sealer:
+    """Names, pads and sealed content of one survey, for the devices of one keyring."""
 
     def __init__(self, keyring: Keyring, survey_id: str) -> None:
         self._keyring = keyring
@@ -47,12 +47,12 @@ class Veil:
         tweaks = tags & np.uint64(0xFFFFFFFF)
         return _draws(self._key("pad", attribute), devices, tweaks).blocks(-(-width // BLOCK))[:, :width]
 
-    def settling_pads(self, attribute: str, devices: Devices, period: int) -> Words:
-        """What each device's settled cell of this period is sealed with."""
-        return _draws(self._key("settled", attribute), devices, period).blocks(1).view("<u8")[:, 0]
+    def commit_pads(self, attribute: str, devices: Devices, period: int) -> Words:
+        """What each device's committed cell of this period is sealed with."""
+        return _draws(self._key("committed", attribute), devices, period).blocks(1).view("<u8")[:, 0]
 
     def seal(self, place: str, content: bytes) -> bytes:
-        """Content that only this keyring opens, and only in this place; other bytes every time."""
+        """Content that only this keyring can unseal, and only in this place; different bytes every time."""
         nonce = secrets.token_bytes(NONCE)
         return nonce + AESGCM(self._key("sealed")).encrypt(nonce, content, place.encode())
 
@@ -61,8 +61,8 @@ class Veil:
             return AESGCM(self._key("sealed")).decrypt(sealed[:NONCE], sealed[NONCE:], place.encode())
         except (InvalidTag, ValueError):
             raise StoreError(
-                f"what the store holds as {place!r} of survey {self._survey!r} is not what was put there",
-                "restore the store from a copy: somebody else has written to it, or it is damaged",
+                f"the field {place!r} of survey {self._survey!r} in the store cannot be unsealed",
+                "restore the store from a copy: the field is damaged, or was not written by this fleet",
             ) from None
 
     def _key(self, *purpose: str) -> bytes:

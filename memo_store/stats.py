@@ -1,4 +1,4 @@
-"""A look at the whole store, without any key: how much was spent, by how many, and how large it is."""
+"""Statistics of a whole store, without any key: how much was spent, by how many devices, and how large it is."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.durability import Durability, durability
-from memo_store.connection.epochs import vouched_for
+from memo_store.connection.epochs import history_confirmed
 from memo_store.connection.layout import SHARDS, Words, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
-from memo_store.registry import TABLES, SurveyTerms, TableTerms, registered
-from memo_store.tables.fleet_presence import read_tally
+from memo_store.registry import TABLES, SurveyRecord, TableRecord, registered
+from memo_store.tables.fleet_columns import read_tally
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PRESENCE
 
@@ -32,7 +32,7 @@ class SurveyStats:
     devices: int
     reports: int
     memos: dict[str, int]  # per attribute
-    at_cap: dict[str, int]  # devices that go on with what they have, per attribute
+    at_cap: dict[str, int]  # devices that have reached their cap, per attribute
     spent: tuple[tuple[float, int], ...]  # each amount, and how many devices have spent it
     meaning: str
 
@@ -50,54 +50,56 @@ class SurveyStats:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """Everything a store can say of itself."""
+    """The statistics of a store."""
 
     surveys: tuple[SurveyStats, ...]
     memory: int  # bytes
     keys: int
-    whole: bool  # whether somebody vouches for the history
+    history_confirmed: bool  # whether an operator has confirmed that the history is complete
     durability: Durability
 
 
 def read_stats(link: Link) -> StoreStats:
-    terms = registered(link)
-    tables = {name.decode(): TableTerms.model_validate_json(text) for name, text in link.ask("HGETALL", TABLES).items()}
+    records = registered(link)
+    known: dict[bytes, bytes] = link.ask("HGETALL", TABLES)
+    tables = {name.decode(): TableRecord.model_validate_json(text) for name, text in known.items()}
     fleets = sorted({(table.survey, table.fleet) for table in tables.values()})
     return StoreStats(
-        surveys=tuple(_survey(link, terms[survey], fleet, tables) for survey, fleet in fleets),
+        surveys=tuple(_survey(link, records[survey], fleet, tables) for survey, fleet in fleets),
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
-        whole=vouched_for(link),
+        history_confirmed=history_confirmed(link),
         durability=durability(link),
     )
 
 
-def _survey(link: Link, terms: SurveyTerms, fleet: str, tables: dict[str, TableTerms]) -> SurveyStats:
-    ours = {table.attribute: name for name, table in tables.items() if table.fleet == fleet and table.kind != "roll"}
-    rolls = [name for name, table in tables.items() if table.fleet == fleet and table.kind == "roll"]
-    names = [attribute.name for attribute in terms.attributes]
+def _survey(link: Link, record: SurveyRecord, fleet: str, tables: dict[str, TableRecord]) -> SurveyStats:
+    ours = {name: table for name, table in tables.items() if table.fleet == fleet}
+    by_attribute = {table.attribute: name for name, table in ours.items() if table.kind != "fleet presence"}
+    columns = [name for name, table in ours.items() if table.kind == "fleet presence"]
+    names = [attribute.name for attribute in record.attributes]
     memos, at_cap = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     spending: dict[float, int] = {}
-    enrolled = np.concatenate([read_tally(link, roll) for roll in rolls])
-    one_shot = terms.per_report is not None
-    devices, reports = 0, 0 if one_shot else int(enrolled.sum())
-    parts = (_shard(link, terms, ours, shard) for shard in range(SHARDS))  # a device is in one shard of all tables
-    # Where nothing is memoised, a fleet's devices are on its roll alone.
-    alone = enrolled[enrolled > 0] if one_shot else enrolled[:0]
+    in_fleet = np.concatenate([read_tally(link, name) for name in columns])
+    one_shot = record.per_report is not None
+    devices, reports = 0, 0 if one_shot else int(in_fleet.sum())
+    # A device is in one shard of all tables. If nothing is memoised, a fleet's devices are in its columns alone.
+    parts = (_shard(link, record, by_attribute, shard) for shard in range(SHARDS))
+    alone = in_fleet[in_fleet > 0] if one_shot else in_fleet[:0]
     for values, delivered in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone)]):
         devices, reports = devices + len(delivered), reports + int(delivered.sum())
         for name in names:
             memos[name] += int(values[name].sum())
-            at_cap[name] += int((values[name] >= terms.cap).sum()) if terms.cap else 0
-        for amount, count in zip(*np.unique(spent(terms, values, delivered), return_counts=True), strict=True):
+            at_cap[name] += int((values[name] >= record.cap).sum()) if record.cap else 0
+        for amount, count in zip(*np.unique(spent(record, values, delivered), return_counts=True), strict=True):
             spending[float(amount)] = spending.get(float(amount), 0) + int(count)
     amounts = tuple(sorted(spending.items()))
-    return SurveyStats(terms.id, fleet, devices, reports, memos, at_cap, amounts, terms.meaning)
+    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning)
 
 
-def _shard(link: Link, terms: SurveyTerms, ours: dict[str, str], shard: int) -> tuple[dict[str, Counts], Counts]:
+def _shard(link: Link, record: SurveyRecord, tables: dict[str, str], shard: int) -> tuple[dict[str, Counts], Counts]:
     """All devices of a shard: their memoised values per attribute, and their reports."""
-    columns = {attribute: _scan(link, shard_key(shard, name)) for attribute, name in ours.items()}
+    columns = {attribute: _scan(link, shard_key(shard, name)) for attribute, name in tables.items()}
     everyone = np.unique(np.concatenate([names for names, _ in columns.values()]))
 
     def spread(attribute: str, counts: Counts) -> Counts:
@@ -106,8 +108,8 @@ def _shard(link: Link, terms: SurveyTerms, ours: dict[str, str], shard: int) -> 
         return column
 
     values = {
-        a.name: spread(a.name, MemoTable("", a.memo_bytes, terms.cap).counts(columns[a.name][1]))
-        for a in terms.attributes
+        a.name: spread(a.name, MemoTable("", a.memo_bytes, record.cap).counts(columns[a.name][1]))
+        for a in record.attributes
     }
     presences = np.frombuffer(b"".join(columns[""][1]), dtype=PRESENCE)
     return values, spread("", presences["reports"].astype(np.int64))

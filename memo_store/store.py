@@ -1,4 +1,4 @@
-"""The memo store: which Redis, which surveys."""
+"""The memo store: a Redis, and the surveys in it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from memo_store.connection.durability import warn_unless_durable
-from memo_store.connection.epochs import History
+from memo_store.connection.epochs import Epochs
 from memo_store.connection.link import Client, Link
 from memo_store.ledger import Spending, read_ledger
 from memo_store.registry import registered
-from memo_store.sealing import Veil
+from memo_store.sealing import Sealer
 from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_state import SurveyState
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 
@@ -25,10 +26,10 @@ def _now() -> datetime:
 
 
 class MemoStore:
-    """First-round perturbations that never change, and what each device has spent, on Redis.
+    """Memos that never change, and what each device has spent, on Redis.
 
-    `target` is a URL (redis://, rediss://, unix://) or a client of redis-py; `options` go to the client that is made
-    from a URL, such as `username` and `password`. A server that is part of a cluster is recognised.
+    `target` is a URL (redis://, rediss://, unix://) or a client of redis-py. `options`, such as `username` and
+    `password`, go to the client that is made from a URL. A server that is part of a cluster is recognised.
     """
 
     def __init__(self, target: str | Client, *, now: Callable[[], datetime] = _now, **options: Any) -> None:
@@ -40,15 +41,16 @@ class MemoStore:
         """The memos of one survey's devices.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
-        and the store cannot say what its devices were permitted. A new secret needs a new survey: under the old id it
-        would draw second memos for values that have theirs.
+        and the store's history is not confirmed. A new secret needs a new survey: under the old id, values that have
+        memos would get second ones.
         """
-        return SurveyMemos(self._link, respondent, self._now)
+        scheme, sealer = respondent.scheme, Sealer(respondent.keyring, respondent.scheme.survey.id)
+        return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now), respondent)
 
     def spending(self, keyring: Keyring, devices: Devices) -> Spending:
         """What these devices have spent, in each survey of this store and in all of them together."""
         surveys = registered(self._link).values()
-        ledgers = tuple(read_ledger(self._link, Veil(keyring, terms.id), terms, devices) for terms in surveys)
+        ledgers = tuple(read_ledger(self._link, Sealer(keyring, record.id), record, devices) for record in surveys)
         return Spending(ledgers, sum((ledger.spent for ledger in ledgers), np.zeros(len(devices))))
 
     def stats(self) -> StoreStats:
@@ -56,11 +58,11 @@ class MemoStore:
         return read_stats(self._link)
 
     def accept_loss(self) -> None:
-        """Begin a new history: the store is new, or the operator accepts that what it permitted is forgotten.
+        """Start a new history: the store is new, or the operator accepts that it has lost what devices memoised.
 
-        From here on capped surveys are served, and devices may memoise up to their caps once more.
+        Capped surveys are then served, and devices may memoise up to their caps once more.
         """
-        History(self._link).begin()
+        Epochs(self._link).start_history()
 
     def close(self) -> None:
         self._link.close()

@@ -1,12 +1,12 @@
-"""A fleet: many devices of one keyring, living through the periods of a scenario."""
+"""A fleet: many devices of one keyring that report what a scenario gives, period by period."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet_memos import FleetMemos
-from producers.reporting import ROWS_PER_FRAME, Progress, Reported, Reporter, no_progress
+from producers.memo_cache import MemoCache
+from producers.reporting import ROWS_PER_FRAME, ProgressCallback, Reported, Reporter, no_progress
 from producers.scenarios.base import Scenario
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
@@ -21,11 +21,10 @@ CACHE_BYTES = 256 << 20
 
 
 class Fleet:
-    """Reports what a scenario says of its devices, period by period, and tells the time.
+    """Reports a scenario's devices, period by period, and sends the clock records.
 
-    After a crash or Ctrl-C, run the same periods again, or resume with the one that was named: each device is
-    reported exactly once per period, as if nothing had happened. Memos are cached up to `cache_bytes` (0: every one
-    comes from the store, every time).
+    After a crash or Ctrl-C, run the same periods again, or resume with the period that the error names: each device is
+    still reported exactly once per period. Memos are cached up to `cache_bytes` (0: all come from the store).
     """
 
     def __init__(
@@ -43,50 +42,47 @@ class Fleet:
         self.scenario = scenario
         self._clock = SourceClock(scheme.survey, clock_key, sink)
         respondent = Respondent(scheme, keyring)
-        own = FleetMemos(memos, respondent, scenario.devices, cache_bytes)
-        self._reporter = Reporter(respondent, own, sink, rows_per_frame)
+        cache = MemoCache(memos, scheme, scenario.devices, cache_bytes)
+        self._reporter = Reporter(respondent, cache, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
 
     def run(
-        self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never
+        self, periods: Iterable[int] | None = None, progress: ProgressCallback = no_progress, stop: Stop = never
     ) -> list[Reported]:
-        """Live through `periods` (ascending; all of the scenario's when left out); what was reported in each."""
-        return list(self.walk(periods, progress, stop))
-
-    def walk(
-        self, periods: Iterable[int] | None = None, progress: Progress = no_progress, stop: Stop = never
-    ) -> Iterator[Reported]:
-        """The same, one period at a time: each is confirmed, and those that are over are closed, when it is given."""
+        """Report `periods` (ascending; by default all of the scenario's). Returns what was reported in each."""
+        reported = []
         for period in range(self.scenario.periods) if periods is None else periods:
             if stop():
                 raise Stopped(f"stopped before period {period}", f"resume with period {period}")
-            self._clock.reach(period)
-            reported = self._reporter.report(self.scenario.presences(period), progress, stop)
-            ended = period == self.scenario.periods - 1  # nothing follows, so grace may pass at once
-            self._clock.reach(period + 1 + (self._clock.lag if ended else 0))
-            yield reported
+            self._clock.advance(period)
+            reported.append(self._reporter.report(self.scenario.presences(period), progress, stop))
+            last = period == self.scenario.periods - 1  # no reports follow, so the clock may skip the grace
+            self._clock.advance(period + 1 + (self._clock.lag if last else 0))
+        return reported
 
 
 def check_scenario(survey: Survey, scenario: Scenario) -> None:
-    """Refuse a scenario that tells other attributes or values than the survey asks for."""
+    """Refuse a scenario that lacks an attribute of the survey, or has other values for one."""
+    where = f"scenario {scenario.name!r} does not fit survey {survey.id!r}"
     for attribute in survey.attributes:
-        where = f"scenario {scenario.name!r} and survey {survey.id!r} do not fit"
-        told = scenario.attributes.get(attribute.name)
-        if told is None:
+        values = scenario.attributes.get(attribute.name)
+        if values is None:
             raise ScenarioError(
-                f"{where}: the survey asks for {attribute.name!r}",
-                f"the scenario tells {', '.join(scenario.attributes)}",
+                f"{where}: the survey asks for attribute {attribute.name!r}",
+                f"the scenario has {', '.join(scenario.attributes)}",
             )
-        if told != attribute.values:
-            strange = [value for value in told if value not in attribute.values]
-            missing = [value for value in attribute.values if value not in told]
-            what = (
-                f"{strange[0]!r} is told and not offered"
-                if strange
-                else f"{missing[0]!r} is offered and never told"
-                if missing
-                else "their order differs"
-            )
+        if values != attribute.values:
             raise ScenarioError(
-                f"{where}: of attribute {attribute.name!r}, {what}",
-                f"give the survey exactly these values: [{', '.join(told)}]",
+                f"{where}: attribute {attribute.name!r}: {_difference(values, attribute.values)}",
+                f"give the survey exactly these values: [{', '.join(values)}]",
             )
+
+
+def _difference(in_scenario: tuple[str, ...], in_survey: tuple[str, ...]) -> str:
+    """How two different lists of values differ."""
+    for value in in_scenario:
+        if value not in in_survey:
+            return f"the scenario has the value {value!r}, which the survey does not list"
+    for value in in_survey:
+        if value not in in_scenario:
+            return f"the survey lists the value {value!r}, which the scenario does not have"
+    return "the values are in another order"

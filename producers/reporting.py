@@ -1,11 +1,11 @@
 """From one period's truth to confirmed frames: what a fleet and a replay have in common.
 
-    present ─► tokens ─► portions ─► standing ─► memos ─► reports ─► frames ─► sink, confirmed ─► presence recorded
+    present ─► tokens ─► portions ─► status ─► cells ─► memos ─► reports ─► frames ─► sink, confirmed ─► delivered
 
-Rows are put into portions and frames by token, so a frame gathers devices by chance, other ones in every period:
-neither order nor company links two reports. Because everything is derived (PROTOCOLS 3), a second attempt at a period
-makes the same reports; devices whose presence was recorded are left out of it, and what was sent but not recorded is
-refused by the collector as a repeat. So a crash at any moment neither loses nor doubles a device.
+Rows are assigned to portions and frames by token, so a frame holds a random set of devices, a different one in every
+period: neither order nor company links two reports. Because everything is derived (PROTOCOLS 3), a second attempt at a
+period makes the same reports. It leaves out devices whose delivery was recorded; what was sent but not recorded, the
+collector refuses as a repeat. So a crash at any moment neither loses nor doubles a device.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.tables import Standing
+from memo_store.presence import Presence
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column
-from protocols.errors import DeliveryError, Stopped
+from protocols.arrays import Column, Tokens
+from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
-from protocols.respondent import Respondent, Tokens
+from protocols.respondent import Respondent
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
@@ -38,60 +38,58 @@ Rows = NDArray[np.intp]
 
 
 class Memos(Protocol):
-    """The memo store for one survey, or something that answers as it would."""
+    """The memos of one survey: the store, or a cache in front of it."""
 
-    def standing(self, devices: Devices, period: int) -> Standing: ...
-    def lookup(self, question: Question, devices: Devices, values: Values, period: int) -> Column: ...
-    def settle(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
-    def delivered(self, devices: Devices, period: int) -> None: ...
+    def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column: ...
+    def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
 
 
 @dataclass(frozen=True)
 class Reported:
     """How far a period has come.
 
-    Of the `present` devices, `sent` were reported now, and `repeats` are known to have been before. Those that were
-    `passed` over may not report it any more: the period is over, or they have reported a later one.
+    Of the `present` devices, `sent` were reported now, and `repeats` were reported before. The `ineligible` ones can no
+    longer report this period: it is closed, or they have reported a later one.
     """
 
     period: int
     present: int
     sent: int = 0
     repeats: int = 0
-    passed: int = 0
+    ineligible: int = 0
     frames: int = 0
     bytes: int = 0
 
     @property
     def done(self) -> int:
-        return self.sent + self.repeats + self.passed
+        return self.sent + self.repeats + self.ineligible
 
 
-Progress = Callable[[Reported], None]
+ProgressCallback = Callable[[Reported], None]
 
 
 def no_progress(reported: Reported) -> None:
-    """Nobody watches."""
+    """Default progress callback: does nothing."""
 
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A frame as it travels: how many rows, one of their tokens, and the bytes."""
+    """A frame as it travels: the partition it was cut for, how many rows it has, and its bytes."""
 
+    partition: int
     rows: int
-    token: int
     value: bytes
 
 
 @dataclass(frozen=True)
 class _Portion:
-    """Frames that are sent and confirmed together, and whose reports are in them."""
+    """Frames that are sent and confirmed together, and the devices whose reports are in them."""
 
     devices: Devices  # ascending
-    order: Rows  # in which they follow one another in the frames
+    order: Rows  # of the devices in the frames
     frames: list[_Encoded]
     repeats: int
-    passed: int
+    ineligible: int
 
     @classmethod
     def empty(cls) -> _Portion:
@@ -99,8 +97,8 @@ class _Portion:
 
     @property
     def rows(self) -> int:
-        """How many devices it settles."""
-        return len(self.devices) + self.repeats + self.passed
+        """How many devices it accounts for."""
+        return len(self.devices) + self.repeats + self.ineligible
 
     def first(self, frames: int) -> _Portion:
         """The first frames only."""
@@ -116,6 +114,7 @@ class Reporter:
         self,
         respondent: Respondent,
         memos: Memos,
+        presence: Presence,
         sink: Sink,
         rows_per_frame: int = ROWS_PER_FRAME,
         frames_per_flush: int = FRAMES_PER_FLUSH,
@@ -123,48 +122,50 @@ class Reporter:
         self.scheme = respondent.scheme
         self._respondent = respondent
         self._memos = memos
+        self._presence = presence
         self._sink = sink
         self._rows_per_frame = rows_per_frame
         self._frames_per_flush = frames_per_flush
 
-    def report(self, truth: Presences, progress: Progress = no_progress, stop: Stop = never) -> Reported:
-        """Report one period for every device that is there and has not reported it yet.
+    def report(self, truth: Presences, progress: ProgressCallback = no_progress, stop: Stop = never) -> Reported:
+        """Report one period for every device that is present and has not reported it yet.
 
-        While the sink carries one portion of frames, the next is made. Presence is recorded when a portion is safe.
+        While the sink delivers one portion of frames, the next one is made. Delivery is recorded once the sink has
+        confirmed a portion.
         """
         so_far = Reported(truth.period, len(truth.devices))
-        underway = _Portion.empty()
+        unconfirmed = _Portion.empty()
         try:
             for portion in self._portions(truth):
                 self._sink.flush()
-                safe, underway = underway, _Portion.empty()
+                confirmed, unconfirmed = unconfirmed, _Portion.empty()
                 try:
-                    underway = self._send(portion, stop)
+                    unconfirmed = self._send(portion, stop)
                 finally:
-                    so_far = self._record(safe, so_far, progress)
+                    so_far = self._record(confirmed, so_far, progress)
                 if stop():
                     break
             self._sink.flush()
-            so_far = self._record(underway, so_far, progress)
+            so_far = self._record(unconfirmed, so_far, progress)
         except DeliveryError as error:
             where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
             raise DeliveryError(f"{where}: {error.message}", error.hint) from error
         if so_far.done < so_far.present:
             raise Stopped(
-                f"stopped in period {so_far.period}, {so_far.done} of its {so_far.present} devices reported",
-                f"resume with period {so_far.period}: what was reported is not reported again",
+                f"stopped in period {so_far.period}: {so_far.done} of its {so_far.present} devices are reported",
+                f"resume with period {so_far.period}: devices that are reported are not reported again",
             )
         return so_far
 
     def _portions(self, truth: Presences) -> Iterator[_Portion]:
-        """All frames of a period, a few at a time."""
+        """All frames of a period, in portions."""
         tokens = self._respondent.tokens(truth.devices, truth.period)
         for questions, members in self._answering(truth.devices):
-            for rows in self._deal(tokens, members):
+            for rows in self._split(tokens, members):
                 yield self._make(truth, questions, tokens, rows)
 
     def _answering(self, devices: Devices) -> Iterator[tuple[Sequence[Question], Rows]]:
-        """Which questions are answered by which rows: all by all, or under smp each device its own."""
+        """Which rows answer which questions: all rows all questions, or under smp each device its own one."""
         questions = self.scheme.questions
         if not self.scheme.discloses:
             yield questions, np.arange(len(devices))
@@ -173,72 +174,74 @@ class Reporter:
         for place, question in enumerate(questions):
             yield [question], np.flatnonzero(sampled == place)
 
-    def _deal(self, tokens: Tokens, members: Rows) -> list[Rows]:
-        """The rows of each portion, ascending: dealt by the token's lower half, so each meets all partitions."""
+    def _split(self, tokens: Tokens, members: Rows) -> list[Rows]:
+        """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""
         portions = -(-len(members) // (self._rows_per_frame * self._frames_per_flush))
-        dealt = (tokens[members] & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
-        return _groups(members, dealt, portions)
+        portion = (tokens[members] & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
+        return _groups(members, portion, portions)
 
     def _make(self, truth: Presences, questions: Sequence[Question], tokens: Tokens, rows: Rows) -> _Portion:
-        """The reports of some rows, as frames; those who have reported are left out.
+        """The reports of some rows, as frames. Devices that may not report are left out.
 
-        Memos and draws are read in the order of devices, which is how they lie in memory and share keystream blocks.
+        Memos and draws are read in the order of devices: this is their order in memory and in keystream blocks.
         """
-        standing = self._memos.standing(truth.devices[rows], truth.period)
-        fresh = np.flatnonzero(standing.fresh)
-        repeats = int(np.count_nonzero(standing.reported))
-        passed = len(rows) - len(fresh) - repeats
-        rows = rows[fresh]
+        status = self._presence.status(truth.devices[rows], truth.period)
+        eligible = np.flatnonzero(status.eligible)
+        repeats = int(np.count_nonzero(status.reported))
+        ineligible = len(rows) - len(eligible) - repeats
+        rows = rows[eligible]
         devices = truth.devices[rows]
         if not len(devices):
-            return _Portion(devices, rows, [], repeats, passed)
+            return _Portion(devices, rows, [], repeats, ineligible)
         answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
         frames = self._cut(tokens[rows])
-        survey, order = self.scheme.survey, np.concatenate(frames)
+        survey, order = self.scheme.survey, np.concatenate([cut for _, cut in frames])
         reports = Frame(
             survey.id,
             survey.fingerprint,
             truth.period,
             tokens[rows].take(order),
-            standing.gaps[fresh].take(order),
+            status.gaps[eligible].take(order),
             {name: column.take(order, axis=0) for name, column in answers.items()},
         )
-        bounds = np.cumsum([0, *map(len, frames)]).tolist()
-        encoded = [self._encode(reports.take(slice(*ends))) for ends in pairwise(bounds)]
-        return _Portion(devices, order, encoded, repeats, passed)
+        bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in frames)]).tolist())
+        encoded = [
+            _Encoded(partition, len(cut), encode_frame(reports.take(slice(*ends)), self.scheme))
+            for (partition, cut), ends in zip(frames, bounds, strict=True)
+        ]
+        return _Portion(devices, order, encoded, repeats, ineligible)
 
-    def _cut(self, tokens: Tokens) -> list[Rows]:
-        """The rows of each frame: one partition, ascending tokens, nearly equal sizes; partitions take turns."""
+    def _cut(self, tokens: Tokens) -> list[tuple[int, Rows]]:
+        """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""
         by_token = np.argsort(tokens)
         partitions = self._sink.partitions
+        by_partition = _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
         frames = [
-            np.array_split(rows, max(1, -(-len(rows) // self._rows_per_frame)))
-            for rows in _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
+            [(partition, cut) for cut in np.array_split(rows, -(-len(rows) // self._rows_per_frame))]
+            for partition, rows in enumerate(by_partition)
+            if len(rows)
         ]
-        return [rows for turn in zip_longest(*frames) for rows in turn if rows is not None and len(rows)]
-
-    def _encode(self, frame: Frame) -> _Encoded:
-        return _Encoded(len(frame), int(frame.tokens[0]), encode_frame(frame, self.scheme))
+        return [frame for turn in zip_longest(*frames) for frame in turn if frame is not None]
 
     def _send(self, portion: _Portion, stop: Stop) -> _Portion:
-        """What was handed to the sink: frames after a wish to stop are not."""
+        """Send a portion until the user asks to stop. Returns what was sent."""
         for i, frame in enumerate(portion.frames):
             if stop():
                 return portion.first(i)
-            self._sink.send(frame.token % self._sink.partitions, FRAME, frame.value)
+            self._sink.send(frame.partition, FRAME, frame.value)
         return portion
 
-    def _record(self, portion: _Portion, so_far: Reported, progress: Progress) -> Reported:
-        """Record who has reported, now that the portion is safe."""
+    def _record(self, portion: _Portion, so_far: Reported, progress: ProgressCallback) -> Reported:
+        """Record the delivery of a confirmed portion."""
         if not portion.rows:
             return so_far
         if len(portion.devices):
-            self._memos.delivered(portion.devices, so_far.period)
+            self._presence.delivered(portion.devices, so_far.period)
         so_far = replace(
             so_far,
             sent=so_far.sent + len(portion.devices),
             repeats=so_far.repeats + portion.repeats,
-            passed=so_far.passed + portion.passed,
+            ineligible=so_far.ineligible + portion.ineligible,
             frames=so_far.frames + len(portion.frames),
             bytes=so_far.bytes + sum(len(frame.value) for frame in portion.frames),
         )
@@ -246,10 +249,17 @@ class Reporter:
         return so_far
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """Values to cells to memos to answers. In a one-shot survey, committed values to answers."""
+        if not 0 <= values.min() <= values.max() < question.k:
+            raise ScenarioError(
+                f"a value of {question.name!r} in period {period} is not one of 0 to {question.k - 1}",
+                "give each value by its position in the survey's list",
+            )
         if not self.scheme.survey.longitudinal:
-            settled = self._memos.settle(question, devices, values, period)
-            return self._respondent.answer_once(question, devices, period, settled)
-        memos = self._memos.lookup(question, devices, values, period)
+            committed = self._memos.commit_values(question, devices, values, period)
+            return self._respondent.answer_once(question, devices, period, committed)
+        cells = self._respondent.cells(question, devices, values)
+        memos = self._memos.lookup(question, devices, cells, period)
         return self._respondent.report(question, devices, period, memos)
 
 

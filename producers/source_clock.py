@@ -1,4 +1,4 @@
-"""Time for surveys whose source tells it: clock records, as the simulated or replayed time passes (DESIGN 1.5)."""
+"""Clock records for surveys with `clock: source`, whose time is simulated or replayed."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from protocols.wire import CLOCK, Clock, encode_clock
 
 
 class SourceClock:
-    """Closes period p once the source's own time has passed the end of p plus grace.
+    """Closes period p once the source's watermark is at the end of p plus grace.
 
-    The source's time is counted in periods: at time t, period t begins. Saying a time twice is harmless.
+    The watermark is counted in periods: at t, period t begins. Advancing to the same t again changes nothing.
     """
 
     def __init__(self, survey: Survey, key: bytes | None, sink: Sink) -> None:
         if survey.clock != "source":
             raise SurveyError(
-                f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, which a simulation or "
-                "a replay does not keep",
+                f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
+                "simulation or a replay",
                 f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
             )
         if key is None:
             raise SettingsError(
-                f"survey {survey.id!r} has `clock: source`, and its source has no key to sign clock records with",
+                f"survey {survey.id!r} has `clock: source`, and there is no key to sign its clock records with",
                 "give the operator's clock key (HEARSAY_CLOCK_KEY)",
             )
         self._survey = survey
         self._key = key
         self._sink = sink
-        self._through = -1
+        self._closed = -1
 
     @property
     def lag(self) -> int:
-        """How many periods grace keeps a period open after its end."""
+        """How many periods a period stays open after its end, because of grace."""
         return ceil(self._survey.grace / self._survey.period)
 
-    def reach(self, time: int) -> int:
-        """Tell every partition which periods are over at this time; the last of them (-1: none)."""
+    def advance(self, time: int) -> int:
+        """Send every partition a clock record if this closes periods. Returns the last closed period (-1: none)."""
         through = time - 1 - self.lag
-        if through > self._through:
+        if through > self._closed:
             record = encode_clock(Clock(self._survey.id, through), self._key)
             try:
                 for partition in range(self._sink.partitions):
@@ -50,5 +50,5 @@ class SourceClock:
             except DeliveryError as error:
                 where = f"the end of period {through} of survey {self._survey.id!r}"
                 raise DeliveryError(f"{where}: {error.message}", error.hint) from error
-            self._through = through
-        return self._through
+            self._closed = through
+        return self._closed

@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish, not an explosion: work ends between two frames and says where to resume."""
+"""Stopping on Ctrl-C: work ends between two frames, with an error that names where to resume."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 Stop = Callable[[], bool]
-"""Whether the user has asked to stop; looked at between frames."""
+"""Whether the user has asked to stop; checked between frames."""
 
 
 def never() -> bool:
-    """Nobody asks to stop."""
+    """Default: never stop."""
     return False
 
 
 @contextmanager
 def ctrl_c_asks() -> Iterator[Stop]:
-    """While this lasts, SIGINT and SIGTERM only raise a flag; a second one interrupts at once.
+    """Within this context, SIGINT and SIGTERM only set a flag; a second signal interrupts at once.
 
     For the main thread, around the whole run of a command.
     """

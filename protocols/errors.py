@@ -1,24 +1,27 @@
-"""Every error hearsay raises on purpose, drawn once.
+"""The tree of all errors that hearsay raises on purpose.
 
     HearsayError
     ├── SurveyError           the survey file: which key, which value, what to write instead
-    ├── InfeasibleError       budgets that a mechanism cannot meet; says the range it can
+    ├── InfeasibleError       budgets that a mechanism cannot meet, with the range it can
     ├── WireError             a value that cannot be put on the wire (decoding never raises: it returns a Reject)
     ├── SettingsError         a missing or contradictory setting
     ├── StoreError            the memo store refuses
     │   ├── StoreUnavailable  Redis is down or slow (retriable)
     │   ├── HistoryLost       the store has forgotten what devices were permitted
     │   └── FingerprintChanged  an id that was used for another survey
-    ├── LogError              the input log is not what counting needs (gaps, compaction, transactions)
-    ├── DeliveryError         reports that did not reach their sink; says which (retriable)
+    ├── LogError              a log is not what counting needs (gaps, compaction, transactions, damaged records)
+    ├── StateError            recorded state that cannot be used: unreadable, of other terms, or in use elsewhere
+    ├── TopicError            a topic that is missing, or holds a record that does not belong there
+    ├── ResultsError          results that are not published, contradict each other, or cannot be read
+    ├── DeliveryError         reports that did not reach their sink, with where (retriable)
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
     ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
     ├── ServerError           a broker or Redis process that did not start, answer or stop
-    │   └── ServerUnavailable  a cluster that is away, or on which nobody works (retriable)
-    └── Stopped               the user asked to stop; says where to resume
+    │   └── ServerUnavailable  a cluster that does not answer, or without workers (retriable)
+    └── Stopped               the user asked to stop, with where to resume
 
-`retriable` is an attribute of the class: whoever wonders whether to try again asks the error, not a list of types.
-A message says what was wrong and where; `hint` says what to do.
+`retriable` is an attribute of the class: callers that may retry check it instead of a list of types.
+`message` is what was wrong and where; `hint` is what to do.
 """
 
 from __future__ import annotations
@@ -73,7 +76,19 @@ class FingerprintChanged(StoreError):
 
 
 class LogError(HearsayError):
-    """The input log is not a plain, gapless log."""
+    """A log is not plain, gapless and undamaged."""
+
+
+class StateError(HearsayError):
+    """Recorded state cannot be used."""
+
+
+class TopicError(HearsayError):
+    """A topic is missing, or holds a record that does not belong there."""
+
+
+class ResultsError(HearsayError):
+    """Results are not published, contradict each other, or cannot be read."""
 
 
 class DeliveryError(HearsayError):

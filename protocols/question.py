@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip
 from protocols.survey.attribute import Attribute
 
@@ -20,14 +21,19 @@ class Question:
 
     attribute: Attribute
     mechanism: Mechanism
-    label: str  # the mechanism's name as plans show it, such as "oue-z"
+    record: MechanismRecord  # the mechanism as surveys name it, such as "oue-z"
     budget: Budget
     share: float = 1.0  # the chance that an answer is about the truth
-    fake: NDArray[np.float64] | None = field(default=None, repr=False)  # of fake values; None: zero vectors
+    fake: Floats | None = field(default=None, repr=False)  # of fake values; None: zero vectors
 
     @property
     def name(self) -> str:
         return self.attribute.name
+
+    @property
+    def label(self) -> str:
+        """The mechanism's name as surveys, plans and results show it."""
+        return self.record.name
 
     @property
     def k(self) -> int:
@@ -39,19 +45,19 @@ class Question:
 
     @cached_property
     def channel(self) -> Channel:
-        """What one report says about the crowd."""
+        """The channel of one report."""
         return self.mechanism.channel(self.share, self.fake_answer)
 
     @cached_property
     def memo_channel(self) -> Channel:
-        """What the memos alone say: the part of the noise that repeats in every period."""
+        """The channel of the memos alone: the part of the noise that repeats in every period."""
         return self.mechanism.memo_channel(self.share, self.fake)
 
     @property
-    def fake_answer(self) -> NDArray[np.float64] | None:
-        """Where fakes come from, as answers show it.
+    def fake_answer(self) -> Floats | None:
+        """The distribution of fake values as answers have it.
 
-        A direct fake is a symbol, so round 2 blurs its distribution; a unary one is blurred bit by bit.
+        A direct fake is a symbol, so round 2 changes its distribution; of a unary one it flips bits.
         """
         second = self.mechanism.second
         if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):

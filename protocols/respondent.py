@@ -1,22 +1,18 @@
-"""What a device does: its memo, its report, its token. One device or a million of them, the same draws.
+"""A device's memos, reports and tokens. A device draws the same alone and among a million others.
 
 All draws derive from the keyring (PROTOCOLS 8): round 1 over (survey, attribute, cell), round 2 over (survey,
-attribute, period), what is for life over (survey). `survey` is its id.
+attribute, period), lifelong traits over (survey). `survey` is its id.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column
-from protocols.mechanisms.encodings import Traits, Values
+from protocols.arrays.aliases import Column, Devices, Tokens, Traits, Values
 from protocols.question import Question
-from protocols.randomness.keystream import Devices, Draws, Keyring
+from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
-
-Tokens = NDArray[np.uint64]
 
 
 class Respondent:
@@ -31,19 +27,29 @@ class Respondent:
     def sampled(self, devices: Devices) -> Column:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
         known, sampled = self._sampled
-        if not np.array_equal(known, devices):  # every attribute of a report asks, one after the other
+        if not np.array_equal(known, devices):  # kept, because it is needed for every attribute of a report
             draws = self.keyring.draws(("sampled", self._id), devices)
             sampled = uniform(len(self.scheme.questions)).sample(draws)
             sampled.flags.writeable = False
             self._sampled = devices.copy(), sampled
         return sampled
 
+    def answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
+        """What devices with these values report in a period. Memos are derived, so none need be stored.
+
+        A store that keeps memos, for a cap or a ledger, goes through `cells`, `memoise` and `report` itself.
+        """
+        if not self.scheme.survey.longitudinal:
+            return self.answer_once(question, devices, period, values)
+        memo = self.memoise(question, devices, self.cells(question, devices, values))
+        return self.report(question, devices, period, memo)
+
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""
         return question.mechanism.encoding.cells(values, self._traits(question, devices))
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
-        """Round 1: the same for ever, for each (device, cell)."""
+        """Round 1: always the same for a (device, cell)."""
         return self._first_round(
             question, devices, cells, self.keyring.draws(self._purpose("memo", question), devices, cells)
         )
@@ -65,7 +71,7 @@ class Respondent:
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
-        """Round 1 of the truth; of a fake where another attribute is the device's own."""
+        """Round 1 of the truth; of a fake where the device was given another attribute."""
         mechanism = question.mechanism
         if not question.faked:
             return mechanism.memoise(cells, draws)

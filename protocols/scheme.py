@@ -1,6 +1,6 @@
 """A survey, compiled: which mechanism asks each attribute, with which probabilities, and what its reports mean.
 
-Everything a caller needs is derived here; nobody outside computes a p or a q.
+All probabilities are derived here; no caller computes a p or a q.
 
     spl              every attribute, each with its part of the budget
     smp              one attribute per device, drawn once for life, disclosed
@@ -13,28 +13,22 @@ from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS, build
+from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.guarantees import Guarantees
 from protocols.question import Question
-from protocols.survey.attribute import MAX_ORDERED, Attribute
+from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 
-__all__ = ["FAKED", "Question", "Scheme"]
+__all__ = ["Question", "Scheme"]
 
-# What a name means under fake data: the base mechanism (one round, two rounds) and what fakes encode.
-FAKED = {
-    "grr": ("grr", "l-grr", "prior"),
-    "sue-z": ("sue", "l-sue", "zero"),
-    "sue-r": ("sue", "l-sue", "prior"),
-    "oue-z": ("oue", "l-osue", "zero"),
-    "oue-r": ("oue", "l-osue", "prior"),
-}
+Records = list[MechanismRecord]
 
 
 class Scheme:
@@ -51,13 +45,13 @@ class Scheme:
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
         try:
-            self.questions = self._settle([self._labels(attribute) for attribute in survey.attributes])
+            self.questions = self._choose([self._options(attribute) for attribute in survey.attributes])
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
 
     @property
     def sampling(self) -> bool:
-        """Whether each device has one attribute for life that is really about it."""
+        """Whether each device answers truthfully about one attribute only, drawn once for life."""
         return self.survey.solution != "spl" and len(self.questions) > 1
 
     @property
@@ -65,41 +59,51 @@ class Scheme:
         """Whether a report answers only the sampled attribute."""
         return self.survey.solution == "smp" and len(self.questions) > 1
 
+    @property
+    def use(self) -> Use:
+        """How the survey's solution and budgets use mechanisms."""
+        survey = self.survey
+        if survey.solution in ("rs+fd", "rs+rfd"):
+            return survey.solution
+        if survey.eps is not None:
+            return "one-shot"
+        return "memo only" if survey.eps_1 is None else "two rounds"
+
     @cached_property
     def guarantees(self) -> Guarantees:
-        """What these questions really reveal."""
+        """What these questions reveal, exactly."""
         return Guarantees(self.survey, self.questions)
 
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]
 
-    def _settle(self, options: list[list[str]]) -> tuple[Question, ...]:
-        """Of each attribute's mechanisms the one with the smaller variance where nobody has the value.
+    def _choose(self, options: list[Records]) -> tuple[Question, ...]:
+        """Of each attribute's mechanisms the one with the smallest variance at frequency 0.
 
         Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend. So they take turns, in order, and one switches only if the sum of all variances falls: whatever the
-        guarantee, this ends, and it always ends in the same place.
+        may spend. So attributes are visited in turn, in order, and one switches only if the sum of all variances falls.
+        This terminates under every guarantee, always with the same result.
         """
-        best = self._ask([labels[0] for labels in options])
+        best = self._ask([records[0] for records in options])
         while True:
             before = best
-            for place, labels in enumerate(options):
-                for label in labels:
-                    asked = [question.label for question in best]
-                    if asked[place] != label:
-                        asked[place] = label
+            for place, records in enumerate(options):
+                for record in records:
+                    asked = [question.record for question in best]
+                    if asked[place] is not record:
+                        asked[place] = record
                         best = min(best, self._ask(asked), key=_total_variance)
             if best is before:
                 return best
 
-    def _ask(self, labels: list[str]) -> tuple[Question, ...]:
+    def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
-        pairs = list(zip(self.survey.attributes, labels, strict=True))
+        pairs = list(zip(self.survey.attributes, records, strict=True))
         if not self._hides:
-            return tuple(self._ask_plainly(*pair) for pair in pairs)
+            return tuple(self._ask_truly(*pair) for pair in pairs)
 
         def ask(budgets: Budgets) -> tuple[Question, ...]:
-            return tuple(self._ask_faked(attribute, label, budgets) for attribute, label in pairs)
+            return tuple(self._ask_among_fakes(attribute, record, budgets) for attribute, record in pairs)
 
         return ask(self._hidden_budgets(ask))
 
@@ -116,60 +120,50 @@ class Scheme:
     def alternatives(self, question: Question) -> dict[str, Question]:
         """This attribute with every mechanism that it could use, the others as they are; itself included."""
         place, found = self.survey.index(question.name), {}
-        for label in self._possible(question.attribute):
-            labels = [other.label for other in self.questions]
-            labels[place] = label
+        for record in self._possible(question.attribute):
+            records = [other.record for other in self.questions]
+            records[place] = record
             with suppress(InfeasibleError):
-                found[label] = self._ask(labels)[place]
+                found[record.name] = self._ask(records)[place]
         return found
 
-    def _labels(self, attribute: Attribute) -> list[str]:
-        """The mechanisms to choose from; more than one means: the smaller variance where nobody has the value."""
-        survey, name = self.survey, attribute.mechanism
-        if name in ("auto", "adp", "allomfree"):
-            if self._hides:  # auto never chooses -z, which gives the sampled attribute away (PROTOCOLS 4)
-                return ["grr", "oue-z" if name == "adp" and survey.solution == "rs+fd" else "oue-r"]
-            return ["grr", "oue"] if survey.eps_1 is None else ["l-grr", "l-osue"]
-        if name in ("geometric", "l-geometric") and not attribute.ordered:
+    def _options(self, attribute: Attribute) -> Records:
+        """The mechanisms to choose from: the one the survey names, or those that its chooser may choose."""
+        name, possible = attribute.mechanism, self._possible(attribute)
+        if name in CHOOSERS:
+            return [record for record in possible if record.may_be_chosen(name, self.use)]
+        record = RECORDS[name]
+        if record.needs_order and not attribute.ordered:
             raise SurveyError(
                 f"attribute {attribute.name!r}: {name} needs an order", "declare a range, or choose another mechanism"
             )
-        possible = self._possible(attribute)
-        if name not in possible:
+        if record not in possible:
             raise SurveyError(
                 f"attribute {attribute.name!r}: mechanism {name!r} does not fit this survey's solution and budgets",
-                f"possible here: auto, {', '.join(possible)}",
+                f"possible here: auto, {', '.join(record.name for record in possible)}",
             )
-        return [name]
+        return [record]
 
-    def _possible(self, attribute: Attribute) -> list[str]:
+    def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""
-        if self._hides:
-            return [
-                label for label, (*_, fakes) in FAKED.items() if self.survey.solution == "rs+fd" or fakes == "prior"
-            ]
-        labels = list(ONE_ROUND if self.survey.eps_1 is None else TWO_ROUNDS)
-        misfits = {"loloha", "dbitflip"} if self.survey.eps is not None else set()  # no memo, nothing lifelong
-        if not attribute.ordered or attribute.k > MAX_ORDERED:
-            misfits |= {"geometric", "l-geometric"}
-        return [label for label in labels if label not in misfits]
+        return [record for record in fitting(self.use) if record.takes(attribute.k, attribute.ordered)]
 
-    def _ask_plainly(self, attribute: Attribute, label: str) -> Question:
+    def _ask_truly(self, attribute: Attribute, record: MechanismRecord) -> Question:
         parts = len(self.survey.attributes) if self.survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self.survey.calibration)
-        return Question(attribute, build(label, attribute.k, budget, attribute.parameter), label, budget)
+        return Question(attribute, build(record.name, attribute.k, budget, attribute.parameter), record, budget)
 
-    def _ask_faked(self, attribute: Attribute, label: str, budgets: Budgets) -> Question:
-        one_round, two_rounds, fakes = FAKED[label]
-        budget = Budget(*budgets, self.survey.calibration)
-        mechanism = build(one_round if budget.one is None else two_rounds, attribute.k, budget)
-        fake = None if fakes == "zero" else _distribution(attribute)
-        return Question(attribute, mechanism, label, budget, 1 / len(self.survey.attributes), fake)
+    def _ask_among_fakes(self, attribute: Attribute, record: MechanismRecord, budgets: Budgets) -> Question:
+        fakes, budget = record.fakes, Budget(*budgets, self.survey.calibration)
+        assert fakes is not None, f"{record.name} does not fake"
+        mechanism = build(fakes.one_round if budget.one is None else fakes.two_rounds, attribute.k, budget)
+        fake = None if fakes.zero else _distribution(attribute)
+        return Question(attribute, mechanism, record, budget, 1 / len(self.survey.attributes), fake)
 
     @property
     def _hides(self) -> bool:
-        return self.survey.solution.startswith("rs")
+        return self.use in ("rs+fd", "rs+rfd")
 
     @property
     def _declared(self) -> Budgets:
@@ -185,7 +179,7 @@ def _total_variance(questions: tuple[Question, ...]) -> float:
     return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))
 
 
-def _distribution(attribute: Attribute) -> NDArray[np.float64]:
+def _distribution(attribute: Attribute) -> Floats:
     if attribute.prior is None:
         return np.full(attribute.k, 1 / attribute.k)
     return np.array([attribute.prior[value] for value in attribute.values])

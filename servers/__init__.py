@@ -1,1 +1,1 @@
-"""Settings, clients and local processes: what several rooms need to reach servers."""
+"""Settings, clients and local processes: how rooms connect to servers and start them locally."""

@@ -23,10 +23,10 @@ HEAP = "512m"
 
 
 class KafkaBroker(ServerProcess):
-    """A broker whose data, settings, log and pid file live in `directory`, which may be started, stopped and killed.
+    """A broker with its data, settings, log and pid file in `directory`.
 
-    Its port is chosen once and remembered in the directory, so that clients find a restarted broker where it was.
-    `settings` are lines of server.properties that replace or join ours.
+    Its port is chosen once and recorded in the directory, so that a restarted broker has the same address.
+    `settings` are added to server.properties and win over the template's.
     """
 
     name = "kafka"
@@ -72,14 +72,14 @@ class KafkaBroker(ServerProcess):
 
     def _configure(self) -> None:
         template = Template((DEPLOY / "server.properties").read_text())
-        # Nobody but the node itself talks to its controller: any port will do, and a new one each time.
+        # Only the node itself connects to its controller, so the port may change at every start.
         ours = template.substitute(PORT=self.port, CONTROLLER_PORT=free_port(), DATA=self.data)
         extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
         self.properties.write_text(ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
         cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        named = f"--cluster-id={cluster}"  # in one word: an id may begin with a dash
+        named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
         done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
         if done.returncode != 0:

@@ -1,8 +1,8 @@
-"""Getting into a Kafka cluster, or saying why not.
+"""Connecting to a Kafka cluster, with an error that names the cause.
 
-kafka-python tries again whatever is the matter, and in the end says that the time is up. What was the matter it tells
-its log, so we listen there; and where trying again cannot help, we stop. A refused password is often heard of as a
-lost connection only: kafka-python drops what came just before the end.
+kafka-python retries whatever the cause and in the end reports only a time-out; the cause goes to its log. So a handler
+collects what it logs, and retries end early where they cannot help. A refused password often shows up only as a lost
+connection, because kafka-python drops what came just before the end.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ T = TypeVar("T")
 
 
 def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **options: Any) -> T:
-    """A client of kafka-python that is connected. After so many seconds in all, ServerUnavailable says why not."""
+    """A connected client of kafka-python. Raises ServerUnavailable with the cause after so many seconds in all."""
     attempt, left = FIRST_SECONDS, seconds
     options = {**settings.client_options(), **options}
-    with _listening() as ear:
+    with _connection_failures() as failures:
         while True:
             try:
                 return client(**options, bootstrap_timeout_ms=int(min(attempt, left) * 1000))
             except (KafkaError, OSError) as error:
                 left -= attempt
                 attempt *= 2
-                if left <= 0 or ear.heard_refusal:
-                    raise ServerUnavailable(*ear.explain(settings, error)) from None
+                if left <= 0 or failures.final:
+                    raise ServerUnavailable(*failures.explain(settings, error)) from None
 
 
-class _Ear(logging.Handler):
-    """Keeps what went wrong with connections."""
+class _ConnectionFailures(logging.Handler):
+    """Collects the exceptions that kafka-python logs about its connections."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._heard: list[str] = []
+        self._failures: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         arguments = record.args if isinstance(record.args, tuple) else ()
-        self._heard += [str(argument) for argument in arguments if isinstance(argument, Exception)]
+        self._failures += [str(argument) for argument in arguments if isinstance(argument, Exception)]
 
     @property
-    def heard_refusal(self) -> bool:
-        """Whether it will not be otherwise next time."""
+    def final(self) -> bool:
+        """Whether another attempt would fail in the same way."""
         return self._found("SaslAuthenticationFailed", "CERTIFICATE") is not None
 
     def explain(self, settings: KafkaSettings, error: Exception) -> tuple[str, str]:
@@ -59,32 +59,32 @@ class _Ear(logging.Handler):
         certificate = self._found("CERTIFICATE")
         if certificate:
             return (
-                f"{where} and we do not trust each other: {certificate}",
-                "look at HEARSAY_KAFKA_SSL_CA, and _CERTIFICATE and _KEY if it wants to know who we are",
+                f"{where}: the TLS certificates do not fit: {certificate}",
+                "check HEARSAY_KAFKA_SSL_CA, and _CERTIFICATE and _KEY if the broker requires a client certificate",
             )
-        hangs_up = self._found("SaslAuthenticationFailed", "disconnected", "SSL")
-        if hangs_up and settings.security.startswith("SASL"):
+        closed = self._found("SaslAuthenticationFailed", "disconnected", "SSL")
+        if closed and settings.security.startswith("SASL"):
             return (
-                f"{where} hangs up on the user {settings.sasl_username!r}",
-                "look at HEARSAY_KAFKA_SASL_USERNAME, _PASSWORD and _MECHANISM, and at HEARSAY_KAFKA_SECURITY",
+                f"{where} closes the connection of user {settings.sasl_username!r}",
+                "check HEARSAY_KAFKA_SASL_USERNAME, _PASSWORD and _MECHANISM, and HEARSAY_KAFKA_SECURITY",
             )
-        if hangs_up:
-            return f"{where} hangs up on us", "it may expect another HEARSAY_KAFKA_SECURITY"
-        why = self._found("KafkaConnectionError") or str(error)  # ours says only that the time is up
+        if closed:
+            return f"{where} closes the connection", "it may expect another HEARSAY_KAFKA_SECURITY"
+        why = self._found("KafkaConnectionError") or str(error)  # the latter is only a time-out
         return f"{where} does not answer: {why.removeprefix('KafkaConnectionError: ')}", NO_KAFKA
 
     def _found(self, *words: str) -> str | None:
-        return next((text for text in self._heard if any(word in text for word in words)), None)
+        return next((text for text in self._failures if any(word in text for word in words)), None)
 
 
 @contextmanager
-def _listening() -> Iterator[_Ear]:
-    """Hear what kafka-python says of its connections, and let nobody else: every attempt is several lines."""
-    logger, ear = logging.getLogger("kafka.net"), _Ear()
-    logger.addHandler(ear)
-    passes_on, logger.propagate = logger.propagate, False
+def _connection_failures() -> Iterator[_ConnectionFailures]:
+    """Collect kafka-python's log of its connections instead of showing it: every attempt is several lines."""
+    logger, failures = logging.getLogger("kafka.net"), _ConnectionFailures()
+    logger.addHandler(failures)
+    propagated, logger.propagate = logger.propagate, False
     try:
-        yield ear
+        yield failures
     finally:
-        logger.propagate = passes_on
-        logger.removeHandler(ear)
+        logger.propagate = propagated
+        logger.removeHandler(failures)

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from protocols.errors import ServerError
 
 DEPLOY = Path(__file__).parent.parent / "deploy" / "kafka"
-"""Beside the rooms, in a checkout as in an installed package."""
+"""In the repository and in an installed package alike."""
 POM = DEPLOY / "pom.xml"
 
 
@@ -46,7 +46,7 @@ def cache_directory() -> Path:
 
 
 def jars_directory() -> Path:
-    """Where this version's jars are, once fetched. Another pom is another directory."""
+    """Where the jars of this pom are kept, once fetched."""
     return cache_directory() / f"kafka-{kafka_version()}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
 
 
@@ -76,7 +76,7 @@ def _fetch(into: Path) -> None:
     if done.returncode != 0 or not any(into.glob("kafka-clients-*.jar")):
         raise ServerError(
             f"Maven could not fetch Kafka {kafka_version()}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
-            "Maven needs its repositories once; look at the network and at Maven's settings",
+            "Maven must reach its repositories once: check the network and Maven's settings",
         )
 
 

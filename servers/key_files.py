@@ -1,8 +1,8 @@
 """Secrets in files: made once, readable by their owner only, never replaced.
 
 A real device has one such file and index 0; a fleet, or an operator who replays events, has one for all its devices.
-Losing it is losing every memo for good, so it is on disk before it is first used. And a new secret under an old survey
-would draw a second memo for the same value: to rotate keys is to begin a new survey.
+A lost secret means lost memos, so it is on disk before it is first used. A new secret under an old survey would draw a
+second memo for the same value, so rotating keys requires a new survey.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def keyring_in(path: Path) -> Keyring:
 
 
 def secret_in(path: Path) -> bytes:
-    """The secret in a file (hexadecimal); made if there is none. Whoever races gets the same one."""
+    """The secret in a file (hexadecimal); made if there is none. Processes that race get the same one."""
     if not path.exists():
         _make(path)
     try:
@@ -41,14 +41,14 @@ def secret_in(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    descriptor, draft = mkstemp(prefix=f".{path.name}.", dir=path.parent)  # a file of our own, for us alone
+    descriptor, draft = mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(SECRET_BYTES) + "\n")
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, this never replaces a key that is there
+            os.link(draft, path)  # unlike a rename, a link never replaces an existing key
     finally:
         Path(draft).unlink()
     directory = os.open(path.parent, os.O_RDONLY)

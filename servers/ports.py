@@ -1,4 +1,4 @@
-"""Ports for servers that must come back on the port they had."""
+"""Free ports for local servers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import socket
 from protocols.errors import ServerError
 
 RANGE = range(20000, 32000)
-"""Below the ports that systems give to outgoing connections: a client that keeps trying to reach a dead server on one
-of those can end up connected to itself, and the server cannot have its port back."""
+"""Below the ephemeral ports: a client that retries a stopped server on an ephemeral port can connect to itself, and the
+restarted server then cannot bind its port."""
 
 
 def free_port() -> int:
-    """A loopback port nobody listens on now, chosen at random so that two processes rarely choose the same."""
+    """A free loopback port, chosen at random so that two processes rarely choose the same."""
     for port in random.SystemRandom().sample(RANGE, 200):
         if is_free(port):
             return port
-    raise ServerError("no free port was found between 20000 and 32000", "close some servers")
+    raise ServerError("no free port was found between 20000 and 32000", "stop some servers")
 
 
 def is_free(port: int) -> bool:
@@ -30,11 +30,11 @@ def is_free(port: int) -> bool:
 
 
 def check_port(host: str, port: int, hint: str) -> None:
-    """Refuse a place where no server could listen now, and say why."""
+    """Raise ServerError, with the cause, if no server could listen on this port now."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
-        raise ServerError(f"nobody can listen on port {port} of {host} now: {error.strerror}", hint) from None
+        raise ServerError(f"port {port} of {host} cannot be listened on: {error.strerror}", hint) from None

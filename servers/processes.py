@@ -1,9 +1,7 @@
-"""A server process that runs in the background and can be found again: by its pid file, and by the lock it holds on it.
+"""A server process in the background, found again by its pid file and the lock on it.
 
-The server inherits an exclusive lock on its pid file, and the operating system lets go of it when the server ends,
-however it ends. So "is it running?" has one answer that no crash, stale file or recycled pid can falsify, and two
-starts at once cannot both succeed. It lives in this room because this is the lowest one that starts a process; the
-local broker uses it too.
+The server inherits an exclusive lock on its pid file, and the operating system releases it when the server ends,
+however it ends. So stale files and recycled pids do not matter, and of two starts at once one fails.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ from protocols.errors import ServerError
 POLL_SECONDS = 0.02
 END_SECONDS = 30
 LOG_BYTES = 10 * 1024 * 1024
-"""A log longer than this is set aside (as `.1`) at the next start."""
+"""A longer log is renamed (to `.1`) at the next start."""
 INHERITED_LOCK = 100
-"""The descriptor under which a server holds its lock: out of the way of those it opens itself."""
+"""The descriptor under which a server holds its lock: far from those it opens itself."""
 
 
 class ServerProcess(ABC):
@@ -33,7 +31,7 @@ class ServerProcess(ABC):
 
     name: str
     start_seconds: float = 120
-    """How long it may take until it answers: a large log is read first, and the machine may be busy."""
+    """How long a start may take: a large log is read first, and the machine may be busy."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory).resolve()
@@ -51,11 +49,11 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def prepare(self) -> list[str]:
-        """Make the directory ready and return the command to run. Nobody else starts one meanwhile."""
+        """Prepare the directory and return the command to run. Called while the lock is held."""
 
     @property
     def running(self) -> bool:
-        """Whether a process, of ours or of an earlier run, holds this server's lock."""
+        """Whether a process, started now or by an earlier run, holds this server's lock."""
         if not self.pid_file.exists():
             return False
         with self._lock(fcntl.LOCK_SH) as locked:
@@ -67,7 +65,7 @@ class ServerProcess(ABC):
         return self._recorded_pid() if self.running else None
 
     def start(self) -> Self:
-        """Start it in a session of its own and wait until it answers; refused while an earlier one runs."""
+        """Start it in its own session and wait until it answers; raises ServerError if one is running."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock_to_start() as locked:
             os.ftruncate(locked, 0)
@@ -83,15 +81,15 @@ class ServerProcess(ABC):
         return self
 
     def stop(self) -> None:
-        """Ask the server to end (SIGTERM), later insist (SIGKILL); nothing to do when it is not running."""
+        """Stop the server with SIGTERM, and with SIGKILL if that takes too long; does nothing if it is not running."""
         if not self._end(signal.SIGTERM):
             self.kill()
 
     def kill(self) -> None:
-        """End the server at once (SIGKILL), as a crash would."""
+        """Stop the server at once (SIGKILL), as a crash would."""
         if not self._end(signal.SIGKILL):
             raise ServerError(
-                f"{self.name} (process {self._recorded_pid()}) did not end", "look at what the process waits for"
+                f"{self.name} (process {self._recorded_pid()}) did not end", "check what the process is waiting for"
             )
 
     def tail(self, lines: int) -> str:
@@ -104,9 +102,9 @@ class ServerProcess(ABC):
 
     @contextmanager
     def _lock(self, how: int) -> Iterator[int | None]:
-        """The pid file, locked for the time of the block; None when somebody has it.
+        """The pid file, locked for the time of the block; None if another process has the lock.
 
-        Who just looks shares the lock, so that one who looks is never taken for a server by another.
+        `running` takes a shared lock, so that two processes that check at once do not take each other for a server.
         """
         descriptor = os.open(self.pid_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -122,7 +120,7 @@ class ServerProcess(ABC):
 
     @contextmanager
     def _lock_to_start(self) -> Iterator[int]:
-        """The lock, once it is free. A server that was killed may leave a child that is still writing: wait for it."""
+        """The lock, once it is free: waits for a child that a killed server may have left, still writing."""
         deadline = time.monotonic() + END_SECONDS
         while True:
             with self._lock(fcntl.LOCK_EX) as locked:
@@ -167,7 +165,7 @@ class ServerProcess(ABC):
         return int(text) if text.strip().isdigit() else None
 
     def _end(self, how: signal.Signals) -> bool:
-        """Signal the server and wait until it has let go of its lock; False when it takes too long."""
+        """Signal the server and wait until it has released its lock; False if that takes too long."""
         deadline = time.monotonic() + END_SECONDS
         signalled: int | None = None
         while self.running:
@@ -180,7 +178,7 @@ class ServerProcess(ABC):
                 return False
             time.sleep(POLL_SECONDS)
         if signalled is not None:
-            with suppress(ChildProcessError):  # somebody else's child: theirs to reap
+            with suppress(ChildProcessError):  # not our child, so not ours to reap
                 os.waitpid(signalled, 0)
         return True
 

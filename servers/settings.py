@@ -1,4 +1,4 @@
-"""Where the servers are and which secrets open them: `HEARSAY_*` variables, or a file of the same lines.
+"""Addresses of servers and the secrets for them: `HEARSAY_*` variables, or a file of the same lines.
 
     HEARSAY_KAFKA_BOOTSTRAP=broker-1:9093,broker-2:9093
     HEARSAY_KAFKA_SECURITY=SASL_SSL
@@ -6,7 +6,7 @@
     HEARSAY_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka
 
 Nothing is read until `load()` is called. A variable wins over the file (named by the caller or by `HEARSAY_SETTINGS`).
-A secret may stand in a file of its own (`..._FILE`), and is never printed.
+A secret may be in a file of its own (`..._FILE`), and is never printed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CLOCK_KEY_BYTES = 16
 
 
 def _with_secrets_read(values: Any) -> Any:
-    """Put the content of each `x_file` in place of `x`; saying both is a contradiction."""
+    """Put the content of each `x_file` in place of `x`; raises ValueError if both are given."""
     if not isinstance(values, dict):
         return values
     read = dict(values)
@@ -55,7 +55,7 @@ def _with_secrets_read(values: Any) -> Any:
 
 
 class _Section(BaseModel):
-    """Frozen, strict about names, and able to read its secrets from files."""
+    """Settings of one server: frozen, without unknown names, secrets also from files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -65,8 +65,8 @@ class _Section(BaseModel):
         return _with_secrets_read(values)
 
 
-NO_KAFKA = "is it running? HEARSAY_KAFKA_* say where it is and how to log in; `hearsay stack up` starts one here"
-"""What to do when a cluster does not do as asked."""
+NO_KAFKA = "is it running? HEARSAY_KAFKA_* set its address and login; `hearsay stack up` starts one here"
+"""The hint of every error about a cluster that fails."""
 
 
 class KafkaSettings(_Section):
@@ -107,7 +107,7 @@ class KafkaSettings(_Section):
             if self.ssl_certificate is not None:
                 context.load_cert_chain(self.ssl_certificate, self.ssl_key)
         except OSError as error:
-            raise SettingsError(f"the TLS files cannot be used: {error}", "look at HEARSAY_KAFKA_SSL_*") from None
+            raise SettingsError(f"the TLS files cannot be used: {error}", "check HEARSAY_KAFKA_SSL_*") from None
         return context
 
     def client_options(self) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class RedisSettings(_Section):
 
 
 class Settings(BaseSettings):
-    """Everything a process must be told before it can talk to anybody."""
+    """The settings of a process."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -212,7 +212,7 @@ class Settings(BaseSettings):
         return self.model_copy(update={"kafka": self.kafka.model_copy(update={"bootstrap": bootstrap})})
 
     def clock_key_bytes(self) -> bytes:
-        """The key under which clock records are signed (DESIGN 1.5)."""
+        """The key under which clock records are signed (docs/design.md, clock records)."""
         if self.clock_key is None:
             raise SettingsError(
                 "closing a period needs the operator's clock key and none is set",
@@ -223,8 +223,8 @@ class Settings(BaseSettings):
     def presence_key_bytes(self) -> bytes:
         """The key from which noise on presence derives (PROTOCOLS 7).
 
-        Whoever has it can take the noise away. Set one where sources of reports hold the clock key; otherwise the
-        clock key serves for both.
+        Anyone who has it can remove the noise. Set one where sources of reports hold the clock key; otherwise it is
+        derived from the clock key.
         """
         if self.presence_key is None:
             return hashlib.sha256(b"hearsay presence\0" + self.clock_key_bytes()).digest()
@@ -245,7 +245,7 @@ def load(file: Path | None = None) -> Settings:
 
 
 def _explained(error: ValidationError) -> str:
-    """The first thing that is wrong, under the name it has in the environment. No values: one may be secret."""
+    """The first error, under the variable's name. Values are left out, because they may be secret."""
     first = error.errors(include_input=False, include_url=False)[0]
     name = PREFIX + "_".join(str(part) for part in first["loc"]).upper().removeprefix(PREFIX)
     what = (

@@ -1,7 +1,7 @@
-"""Histograms people can use: non-negative and summing to 1 (PROTOCOLS 6).
+"""Consistent histograms: non-negative and summing to 1 (PROTOCOLS 6).
 
-They are published beside the unbiased estimates, never instead of them, and never stored for merging. Any leading
-dimensions are allowed; the last axis is the values.
+They are published beside the unbiased estimates, never instead of them, and are not stored: only counts can be merged.
+Any leading dimensions are allowed; the last axis is the values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def norm_sub(frequencies: Floats) -> Floats:
 
 
 def clip_renormalise(frequencies: Floats) -> Floats:
-    """Cut at 0 and divide by the sum: what the papers do. Even where nothing is positive.
+    """Cut at 0 and divide by the sum, as the papers do. Uniform if no frequency is positive.
 
     >>> clip_renormalise(np.array([0.7, 0.5, -0.1])).round(3).tolist()
     [0.583, 0.417, 0.0]

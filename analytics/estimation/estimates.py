@@ -1,14 +1,14 @@
-"""Unbiased estimates with honest error bars, for every mechanism (PROTOCOLS 1).
+"""Unbiased estimates with errors and intervals, for every mechanism (PROTOCOLS 1).
 
 The interval is the score interval: all frequencies f for which the estimate lies within z standard errors *at f*. With
 the mean squares of a vote from inside (A) and outside (B) the variance at f is a parabola, whatever the channel:
 
-    n V(f) = B + (A - B) f - f^2                    reports of a sample: the value itself is drawn
-    n V(f) = B + (A - B) f - f                      reports of everybody: only the noise is
+    n V(f) = B + (A - B) f - f^2                    reports of a sample: values and noise are random
+    n V(f) = B + (A - B) f - f                      reports of everybody: only the noise is random
     n V(f) = B + (A - B) f - f^2 - c f (1 - f)      reports of a share c of a finite population
 
-so the interval's ends are the roots of a quadratic. For a plain binomial it is Wilson's interval. It keeps its promise
-at small n and near 0 and 1, where value +- 1.96 errors does not.
+so the interval's ends are the roots of a quadratic. For a plain binomial it is Wilson's interval. Its coverage is right
+at small n and near 0 and 1 too, where that of value +- 1.96 errors is not.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Measured quantities: frequencies, people, or changes of them. Four arrays of one shape.
+    """Estimated quantities: frequencies, people, or changes of them. Four arrays of one shape.
 
-    Where nothing was reported, `value` is NaN, `error` infinite and the interval says all that is possible.
+    Where nothing was reported, `value` is NaN, `error` infinite and the interval covers everything possible.
     """
 
     value: Floats
@@ -70,9 +70,10 @@ def estimate(
 ) -> Estimates:
     """Frequencies from support counts: `counts[..., value]` out of `n[...]` reports, one per device.
 
-    `population` is how many people the reports were drawn from: None for a sample of something endless, `n` where the
-    reporters themselves are meant, their whole number where only some were asked (SMP). `groups[group, value]` adds up
-    values (areas into regions) with their covariances; without it every value is its own group.
+    `population` is the number of people the estimate is about: None if the reports are a sample of an unlimited
+    population, `n` if it is about those who reported, all visitors if only some of them were asked (SMP).
+    `groups[group, value]` adds up values (areas into regions) with their covariances; without it every value is its own
+    group.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import grr
@@ -89,7 +90,7 @@ def estimate(
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)
-    spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices look at it
+    spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = frequencies if groups is None else frequencies @ groups.T
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
@@ -99,9 +100,9 @@ def estimate(
 def estimate_all(
     scheme: Scheme, counts: Mapping[str, ArrayLike], n: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
 ) -> dict[str, Estimates]:
-    """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, say a year of periods.
+    """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, such as a year of periods.
 
-    Those who reported are who is meant; where each answers one attribute, all of them together.
+    The estimates are about those who reported; where each device answers one attribute, about all of them together.
 
     >>> from protocols.survey_text import parse_survey
     >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
@@ -125,7 +126,7 @@ def estimate_all(
 
 
 def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:
-    """The finite population correction: 0 for a sample of something endless, 1 where everybody reported.
+    """The finite population correction: 0 for a sample of an unlimited population, 1 where everybody reported.
 
     >>> [float(drawn_share(11, people)) for people in (None, 101, 11)]
     [0.0, 0.1, 1.0]
@@ -153,12 +154,12 @@ def _score(
     z2 = quantile(confidence) ** 2 / n
     a = 1 + z2 * squared
     middle = value + z2 * slope / 2
-    reach = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
+    half_width = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
     return Estimates(
         np.where(known, value, np.nan),
         np.where(known, error, np.inf),
-        np.where(known, (middle - reach) / a, 0.0),
-        np.where(known, (middle + reach) / a, 1.0),
+        np.where(known, (middle - half_width) / a, 0.0),
+        np.where(known, (middle + half_width) / a, 1.0),
     )
 
 
@@ -173,7 +174,7 @@ def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: Ar
 
 @cache
 def quantile(confidence: float) -> float:
-    """How many standard errors an interval of this confidence reaches to either side.
+    """Half the width of an interval of this confidence, in standard errors.
 
     >>> round(quantile(0.95), 3)
     1.96

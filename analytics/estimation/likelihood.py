@@ -1,8 +1,8 @@
-"""The distribution under which the counts are likeliest, for every channel (PROTOCOLS 6).
+"""The maximum likelihood distribution, for every channel (PROTOCOLS 6).
 
 direct encodings     closed form: a water level
-channel matrices     expectation-maximisation (IBU), from the even distribution
-unary and the like   only supports are counted: the nearest distribution in the metric of the channel's covariance
+channel matrices     expectation-maximisation (IBU), from the uniform distribution
+unary and hashed     only supports are counted: the nearest distribution in the metric of the channel's covariance
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.votes import Floats, covariance, unbiased
-from protocols.mechanisms import Channel, Matrix, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
 TOLERANCE = 1e-10  # times n: how far the log-likelihood may stay below its peak
 
 
 def most_likely(counts: ArrayLike, n: ArrayLike, channel: Channel) -> Floats:
-    """The likeliest distribution given `counts[..., value]` of `n[...]` reports; even where there are none.
+    """The likeliest distribution given `counts[..., value]` of `n[...]` reports; uniform where there are none.
 
     >>> from protocols.mechanisms.rounds import grr
     >>> most_likely([50, 30, 5], 85, SupportChannel(3, grr(3, 1.0), exclusive=True)).round(3).tolist()
@@ -49,12 +49,12 @@ def water_level(shares: Floats, channel: SupportChannel) -> Floats:
     return np.asarray(np.maximum(level * shares - channel.floor, 0) / channel.gain)
 
 
-def ibu(shares: Floats, matrix: Matrix, tolerance: float = TOLERANCE, steps: int = 20_000) -> Floats:
+def ibu(shares: Floats, matrix: Floats, tolerance: float = TOLERANCE, steps: int = 20_000) -> Floats:
     """Iterative Bayesian update: p_i <- sum_j share_j p_i C_ij / (p C)_j until the likelihood is at its peak.
 
-    The largest slope over the simplex bounds how far the peak still is, so the stop is a proof and not a hope. Plain
-    steps can be slow, so every three of them are followed along their curve as far as the likelihood grows (SQUAREM).
-    Fewer `steps` give a smoother histogram: where neighbours are hard to tell apart, the very peak is spiky.
+    The largest slope over the simplex bounds the distance to the peak, so the stopping rule is exact. Plain steps can
+    be slow: every three of them are extrapolated along their curve as long as the likelihood grows (SQUAREM). Fewer
+    `steps` give a smoother histogram: where neighbouring values are easily confused, the peak itself is spiky.
 
     >>> from protocols.mechanisms.rounds import geometric
     >>> matrix = geometric(4, 1.0).matrix
@@ -75,12 +75,12 @@ def ibu(shares: Floats, matrix: Matrix, tolerance: float = TOLERANCE, steps: int
     return result.reshape(shares.shape)
 
 
-def _slopes(shares: Floats, p: Floats, matrix: Matrix) -> Floats:
+def _slopes(shares: Floats, p: Floats, matrix: Floats) -> Floats:
     """The derivative of the mean log-likelihood by each p_i; 1 on average, at the peak nowhere above 1."""
     return np.asarray((shares / np.maximum(p @ matrix, 1e-300)) @ matrix.T)
 
 
-def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Matrix) -> Floats:
+def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Floats) -> Floats:
     first = start * slopes
     second = first * _slopes(shares, first, matrix)
     step, bend = first - start, second - 2 * first + start
@@ -91,14 +91,14 @@ def _leap(shares: Floats, start: Floats, slopes: Floats, matrix: Matrix) -> Floa
     return np.where(better[:, None], far, second)
 
 
-def _log_likelihood(shares: Floats, p: Floats, matrix: Matrix) -> Floats:
+def _log_likelihood(shares: Floats, p: Floats, matrix: Floats) -> Floats:
     return np.asarray((shares * np.log(np.maximum(p @ matrix, 1e-300))).sum(axis=1))
 
 
 def weighted_projection(shares: Floats, channel: SupportChannel, rounds: int = 3) -> Floats:
-    """The nearest distribution, distances measured by how surely each direction is known.
+    """The nearest distribution, in the metric of the inverse covariance.
 
-    The covariance depends on the answer, so it is taken at the last one, beginning with Norm-Sub's.
+    The covariance depends on the result, so it is taken at the previous one, starting from Norm-Sub.
     """
     raw = unbiased(shares, channel).reshape(-1, channel.k)
     result = norm_sub(raw)
@@ -108,7 +108,7 @@ def weighted_projection(shares: Floats, channel: SupportChannel, rounds: int = 3
 
 
 def _metric(channel: SupportChannel, frequencies: Floats) -> Floats:
-    """The covariance, and a little more in every direction: where everybody has one value it is 0 in some of them."""
+    """The covariance, with a small ridge: where everybody has the same value it is singular."""
     spread = covariance(channel, frequencies)
     return np.asarray(spread + 1e-6 * spread.diagonal().mean() * np.eye(channel.k))
 
@@ -116,9 +116,9 @@ def _metric(channel: SupportChannel, frequencies: Floats) -> Floats:
 def project(point: Floats, spread: Floats) -> Floats:
     """The distribution x with the smallest (x - point)' spread^-1 (x - point).
 
-    At the optimum x = point + spread (level + push), with a push only where x is 0. Guess where, solve, exchange
-    what has the wrong sign, all at once; if that goes in circles, one at a time, which ends (Murty's rule) if `spread`
-    is positive in every direction.
+    At the optimum x = point + spread (level + push), with a push only where x is 0. An active set method: guess which x
+    are 0, solve, exchange all values with the wrong sign. If that stops improving, exchange one at a time, which
+    terminates (Murty's rule) if `spread` is positive definite.
 
     >>> project(np.array([0.7, 0.5, -0.1]), np.eye(3)).round(9).tolist()
     [0.6, 0.4, 0.0]

@@ -1,4 +1,4 @@
-"""Products and ratios of measured quantities, with intervals that keep the asymmetry of their parts."""
+"""Products and ratios of estimated quantities, with intervals as asymmetric as those of their parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from analytics.estimation.estimates import Estimates
 
 
 def product(left: Estimates, right: Estimates) -> Estimates:
-    """Left times right, measured independently: shares times visitors.
+    """Left times right, estimated independently, such as shares times visitors.
 
     >>> share, visitors = exact(np.array([0.25])), exact(np.array([200.0]))
     >>> product(share, visitors).value.tolist()
@@ -22,7 +22,7 @@ def product(left: Estimates, right: Estimates) -> Estimates:
 
 
 def ratio(now: Estimates, then: Estimates) -> Estimates:
-    """Now divided by then, measured independently; NaN where `then` may be 0 or less.
+    """Now divided by then, estimated independently; NaN where `then` may be 0 or less.
 
     The interval recovers the variances at each end from the parts' own intervals (MOVER), so it is as asymmetric as
     they are. Where both share noise, as two periods of the same memos do, it is wider than it need be.

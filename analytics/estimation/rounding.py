@@ -1,4 +1,4 @@
-"""No more digits than may be told (PROTOCOLS 7)."""
+"""Rounding of estimates whose exact digits would reveal the number of reports (PROTOCOLS 7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from analytics.estimation.estimates import Estimates
 
 
 def rounded(estimates: Estimates) -> Estimates:
-    """To a tenth of the standard error or a little coarser, because the last digits would give n away.
+    """To a tenth of the standard error or a little coarser: n could be computed from the last digits.
 
     Steps are 1, 2 or 5 times a power of ten. Numbers without an error, and unknown ones, stay as they are.
 

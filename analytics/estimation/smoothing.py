@@ -1,31 +1,40 @@
-"""Period-to-period smoothing that knows the noise it faces (PROTOCOLS 3). Optional, and published beside the raw.
+"""Estimates of a period with the help of earlier periods, by a filter that knows the noise (PROTOCOLS 3).
 
-What a period's estimate of a value shows is a sum of three things:
+The unbiased estimate of a value in period t is a sum of three things:
 
     estimate_t = truth_t + memo_t + fresh_t
 
-    truth    moves from period to period by steps of unknown size `drift`
-    memo     noise of the first round. Whoever comes back brings the same memo, tomorrow or after a month away; how many
-             do is not known, so no averaging may be taken to remove any of it
+    truth    moves from period to period by steps of unknown size
+    memo     noise of the first round, and who of the population happened to report. A device that comes back brings the
+             same memo. How many come back is unknown, so this part never counts as averaged away
     fresh    noise of the second round, new in every report
 
-So truth and memo together are one level that drifts, seen through fresh noise. A Kalman filter and the smoother that
-runs back over it (Rauch, Tung, Striebel) find the level, value by value, and the memo's whole variance is added to what
-is left. The drift is not chosen: every drift on a grid is tried, and the answers are weighted by how well each predicts
-the data. So calm data is averaged down to the memo's floor, and restless data is left nearly as it is.
+Truth and memo together are one level that drifts, seen through fresh noise of known variance. A Kalman filter follows
+the level of each value; the whole variance of the memo part is then added to the filter's own.
+
+The size of the steps is not chosen: the filter runs with every variance of a grid (`DRIFTS`), and the results are
+weighted by how well each one predicts the data. The newest step may also be a jump (`JUMP`): without that, a filter is
+too sure of itself whenever something changes abruptly. So most of the fresh noise is averaged away in calm data, and
+restless data is left nearly as it is.
+
+Only this period and earlier ones are used, never later ones: a published estimate does not change.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile, variance
-from analytics.estimation.votes import Floats
+from analytics.estimation.votes import Floats, unbiased
 from protocols.mechanisms import Channel
 
-DRIFTS = np.concatenate([[0.0], np.logspace(-5, 3, 33)])  # step variances, in units of one estimate's variance
+DRIFTS = np.concatenate([[0.0], np.logspace(-4, 3, 15)])  # variances of a step, in units of one estimate's variance
+JUMP, JUMP_PROBABILITY = 4.0, 0.3  # variance of a jump in the same units, and how often the newest step is one
+BLOCK = 1024  # values at once: the filter's arrays fit into the processor's cache
 
 
 def smooth(
@@ -34,13 +43,14 @@ def smooth(
     channel: Channel,
     memo_channel: Channel | None,
     *,
-    population: ArrayLike | None = None,
+    population: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Smoothed frequencies `[period, value]` from `counts[period, value]` and `n[period]`.
+    """Frequencies `[value]` of the last period, from `counts[period, value]` and `n[period]` of it and earlier ones.
 
-    `memo_channel` is what memos alone say (Question.memo_channel); None for one-shot surveys, whose noise is all fresh.
-    Periods without reports are bridged.
+    `memo_channel` is that of the memos alone (Question.memo_channel); None for one-shot surveys, whose noise is all
+    fresh. `population` is as for `estimate`, in the last period: the error is never larger than that of the unbiased
+    estimate. Earlier periods without reports are bridged; without reports in the last one nothing is known.
 
     >>> from protocols.mechanisms import Flip
     >>> from protocols.mechanisms.rounds import oue
@@ -49,60 +59,70 @@ def smooth(
     >>> one = SupportChannel(2, memo.then(second), exclusive=False)
     >>> calm = smooth(np.full((30, 2), [2650, 2200]), np.full(30, 6000), one, SupportChannel(2, memo, exclusive=False))
     >>> raw = estimate([2650, 2200], 6000, one)
-    >>> (raw.error / calm.error[15]).round(1).tolist()
-    [1.9, 2.1]
+    >>> (raw.error / calm.error).round(1).tolist()
+    [1.6, 1.7]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    known = n > 0
-    if not known.any():
-        return estimate(counts, n, channel)
-    seen = estimate(counts, n, channel).value
-    pooled = norm_sub(seen[known].mean(axis=0))
-    usual = np.where(known, n, np.median(n[known]))  # a bridged period's memos count as many as usual
-    at = np.broadcast_to(pooled, counts.shape)
-    total = variance(at, usual, channel, population)
-    memo = variance(at, usual, memo_channel, population) if memo_channel is not None else np.zeros_like(total)
+    known = np.flatnonzero(n > 0)
+    if n[-1] == 0:
+        return estimate(counts[-1], n[-1], channel)
+    reports = n[known]
+    seen = unbiased(counts[known] / reports[:, None], channel)
+    pooled = norm_sub(seen.mean(axis=0))
+    total = variance(pooled, 1, channel)  # of one report, as all variances up to here
+    memo = variance(pooled, 1, memo_channel) if memo_channel is not None else pooled * (1 - pooled)
     fresh = np.maximum(total - memo, 1e-3 * total)
-    value, spread = _weighted(seen, known, fresh, DRIFTS[:, None] * np.median(total, axis=0))
-    error = np.sqrt(spread + memo)
-    reach = quantile(confidence) * error
-    return Estimates(value, error, value - reach, value + reach)
+    step = total / np.median(reports)
+    level, spread = np.empty((2, channel.k))
+    for first in range(0, channel.k, BLOCK):
+        block = slice(first, first + BLOCK)
+        level[block], spread[block] = _filtered(
+            seen[:, block], fresh[block] / reports[:, None], step[block], np.diff(known)
+        )
+    unbiased_variance = variance(pooled, reports[-1], channel, population)
+    error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))
+    half_width = quantile(confidence) * error
+    return Estimates(level, error, level - half_width, level + half_width)
 
 
-def _weighted(seen: Floats, known: NDArray[np.bool_], fresh: Floats, steps: Floats) -> tuple[Floats, Floats]:
-    """The smoothed level and its variance [period, value], over all drifts by how well each predicts."""
-    means, spreads, fit = _forward(seen, known, fresh, steps)
-    level, spread = _backward(means, spreads, steps)
-    weight = np.exp(fit - fit.max(axis=0))
-    weight /= weight.sum(axis=0)  # [drift, value]
-    mean = (weight * level).sum(axis=1)
-    return mean, (weight * (spread + (level - mean[:, None]) ** 2)).sum(axis=1)
+class _State(NamedTuple):
+    """The level's mean and variance under each drift, and the logarithm of how well the drift has predicted so far.
+
+    All three have the shape [drift, value].
+    """
+
+    mean: Floats
+    variance: Floats
+    fit: Floats
+
+    def moved(self, steps: Floats) -> _State:
+        return self._replace(variance=self.variance + steps)
+
+    def updated(self, seen: Floats, noise: Floats) -> _State:
+        """After an estimate with this noise was seen."""
+        expected, surprise = self.variance + noise, seen - self.mean
+        gain = self.variance / expected
+        fit = self.fit - (np.log(expected) + surprise**2 / expected) / 2
+        return _State(self.mean + gain * surprise, gain * noise, fit)
 
 
-def _forward(seen: Floats, known: NDArray[np.bool_], fresh: Floats, steps: Floats) -> tuple[Floats, Floats, Floats]:
-    """Kalman filter: the level's mean and variance [period, drift, value] given the past, and the fit of each drift."""
-    means, spreads = np.empty((2, len(seen), *steps.shape))
-    fit = np.zeros_like(steps)
-    mean, spread = np.broadcast_to(seen[known].mean(axis=0), steps.shape), np.ones_like(steps)
-    for t in range(len(seen)):
-        if t:
-            spread = spread + steps
-        if known[t]:
-            expected = spread + fresh[t]
-            surprise = seen[t] - mean
-            fit -= (np.log(expected) + surprise**2 / expected) / 2
-            mean = mean + spread / expected * surprise
-            spread = spread * fresh[t] / expected
-        means[t], spreads[t] = mean, spread
-    return means, spreads, fit
+def _filtered(seen: Floats, noise: Floats, step: Floats, distances: np.ndarray) -> tuple[Floats, Floats]:
+    """The level in the last period and its variance `[value]`, from estimates and their noise `[period, value]`.
 
-
-def _backward(means: Floats, spreads: Floats, steps: Floats) -> tuple[Floats, Floats]:
-    """Smoother: the level's mean and variance [period, drift, value] given all periods, in place of given the past."""
-    means, spreads = means.copy(), spreads.copy()
-    for t in range(len(means) - 2, -1, -1):
-        ahead = spreads[t] + steps
-        back = spreads[t] / ahead
-        means[t] += back * (means[t + 1] - means[t])
-        spreads[t] += back**2 * (spreads[t + 1] - ahead)
-    return means, spreads
+    `step` is the unit of drifts and jumps, `distances` how many periods lie between successive estimates.
+    """
+    steps = DRIFTS[:, None] * step
+    state = _State(np.tile(seen.mean(axis=0), (len(DRIFTS), 1)), np.ones_like(steps), np.zeros_like(steps))
+    state = state.updated(seen[0], noise[0])
+    for t, distance in enumerate(distances[:-1], start=1):
+        state = state.moved(distance * steps).updated(seen[t], noise[t])
+    if len(distances):
+        moved = state.moved(distances[-1] * steps)
+        calm, jump = moved.updated(seen[-1], noise[-1]), moved.moved(JUMP * step).updated(seen[-1], noise[-1])
+        calm = calm._replace(fit=calm.fit + np.log(1 - JUMP_PROBABILITY))
+        jump = jump._replace(fit=jump.fit + np.log(JUMP_PROBABILITY))
+        state = _State(*map(np.concatenate, zip(calm, jump, strict=True)))
+    weight = np.exp(state.fit - state.fit.max(axis=0))
+    weight /= weight.sum(axis=0)
+    level = (weight * state.mean).sum(axis=0)
+    return level, (weight * (state.variance + (state.mean - level) ** 2)).sum(axis=0)

@@ -1,13 +1,13 @@
-"""What one report says about a value or a group of values: its vote.
+"""Votes: the contribution of one report to the estimate of a value or a group of values.
 
-A report's vote for value i is the number whose mean over all reports is the unbiased frequency. It averages 1 over
-reports of those who have i and 0 over all others:
+The mean vote for value i over all reports is the unbiased frequency. The expected vote is 1 for reports of those who
+have i and 0 for all others:
 
     affine channels    vote_i = (1[report supports i] - floor_i) / gain
     matrix channels    vote_i = W[report, i],   W the inverse of the channel matrix
 
-A group's vote is the sum of its members' votes. All that intervals need is the mean square of the votes, from those
-inside the group and from those outside (PROTOCOLS 1). Roll-ups need nothing more: how supports vary together is in it.
+A group's vote is the sum of its members' votes. Intervals need only the mean square of the votes, from those inside the
+group and from those outside (PROTOCOLS 1). That holds for groups too: the covariance of supports is part of it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def unbiased(shares: Floats, channel: Channel) -> Floats:
 def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Floats) -> tuple[Floats, Floats]:
     """Mean square of the vote for each group: from reports of those inside it, and of those outside.
 
-    `groups[group, value]` says who belongs; None: every value is its own group. Only matrix channels look at
-    `spread[..., value]`, a rough distribution over the values: how those outside are spread matters little, but there.
+    `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
+    distribution over the values. Only matrix channels use it: there the mean square depends a little on it.
     """
     if isinstance(channel, MatrixChannel):
         members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
@@ -59,7 +59,7 @@ def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Flo
 
 
 def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: NDArray[np.bool_]) -> float:
-    """The mean square of the group's vote if everybody has one of the holders' values, each as likely."""
+    """The mean square of the group's vote if everybody has one of the holders' values, all equally likely."""
     truth = holders / max(holders.sum(), 1)
     both = channel.pairs(truth, group)
     floor, once = channel.floor[group].sum(), channel.support(truth)[group].sum()
@@ -69,7 +69,7 @@ def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: ND
 def covariance(
     channel: Channel, frequencies: Floats, drawn: float = 0.0, places: NDArray[np.intp] | None = None
 ) -> Floats:
-    """How one report's votes vary together if these are the frequencies; divide by n for estimates.
+    """The covariance of one report's votes if these are the frequencies; divide by n for that of estimates.
 
     `drawn` is the share of a finite population that reported: 1 leaves only the noise. `places`: of these values only.
 
@@ -89,7 +89,7 @@ def covariance(
 
 
 def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:
-    """The mean over the values of each group, weighted by `spread` (evenly where it is 0 throughout)."""
+    """The mean over the values of each group, weighted by `spread` (unweighted if it is 0 for all of them)."""
     thin = 1e-9
     weight = spread @ where.T + thin * where.sum(axis=1)
     total = spread @ (where * given).T + thin * (where * given).sum(axis=1)

@@ -1,4 +1,4 @@
-"""How well methods do where the truth is known: MSE_avg as the papers measure it."""
+"""The errors of methods where the truth is known: MSE_avg as the papers measure it."""
 
 from analytics.evaluation.measuring import CORRECTIONS, USUAL, evaluate
 from analytics.evaluation.methods import Method, choose

@@ -1,9 +1,10 @@
-"""MSE_avg of methods, by living through the truth again and again with the devices' own code.
+"""MSE_avg of methods, by running the devices' own code on a known truth many times.
 
     MSE_avg = mean over runs, periods and attributes of the mean over values of (estimate - truth)^2
 
-The truth is what the present population really has, as in the papers. Runs differ in the noise only. Methods share
-draws where they draw the same thing, so differences between them are surer than each figure alone.
+The truth is the share of each value among those present in the period, as in the papers. Runs differ in the noise
+only. Methods share draws where they draw the same thing, so differences between methods have smaller errors than the
+figures themselves.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from analytics.estimation.votes import Floats
 from analytics.evaluation.methods import Method
 from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
 from analytics.evaluation.truth import Moment, Truth
-from protocols.arrays import Column
 from protocols.errors import SurveyError
-from protocols.mechanisms import Channel, Values
-from protocols.question import Question
-from protocols.randomness import Devices, Keyring
+from protocols.mechanisms import Channel
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey_text import Document, explain
 
 Correction = Callable[[Floats, Floats, Channel], Floats]
 Progress = Callable[[int, int, str], None]
@@ -41,8 +41,8 @@ CORRECTIONS: dict[str, Correction] = {
     "clip": lambda counts, n, channel: clip_renormalise(estimate(counts, n, channel).value),
     "likeliest": most_likely,
 }
-USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution takes its time for many values
-ROWS = 1 << 17  # devices at once: bounds memory whatever the population
+USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution is slow for many values
+ROWS = 1 << 17  # devices at once: bounds the memory for any population
 
 
 def evaluate(
@@ -89,10 +89,8 @@ def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
     try:
         return Scheme(method.survey(truth, eps, alpha))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        key, what = ".".join(map(str, problem["loc"])), problem["msg"]
-        told = what.removeprefix("Value error, ")
-        raise SurveyError(told if told != what else f"{key}: {what.replace('Input should', 'should', 1)}") from None
+        named = Document({"attributes": [{"name": name} for name in truth.sizes]})
+        raise SurveyError(explain(error, named).replace("\n", "; ")) from None
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _runs(
         for place, (name, question) in enumerate(zip(truth.sizes, scheme.questions, strict=True)):
             counts = np.array([period[place][0] for period in periods], dtype=np.float64)
             n = np.array([period[place][1] for period in periods], dtype=np.float64)
-            there = n > 0  # without a report there is no estimate that could be wrong
+            there = n > 0  # without reports there is no estimate
             counts, n, shares = counts[there], n[there], truth.frequencies[name][there]
             expected[there, place] = variance(shares, n, question.channel, truth.people[there]).mean(axis=1)
             for which, correction in enumerate(corrections):
@@ -141,18 +139,10 @@ def _counts(respondent: Respondent, moment: Moment, names: Sequence[str]) -> lis
         counts = np.zeros(question.k, dtype=np.int64)
         for first in range(0, len(rows), ROWS):
             some = rows[first : first + ROWS]
-            answers = _answers(respondent, question, moment.devices[some], moment.period, moment.values[name][some])
+            answers = respondent.answers(question, moment.devices[some], moment.period, moment.values[name][some])
             counts += question.mechanism.encoding.count(answers, np.zeros(len(some), dtype=np.int64), 1)[0]
         counted.append((counts, len(rows)))
     return counted
-
-
-def _answers(respondent: Respondent, question: Question, devices: Devices, period: int, values: Values) -> Column:
-    """What devices report. Memos are derived, so nothing need be stored between periods (PROTOCOLS 8)."""
-    if not respondent.scheme.survey.longitudinal:
-        return respondent.answer_once(question, devices, period, values)
-    memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
-    return respondent.report(question, devices, period, memo)
 
 
 def _score(
@@ -177,7 +167,7 @@ def _score(
 
 
 def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:
-    """The mean over cells with reports; NaN where there are none."""
+    """The mean over the entries with reports; NaN where there are none."""
     there = np.isfinite(cells)
     total, count = np.where(there, cells, 0).sum(axis=axes), there.sum(axis=axes)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))

@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 from analytics.evaluation.truth import Truth
 from protocols.errors import SettingsError
-from protocols.mechanisms import Calibration
+from protocols.mechanisms import RECORDS, Calibration, MechanismRecord, Use, fitting
 from protocols.survey import Solution, Survey
 
 Guarantee = Literal["tuple", "attribute", "published"]
-RECALIBRATED = ("l-grr", "allomfree", "loloha")  # two rounds of direct encoding: where the papers waste budget
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,12 @@ class Method:
     @property
     def republished(self) -> bool:
         """Whether the papers' terms differ from ours."""
-        return self.hides or (self.longitudinal and self.label in RECALIBRATED)
+        return self.hides or (self.longitudinal and any(record.published_differs for record in self._candidates()))
+
+    def _candidates(self) -> list[MechanismRecord]:
+        """The mechanism itself, or what it may choose, with two rounds."""
+        own = RECORDS.get(self.mechanism)
+        return [own] if own else [r for r in fitting("two rounds") if r.may_be_chosen(self.mechanism, "two rounds")]
 
     def as_published(self) -> Method:
         return replace(self, calibration="published", guarantee="published" if self.hides else "tuple")
@@ -77,29 +81,39 @@ class Method:
         return asked
 
 
-def _two_rounds(solution: Solution, *mechanisms: str) -> list[Method]:
-    return [Method(solution, name, name, longitudinal=True) for name in mechanisms]
+def _two_rounds(solution: Solution) -> list[Method]:
+    names = ["allomfree", *_names("two rounds")]
+    return [Method(solution, name, name, longitudinal=True) for name in names]
 
 
-def _one_shot(solution: Solution, *mechanisms: str) -> list[Method]:
-    return [Method(solution, name, name, longitudinal=False) for name in mechanisms]
+def _one_shot(solution: Solution, use: Use) -> list[Method]:
+    return [Method(solution, name, name, longitudinal=False) for name in [*_names(use), "adp"]]
 
 
-L_MECHANISMS = ("allomfree", "l-grr", "l-osue", "l-sue", "l-oue", "l-soue", "loloha")
+def _memoised_fakes(solution: Literal["rs+fd", "rs+rfd"]) -> list[Method]:
+    """What auto may choose, under the name of its two-round form: the papers have RS+FD for one report only."""
+    found = []
+    for record in fitting(solution):
+        if record.fakes is not None and record.may_be_chosen("auto", solution):
+            label = record.fakes.two_rounds + record.name.removeprefix(record.fakes.one_round)
+            found.append(Method(solution, label, record.name, longitudinal=True))
+    return found
+
+
+def _names(use: Use) -> list[str]:
+    """The values that are evaluated have no order."""
+    return [record.name for record in fitting(use) if not record.needs_order]
+
 
 METHODS: tuple[Method, ...] = (
-    *_two_rounds("smp", *L_MECHANISMS),
-    *_two_rounds("spl", *L_MECHANISMS),
-    # The papers have RS+FD for one report only; with memos it is ours (PROTOCOLS 4).
-    *(
-        Method(solution, label, mechanism, longitudinal=True)
-        for solution in ("rs+fd", "rs+rfd")
-        for label, mechanism in (("l-grr", "grr"), ("l-osue-r", "oue-r"))
-    ),
-    *_one_shot("smp", "grr", "sue", "oue", "adp"),
-    *_one_shot("spl", "grr", "sue", "oue", "adp"),
-    *_one_shot("rs+fd", "grr", "sue-z", "sue-r", "oue-z", "oue-r", "adp"),
-    *_one_shot("rs+rfd", "grr", "sue-r", "oue-r", "adp"),
+    *_two_rounds("smp"),
+    *_two_rounds("spl"),
+    *_memoised_fakes("rs+fd"),
+    *_memoised_fakes("rs+rfd"),
+    *_one_shot("smp", "one-shot"),
+    *_one_shot("spl", "one-shot"),
+    *_one_shot("rs+fd", "rs+fd"),
+    *_one_shot("rs+rfd", "rs+rfd"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The evaluation as a web page: charts and a table, complete in itself, readable without a network."""
+"""The evaluation as one self-contained HTML page with charts and a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
 
 
 def page(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
-    """The page of outcomes; `facts` says on what they were measured (source, attributes, people, alpha, runs)."""
+    """The page of outcomes; `facts` describes the measurement (source, attributes, people, alpha, runs)."""
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     charts = [against_budget(scores), against_prediction(scores)] if scores else []
     drawn = "".join(
@@ -37,13 +37,14 @@ def page(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Evaluation on {escape(str(facts["source"]))}</title>
 <style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>
-<h1>How well would each method do?</h1>
-<p>On {escape(str(facts["source"]))}: {sum(people):,} reports in {len(people)} period(s), {facts["runs"]} run(s),
-eps_1 = {facts["alpha"]:g} eps_inf. Attributes (values): {escape(attributes)}.</p>
+<h1>Errors of methods where the truth is known</h1>
+<p>Measured on {escape(str(facts["source"]))}: {sum(people):,} reports in {len(people)} period(s),
+{facts["runs"]} run(s), eps_1 = {facts["alpha"]:g} eps_inf. Attributes (numbers of values): {escape(attributes)}.</p>
 {drawn}
 <h2>All figures</h2>
-<p class="note">Bold: what whoever sets these terms publishes. "Reveals" is what one report really tells between any two
-people, whatever was declared. "Theory" is the closed form for the raw estimate.</p>
+<p class="note">Bold: the correction that goes with the method (clip for the papers' variants, Norm-Sub for ours).
+"Reveals": the loss of one report between any two people, computed from the channel, whatever budget was declared.
+"Theory": the MSE of the raw estimate in closed form. "RMSE": the root of the bold figure.</p>
 {_table(scores)}
 {"".join(_cannot(outcome) for outcome in outcomes if isinstance(outcome, Infeasible))}
 </body></html>
@@ -51,7 +52,7 @@ people, whatever was declared. "Theory" is the closed form for the raw estimate.
 
 
 def against_budget(scores: Sequence[Score]) -> go.Figure:
-    """MSE_avg by budget, one line a method, with the standard errors of the runs; a menu chooses the correction."""
+    """MSE_avg by budget, one line per method, with standard errors over the runs; a menu selects the correction."""
     corrections = list(scores[0].mse)
     lines = _lines(scores)
     colours = dict.fromkeys(line[0].method.label for line in lines)
@@ -82,7 +83,7 @@ def against_budget(scores: Sequence[Score]) -> go.Figure:
 
 
 def against_prediction(scores: Sequence[Score]) -> go.Figure:
-    """Measured MSE of raw estimates against the closed form: points lie on the diagonal, or something is wrong."""
+    """Measured MSE of raw estimates against the closed form; if both are right, points lie on the diagonal."""
     raw = [score for score in scores if "raw" in score.mse]
     figure = go.Figure()
     ends = [bound(score.expected for score in scores) for bound in (min, max)]
@@ -96,14 +97,14 @@ def against_prediction(scores: Sequence[Score]) -> go.Figure:
         name="methods",
     )
     figure.update_layout(
-        title="Raw estimates: measured against theory", xaxis_title="MSE in theory", yaxis_title="measured MSE",
+        title="Raw estimates: measured MSE against theory", xaxis_title="MSE in theory", yaxis_title="measured MSE",
         xaxis=LOG_AXIS, yaxis=LOG_AXIS, height=520, template="plotly_white", showlegend=False,
     )  # fmt: skip
     return figure
 
 
 def _lines(scores: Sequence[Score]) -> list[list[Score]]:
-    """The scores of each method on its terms, by budget."""
+    """The scores of each method and variant, by budget."""
     lines: dict[Any, list[Score]] = {}
     for score in scores:
         lines.setdefault(score.method, []).append(score)

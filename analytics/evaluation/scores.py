@@ -1,4 +1,4 @@
-"""What is found out about a method at a budget."""
+"""The result of evaluating a method at a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocols.privacy import Guarantees
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and its standard error (NaN of a single run)."""
+    """A mean over runs and its standard error (NaN for a single run)."""
 
     value: float
     error: float
@@ -20,7 +20,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Score:
-    """How one method did at one budget."""
+    """The errors of one method at one budget."""
 
     method: Method
     eps: float
@@ -28,17 +28,17 @@ class Score:
     mse: dict[str, Mean]
     """MSE_avg, by correction."""
     expected: float
-    """What PROTOCOLS 1 predicts for the raw estimate."""
+    """The MSE of the raw estimate in theory (PROTOCOLS 1)."""
     guarantees: Guarantees
-    """What is really revealed, whatever was declared."""
+    """Computed from the channels, whatever budget was declared."""
     mechanisms: dict[str, str]
-    """Attribute -> mechanism: what allomfree and adp chose."""
+    """Attribute -> mechanism: those that allomfree and adp chose."""
     by_attribute: dict[str, dict[str, float]]
     """Attribute -> correction -> mean squared error."""
 
     @property
     def headline(self) -> str:
-        """The correction that whoever sets these terms publishes: the papers clip, we take Norm-Sub."""
+        """The correction that goes with the method: clip for the papers' variants, Norm-Sub for ours."""
         own = "clip" if self.method.terms == "published" else "norm-sub"
         return own if own in self.mse else next(iter(self.mse))
 
@@ -47,15 +47,15 @@ class Score:
         return sqrt(self.mse[correction].value)
 
     def record(self) -> dict[str, Any]:
-        """All of it as plain data, for JSON: None where there is no finite figure."""
-        losses = {"per_report": self.guarantees.per_report, "for_ever": self.guarantees.for_ever}
+        """All figures as plain data, for JSON; None where one is not finite."""
         return {
             **_named(self.method, self.eps),
             "eps_1": self.eps_1,
             "mse": {name: {"value": mean.value, "error": _finite(mean.error)} for name, mean in self.mse.items()},
             "rmse": {name: self.rmse(name) for name in self.mse},
             "expected_mse": self.expected,
-            **{name: {"whole": _finite(at.whole), "attribute": _finite(at.attribute)} for name, at in losses.items()},
+            "per_report": self.guarantees.per_report.model_dump(),
+            "for_ever": self.guarantees.for_ever.model_dump(),
             "mechanisms": self.mechanisms,
             "by_attribute": {
                 attribute: {name: _finite(figure) for name, figure in figures.items()}
@@ -66,7 +66,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """A method that cannot keep to a budget, or ask these attributes at all."""
+    """A method that is not defined for a budget or for these attributes."""
 
     method: Method
     eps: float

@@ -1,4 +1,4 @@
-"""What really was: everybody's values, period by period, and what was known beforehand."""
+"""The truth that methods are measured against: everybody's values in every period, and the priors of RS+RFD."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocols.survey import MIN_SHARE
 
 
 class Moment(Protocol):
-    """One period: who was there, and the place of each one's value in each attribute's list."""
+    """One period: the devices that are present, and for each attribute the index of their values."""
 
     @property
     def period(self) -> int: ...
@@ -28,7 +28,7 @@ class Moment(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A moment that is simply kept."""
+    """A moment held in memory."""
 
     period: int
     devices: Devices
@@ -36,7 +36,7 @@ class Snapshot:
 
 
 def everybody_once(moments: Iterable[Moment]) -> Snapshot:
-    """All who were ever there as one period, each with the values they had first.
+    """All devices that were ever present as one period, each with its first values.
 
     >>> monday = Snapshot(0, np.array([1, 2], dtype=np.uint64), {"plan": np.array([0, 1])})
     >>> tuesday = Snapshot(1, np.array([0, 2], dtype=np.uint64), {"plan": np.array([2, 2])})
@@ -44,18 +44,18 @@ def everybody_once(moments: Iterable[Moment]) -> Snapshot:
     >>> once.devices.tolist(), once.values["plan"].tolist()
     ([0, 1, 2], [2, 0, 1])
     """
-    lived = list(moments)
-    devices, first = np.unique(np.concatenate([moment.devices for moment in lived]), return_index=True)
-    names = lived[0].values
-    values = {name: np.concatenate([moment.values[name] for moment in lived])[first] for name in names}
+    periods = list(moments)
+    devices, first = np.unique(np.concatenate([moment.devices for moment in periods]), return_index=True)
+    names = periods[0].values
+    values = {name: np.concatenate([moment.values[name] for moment in periods])[first] for name in names}
     return Snapshot(0, devices, values)
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The periods that were lived through, of attributes with so many values each.
+    """The moments, and the number of values of each attribute.
 
-    `priors`: what RS+RFD draws fakes from, above 0 everywhere and summing to 1; even unless told otherwise.
+    `priors` are the distributions from which RS+RFD draws fakes: above 0 and summing to 1; uniform by default.
     """
 
     sizes: Mapping[str, int]
@@ -68,12 +68,12 @@ class Truth:
 
     @property
     def people(self) -> NDArray[np.int64]:
-        """How many were there, by period."""
+        """The number of devices present, by period."""
         return np.array([len(moment.devices) for moment in self.moments])
 
     @cached_property
     def frequencies(self) -> dict[str, Floats]:
-        """The true shares `[period, value]` of each attribute; 0 where nobody was there."""
+        """The true shares `[period, value]` of each attribute; 0 in periods without devices."""
         counts = {
             name: np.array([np.bincount(moment.values[name], minlength=k) for moment in self.moments])
             for name, k in self.sizes.items()
@@ -82,11 +82,11 @@ class Truth:
 
 
 def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[str, Floats]:
-    """Last year's census, as the RS+RFD paper has it: counts under central differential privacy.
+    """Priors as in the RS+RFD paper: an earlier census under central differential privacy.
 
-    Laplace noise on the counts of all periods together, each attribute with its part of `eps`, rounded and cut; half
-    a person is added to every value (and more, where a survey would not take so small a share), because a fake that
-    never occurs would give the others away.
+    Laplace noise on the counts of all periods together, each attribute with its part of `eps`, rounded and cut at 0.
+    Half a person is added to every value (or more, up to the smallest share a survey accepts): a value that fakes never
+    have would reveal which reports are true.
 
     >>> day = Snapshot(0, np.arange(4000, dtype=np.uint64), {"plan": np.arange(4000) % 4 // 3})
     >>> truth = Truth({"plan": 2}, [day])

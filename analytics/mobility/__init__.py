@@ -1,22 +1,21 @@
-"""Mobility reports: who came, how often, from where to where, for how long."""
+"""Mobility reports: visitors, their answers, rankings, dwell times and flows."""
 
 from analytics.mobility.changes import with_changes
-from analytics.mobility.combining import combine, with_lates, with_lost_presence, with_truth
-from analytics.mobility.history import History
+from analytics.mobility.combining import WindowTruth, combine, with_lates, with_lost_presence, with_truth
+from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, WindowReport
 from analytics.mobility.output.page.rendering import render_page
 from analytics.mobility.output.tables import tables
-from analytics.mobility.publication import Truth
 from analytics.mobility.report import mobility_report
 
 __all__ = [
     "AttributeReport",
     "Change",
-    "History",
+    "CountHistory",
     "MobilityReport",
     "Quantity",
-    "Truth",
     "WindowReport",
+    "WindowTruth",
     "combine",
     "mobility_report",
     "render_page",

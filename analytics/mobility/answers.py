@@ -1,4 +1,4 @@
-"""What the visitors of one window answered about one attribute."""
+"""The answers of the visitors of one window to one attribute."""
 
 from __future__ import annotations
 
@@ -13,31 +13,29 @@ from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.ratios import product
 from analytics.estimation.rounding import rounded
 from analytics.estimation.votes import Floats, covariance
-from analytics.mobility.history import History
+from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.mechanisms import Channel
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one attribute in one window, ready to be told. Where presence is noised, everything is rounded."""
+    """The answers to one attribute in one window. Where presence is noised, all estimates from them are rounded."""
 
     channel: Channel
     n: int  # as published
     supported: Floats  # share of the answers that support each value
     visitors: Estimates
-    confidence: float
     noised: bool
 
     @classmethod
-    def of(cls, history: History, name: str, window: Window) -> Answers:
+    def of(cls, history: CountHistory, name: str, window: Window) -> Answers:
         question, supported = history.scheme.question(name), history.supported(name, window)
         return cls(
             question.channel,
             0 if supported is None else history.answers(name, window),
             np.zeros(question.k) if supported is None else supported,
             history.visitors(window),
-            history.confidence,
             history.scheme.survey.presence_epsilon is not None,
         )
 
@@ -47,14 +45,13 @@ class Answers:
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
-        return self.told(
+        return self.as_published(
             estimate(
                 self.supported * self.n,
                 self.n,
                 self.channel,
                 population=self.visitors.value,
                 groups=groups,
-                confidence=self.confidence,
             )
         )
 
@@ -63,9 +60,10 @@ class Answers:
         return product(shares, self.visitors)
 
     def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
-        """How the estimated shares vary together, of all values or of some."""
+        """The covariance of the estimated shares, of all values or of some."""
         drawn = float(drawn_share(self.n, self.visitors.value))
         return covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
 
-    def told(self, estimates: Estimates) -> Estimates:
+    def as_published(self, estimates: Estimates) -> Estimates:
+        """Rounded where numbers of devices carry noise, because the last digits would reveal the exact number."""
         return rounded(estimates) if self.noised else estimates

@@ -1,4 +1,4 @@
-"""The visitors of a window by one attribute, and what mobility asks of it: rankings, dwell times, flows."""
+"""The visitors of a window by one attribute, and what its role adds: rankings, dwell times, flows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import Estimates
@@ -18,22 +19,23 @@ from analytics.windows.calendar import Window
 from protocols.question import Question
 
 PLACES = 5
+_ROWS = TypeAdapter(tuple[ValueReport, ...])
 ARROW = ">"  # between origin and destination in the values of a transition attribute
 
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
-    """What is said of one attribute in one window."""
-    silent, answers = publication.silent_answers[question.name], publication.answers(question.name, window)
-    told = window not in silent
-    known = told and answers.n > 0
+    """Everything published about one attribute in one window."""
+    answers = Answers.of(publication.history, question.name, window)
+    suppressed = publication.suppressed_answers[question.name].get(window)
+    known = suppressed is None and answers.n > 0
     role = question.attribute.role
     return AttributeReport(
         name=question.name,
         role=role,
         mechanism=question.label,
         counted="value in the period" if window.length == 1 else "first value in the window",
-        answers=answers.n if told else None,
-        suppressed=silent.get(window),
+        n=answers.n if suppressed is None else None,
+        suppressed=suppressed,
         values=_values(publication, question, window, answers) if known else (),
         groups=_groups(question, answers) if known else (),
         ranking=_ranking(question, answers) if known and role == "area" else None,
@@ -43,17 +45,14 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> tuple[ValueReport, ...]:
-    changes = publication.changes(question.name)
-    truth, smoothed = publication.truth.get(window), publication.smoothed(question.name, window)
+    shares = answers.shares
+    smoothed = publication.smoothed(question) if window.length == 1 else None
     return _rows(
         question.attribute.values,
         answers,
-        answers.shares,
-        consistent=norm_sub(answers.shares.value).tolist(),
-        smoothed=None if smoothed is None else quantities(answers.told(smoothed)),
-        change=changes.since_then(window, lambda w: publication.people(question.name, w)),
-        baseline=changes.since_normal(window, lambda w: publication.people(question.name, w)),
-        truth=None if truth is None else truth.people[question.name].tolist(),
+        shares,
+        consistent=norm_sub(shares.value).tolist(),
+        smoothed=None if smoothed is None else quantities(smoothed),
     )
 
 
@@ -74,7 +73,7 @@ def _rows(
         "people": quantities(answers.people(shares)),
         **{name: column for name, column in columns.items() if column is not None},
     }
-    return tuple(ValueReport(**dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True))
+    return _ROWS.validate_python([dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)])
 
 
 def _ranking(question: Question, answers: Answers) -> Ranking:
@@ -91,7 +90,7 @@ def _ranking(question: Question, answers: Answers) -> Ranking:
 
 
 def _flows(question: Question, answers: Answers) -> tuple[Flow, ...]:
-    """The origin-destination table, row by row; values that name no origin and destination are left out."""
+    """The origin-destination table, row by row; values without an origin and a destination are left out."""
     people = quantities(answers.people(answers.shares))
     pairs = [value.split(ARROW) for value in question.attribute.values]
     return tuple(

@@ -1,8 +1,13 @@
-"""Changes in percent, against the previous comparable window and against a baseline."""
+"""Changes in percent between published windows, and against a baseline.
+
+Changes are computed by readers of the reports: the window to compare with may lie further back than one report's
+horizon, and the baseline is the reader's choice. Only published numbers are compared, so a change reveals nothing about
+a suppressed window.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,107 +15,84 @@ import numpy as np
 
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import ratio
-from analytics.mobility.model import (
-    AttributeReport,
-    Change,
-    MobilityReport,
-    Quantity,
-    WindowReport,
-    measured,
-    quantities,
-)
+from analytics.mobility.model import PARTS, AttributeReport, Change, MobilityReport, WindowReport, measured, quantities
 from analytics.windows.calendar import Window, comparable, same_phase
 
-Measure = Callable[[Window], Estimates]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Comparisons among windows that are published: a change must not tell what a suppressed window keeps silent."""
-
-    period: timedelta
-    known: range
-    baseline: range | None
-    published: Collection[Window]
-
-    def since_then(self, window: Window, measure: Measure) -> list[Change] | None:
-        """Against the previous comparable window; `measure` is what is compared, a row of numbers for a window."""
-        found = comparable(window, self.period, self.known)
-        if found is None or found[0] not in self.published:
-            return None
-        return _changes(measure(window), measure(found[0]), found[0], found[1])
-
-    def since_normal(self, window: Window, measure: Measure) -> list[Change] | None:
-        """Against the mean of the windows at the same time of the week (or of the day) within the baseline."""
-        if self.baseline is None:
-            return None
-        normal = [w for w in same_phase(window, self.period, self.baseline) if w in self.published]
-        if not normal:
-            return None
-        then = _mean([measure(w) for w in normal])
-        words = f"the mean of {len(normal)} comparable windows"
-        return _changes(measure(window), then, Window(self.baseline[0], self.baseline[-1]), words)
+Fields = dict[str, Change | None]  # the fields `change` and `baseline` of one published number
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:
-    """The report with every change among the windows it tells of; `baseline` are the periods that count as normal.
-
-    What is published period by period compares no further back than the horizon; put together, it reaches further.
-    """
-    told = {Window(w.first, w.last): w for w in report.windows if not w.suppressed}
-    if not told:
+    """The report with every change between its windows; `baseline` are the periods that count as normal."""
+    published = {Window(w.first, w.last): w for w in report.windows if not w.suppressed}
+    if not published:
         return report
-    known = range(min(w.first for w in told), max(w.last for w in told) + 1)
-    period = timedelta(seconds=report.period_seconds)
+    known = range(min(w.first for w in published), max(w.last for w in published) + 1)
+    comparison = _Comparison(timedelta(seconds=report.period_seconds), known, baseline)
+    visitors = comparison.changes({window: measured([shown.visitors]) for window, shown in published.items()})
+    names = [attribute.name for attribute in next(iter(published.values())).attributes]
+    people = {name: comparison.changes(_people(published, name)) for name in names}
 
-    def compare(published: Mapping[Window, Sequence[Quantity | None]]) -> dict[Window, list[dict[str, Change | None]]]:
-        changes = Changes(period, known, baseline, published)
-        return {window: _since(changes, window, published) for window in published}
-
-    visitors = compare({window: [said.visitors] for window, said in told.items()})
-    names = [attribute.name for attribute in next(iter(told.values())).attributes]
-    people = {name: compare(_people(told, name)) for name in names}
-
-    def changed(said: WindowReport) -> WindowReport:
-        window = Window(said.first, said.last)
-        if window not in told:
-            return said
-        attributes = tuple(_updated(attribute, people[attribute.name].get(window, ())) for attribute in said.attributes)
-        return said.model_copy(update={**visitors[window][0], "attributes": attributes})
+    def changed(shown: WindowReport) -> WindowReport:
+        window = Window(shown.first, shown.last)
+        if window not in published:
+            return shown
+        attributes = tuple(_updated(part, people[part.name].get(window, ())) for part in shown.attributes)
+        return shown.model_copy(update={**visitors[window][0], "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
 
 
-def _people(told: Mapping[Window, WindowReport], name: str) -> dict[Window, Sequence[Quantity]]:
-    """Of one attribute, the people of every window that says something of it."""
-    values = {window: said.attribute(name).values for window, said in told.items()}
-    return {window: [row.people for row in rows] for window, rows in values.items() if rows}
+@dataclass(frozen=True)
+class _Comparison:
+    """Which windows are compared: `known` are the periods of the report."""
+
+    period: timedelta
+    known: range
+    baseline: range | None
+
+    def changes(self, published: Mapping[Window, Estimates]) -> dict[Window, list[Fields]]:
+        """The changes of each published number. `published` holds a row of numbers for every window."""
+        changes = {}
+        for window, now in published.items():
+            unknown: list[Change | None] = [None] * len(now.value)
+            change = self._since_previous(window, published) or unknown
+            baseline = self._since_baseline(window, published) or unknown
+            changes[window] = [{"change": a, "baseline": b} for a, b in zip(change, baseline, strict=True)]
+        return changes
+
+    def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> list[Change] | None:
+        """Against the previous comparable window."""
+        found = comparable(window, self.period, self.known)
+        if found is None or found[0] not in published:
+            return None
+        earlier, words = found
+        return _changes(published[window], published[earlier], earlier, words)
+
+    def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> list[Change] | None:
+        """Against the mean of the windows at the same time of the week (or of the day) within the baseline."""
+        if self.baseline is None:
+            return None
+        normal = [published[w] for w in same_phase(window, self.period, self.baseline) if w in published]
+        if not normal:
+            return None
+        words = f"the mean of {len(normal)} comparable windows"
+        return _changes(published[window], _mean(normal), Window(self.baseline[0], self.baseline[-1]), words)
 
 
-def _since(
-    changes: Changes, window: Window, published: Mapping[Window, Sequence[Quantity | None]]
-) -> list[dict[str, Change | None]]:
-    """For each number that is published of a window: its changes."""
-
-    def measure(window: Window) -> Estimates:
-        return measured(published[window])
-
-    unknown: list[Change | None] = [None] * len(published[window])
-    then = changes.since_then(window, measure) or unknown
-    normal = changes.since_normal(window, measure) or unknown
-    return [{"change": a, "baseline": b} for a, b in zip(then, normal, strict=True)]
+def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
+    """The people by value of one attribute, in every window that has answers."""
+    rows = {window: shown.attribute(name).values for window, shown in published.items()}
+    return {window: measured([row.people for row in values]) for window, values in rows.items() if values}
 
 
-def _updated(attribute: AttributeReport, updates: Sequence[dict[str, Change | None]]) -> AttributeReport:
+def _updated(attribute: AttributeReport, updates: Sequence[Fields]) -> AttributeReport:
     rows = zip(attribute.values, updates, strict=True)
     return attribute.model_copy(update={"values": tuple(row.model_copy(update=update) for row, update in rows)})
 
 
-def _mean(parts: list[Estimates]) -> Estimates:
-    """The mean; its error as if all parts had the same noise, which people with the same memos nearly do."""
-    return Estimates(
-        *(np.mean([getattr(part, name) for part in parts], axis=0) for name in ("value", "error", "low", "high"))
-    )
+def _mean(parts: Sequence[Estimates]) -> Estimates:
+    """The mean. Its error assumes that the parts share their noise: people who keep their memos nearly do."""
+    return Estimates(*(np.mean([getattr(part, name) for part in parts], axis=0) for name in PARTS))
 
 
 def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> list[Change]:

@@ -1,16 +1,27 @@
-"""Putting reports together: those of many periods as one, and what only comes to light later beside them."""
+"""Combining the published reports of many periods, and adding what is known only later."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
-from analytics.mobility.publication import Truth
 from analytics.windows.calendar import Window
 
 
+@dataclass(frozen=True, eq=False)
+class WindowTruth:
+    """What a simulation knows about a window: its visitors, and how many of them have each value."""
+
+    visitors: int
+    people: Mapping[str, NDArray[np.integer]] = field(default_factory=dict)
+
+
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
-    """Reports of one survey as one: all their windows, as each was published."""
+    """The reports of one survey as one: all their windows, as they were published."""
     windows = {(w.first, w.last): w for report in reports for w in report.windows}
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
@@ -22,43 +33,43 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 
 
 def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
-    """The report with each window's possible shortfall: reports that came too late, by period."""
+    """The report with the shortfall of each window. `lates` are the late reports by period."""
 
-    def told(window: WindowReport) -> WindowReport:
+    def with_shortfall(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
         return window if window.suppressed else window.model_copy(update={"shortfall": late})
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(with_shortfall, report.windows))})
 
 
 def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> MobilityReport:
-    """The report with a mark on windows over which devices may count twice.
+    """The report with a mark on windows in which devices may be counted twice.
 
-    In each of these periods the store had forgotten who was seen earlier: it spoils the windows that reach from before
-    it into it.
+    In each of the periods `losses` the store had lost its presence records. Windows that begin before such a period and
+    include it are marked.
     """
 
-    def told(window: WindowReport) -> WindowReport:
-        spoilt = any(window.first < loss <= window.last for loss in losses)
-        return window.model_copy(update={"presence_lost": True}) if spoilt else window
+    def marked(window: WindowReport) -> WindowReport:
+        affected = any(window.first < loss <= window.last for loss in losses)
+        return window.model_copy(update={"presence_lost": True}) if affected else window
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(marked, report.windows))})
 
 
-def with_truth(report: MobilityReport, truth: Mapping[Window, Truth]) -> MobilityReport:
-    """The report with what a simulation knows beside what was estimated."""
+def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> MobilityReport:
+    """The report with the truth that a simulation knows beside the estimates."""
 
-    def told(window: WindowReport) -> WindowReport:
+    def compared(window: WindowReport) -> WindowReport:
         known = truth.get(Window(window.first, window.last))
         if known is None or window.suppressed:
             return window
         attributes = tuple(_attribute_with_truth(attribute, known) for attribute in window.attributes)
         return window.model_copy(update={"truth": known.visitors, "attributes": attributes})
 
-    return report.model_copy(update={"windows": tuple(map(told, report.windows))})
+    return report.model_copy(update={"windows": tuple(map(compared, report.windows))})
 
 
-def _attribute_with_truth(attribute: AttributeReport, truth: Truth) -> AttributeReport:
+def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> AttributeReport:
     if attribute.name not in truth.people:
         return attribute
     people = truth.people[attribute.name].tolist()

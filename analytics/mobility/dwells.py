@@ -1,4 +1,4 @@
-"""How long visitors stay: mean and quartiles of an ordered attribute, with their intervals."""
+"""Dwell times: mean and quartiles of an ordered attribute, with their intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.estimates import Estimates, quantile
+from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
 from analytics.estimation.votes import Floats
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import Dwell, quantity
@@ -25,8 +25,9 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     if middles is not None:
         spread = answers.covariance()
         value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
-        reach = quantile(answers.confidence) * error
-        mean = quantity(answers.told(Estimates(*map(np.asarray, (value, error, value - reach, value + reach)))))
+        half_width = quantile(CONFIDENCE) * error
+        parts = value, error, value - half_width, value + half_width
+        mean = quantity(answers.as_published(Estimates(*map(np.asarray, parts))))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
     names = attribute.values
     return Dwell(
@@ -39,14 +40,14 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
 
 
 def _crossings(cumulative: Floats, names: tuple[str, ...]) -> tuple[str, str, str]:
-    """The first values up to which a quarter, half and three quarters have come."""
+    """The values at which the cumulative share first reaches a quarter, a half and three quarters."""
     rising = np.maximum.accumulate(cumulative)
     first, half, third = (names[min(int(np.searchsorted(rising, q - 1e-12)), len(names) - 1)] for q in QUARTERS)
     return first, half, third
 
 
 def middle_values(attribute: Attribute) -> tuple[Floats | None, str]:
-    """The middle of each value, if values are numbers (ranges) or durations such as `2h` and `10h-18h`.
+    """The middle of each value and their unit, if values are numbers, durations such as `2h`, or ranges of them.
 
     >>> middles, unit = middle_values(Attribute(name="d", values=("1h", "2h", "3h-5h")))
     >>> middles.tolist(), unit
@@ -62,6 +63,6 @@ def middle_values(attribute: Attribute) -> tuple[Floats | None, str]:
         return None, ""
     try:
         hours = [[parse_duration(text) / timedelta(hours=1) for text in pair] for pair in pairs]
-    except ValueError:  # names that only look like durations
+    except ValueError:  # looks like a duration, but is out of range
         return None, ""
     return np.array(hours).mean(axis=1), "hours"

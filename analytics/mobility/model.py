@@ -1,7 +1,10 @@
-"""The mobility report: one model, from which JSON, Arrow, CSV, Parquet and the page are made.
+"""The model of a mobility report; JSON, Arrow, CSV, Parquet and the page are made from it.
 
-Everything is said of *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
+All numbers belong to *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
 known, or not published, is null.
+
+A report is published for each period, from counts alone. Fields "added by readers" depend on what is known later or
+elsewhere. They are null (or false) in published records; `combining` and `changes` fill them in.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from datetime import datetime
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from analytics.estimation.estimates import Estimates
 
-Kind = Literal["period", "hour", "day", "week", "cumulative", "window"]
+Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
 Role = Literal["plain", "area", "dwell", "transition"]
 
@@ -25,7 +28,7 @@ class _Model(BaseModel):
 
 
 class Quantity(_Model):
-    """A number with its error bar. An exact one has error 0 and an interval of one point."""
+    """A number with its standard error and interval. An exact one has error 0 and an interval of one point."""
 
     value: float | None
     error: float | None = Field(description="standard error; null where nothing is known")
@@ -43,18 +46,20 @@ class Change(_Model):
 
 
 class ValueReport(_Model):
-    """How many visitors have one value, or one of a group of values."""
+    """The visitors with one value, or with one of a group of values."""
 
     value: str
     share: Quantity = Field(description="unbiased; may be negative, need not sum to 1")
-    consistent: float | None = Field(
-        None, description="the share in the nearest histogram that sums to 1; null for groups"
-    )
+    consistent: float | None = Field(None, description="the share in the consistent histogram; null for groups")
     people: Quantity = Field(description="the share times the visitors")
-    smoothed: Quantity | None = Field(None, description="the share, smoothed over periods; only where asked for")
-    change: Change | None = None
-    baseline: Change | None = None
-    truth: float | None = Field(None, description="how many people it really were, where a simulation knows")
+    smoothed: Quantity | None = Field(
+        None,
+        description="the share in a period, estimated with the help of earlier periods; null for longer windows, "
+        "for the first period, and where the survey has presence_epsilon",
+    )
+    change: Change | None = Field(None, description="of people, since the previous comparable window; added by readers")
+    baseline: Change | None = Field(None, description="of people, against the baseline; added by readers")
+    truth: float | None = Field(None, description="real number of people, if a simulation knows it; added by readers")
 
 
 class Place(_Model):
@@ -63,18 +68,18 @@ class Place(_Model):
     place: int = Field(description="1 is the busiest")
     value: str
     people: Quantity
-    probability: float = Field(description="that this place is right")
+    probability: float = Field(description="probability that this place is right")
 
 
 class Ranking(_Model):
     """The busiest areas, the busiest first."""
 
     places: tuple[Place, ...]
-    probability: float = Field(description="that all these places are right")
+    probability: float = Field(description="probability that all these places are right")
 
 
 class Dwell(_Model):
-    """How long visitors stay. Quartiles are values of the attribute; their intervals are too."""
+    """Dwell times. Quartiles, and the ends of their intervals, are values of the attribute."""
 
     unit: str = Field(description="of the mean; empty where values are not numbers or durations")
     mean: Quantity | None
@@ -84,7 +89,7 @@ class Dwell(_Model):
 
 
 class Flow(_Model):
-    """How many went from one place to another."""
+    """The visitors who went from one place to another."""
 
     origin: str
     destination: str
@@ -98,7 +103,7 @@ class AttributeReport(_Model):
     role: Role
     mechanism: str
     counted: Literal["value in the period", "first value in the window"]
-    answers: int | None = Field(description="how many answered; null where suppressed")
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None
     values: tuple[ValueReport, ...] = ()
     groups: tuple[ValueReport, ...] = ()
@@ -108,7 +113,7 @@ class AttributeReport(_Model):
 
 
 class Gaps(_Model):
-    """Returning visitors by how long they had been away. Rare gaps are told together."""
+    """Returning visitors by the time since their last visit. Rare gaps are published together."""
 
     shortest: int = Field(description="periods since the last visit, at least")
     longest: int = Field(description="periods since the last visit, at most")
@@ -116,23 +121,27 @@ class Gaps(_Model):
 
 
 class WindowReport(_Model):
-    """What is said of one window."""
+    """Everything published about one window."""
 
     first: int = Field(description="first period")
     last: int = Field(description="last period")
     begin: datetime
     end: datetime
     kind: Kind
-    suppressed: Suppression | None = Field(description="why nothing is said; null where it is")
+    suppressed: Suppression | None = Field(description="why nothing is published; null if something is")
     visitors: Quantity | None = Field(None, description="different devices that reported in the window")
-    new: Quantity | None = Field(None, description="visitors not seen for a whole horizon before")
+    new: Quantity | None = Field(None, description="visitors whose last report, if any, is a horizon or more ago")
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
-    change: Change | None = Field(None, description="of visitors, against the previous comparable window")
-    baseline: Change | None = Field(None, description="of visitors, against the baseline")
-    shortfall: int | None = Field(None, description="reports that came too late: what the window may lack")
-    presence_lost: bool = Field(False, description="presence records were lost: devices may be counted twice")
-    truth: int | None = Field(None, description="how many visitors it really were, where a simulation knows")
+    change: Change | None = Field(
+        None, description="of visitors, since the previous comparable window; added by readers"
+    )
+    baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
+    shortfall: int | None = Field(None, description="late reports of these periods; added by readers")
+    presence_lost: bool = Field(
+        False, description="presence records were lost, so devices may be counted twice; added by readers"
+    )
+    truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
     attributes: tuple[AttributeReport, ...] = ()
 
     def attribute(self, name: str) -> AttributeReport:
@@ -148,19 +157,20 @@ class UniqueVisitors(_Model):
 
 
 class MobilityReport(_Model):
-    """Who came, how often, from where to where, for how long: as far as it can be known and may be said."""
+    """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str
     start: datetime
     period_seconds: int
-    horizon: int = Field(description="the longest window, in periods; who was not seen for as long counts as new")
+    horizon: int = Field(description="the longest window, in periods")
     minimum: int
     confidence: float
     presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
-    presence_scale: float | None = Field(description="scale of the noise on each cell of counts; null if exact")
-    notes: tuple[str, ...] = Field(description="what a reader must know")
+    presence_scale: float | None = Field(description="scale of the noise on each count; null if exact")
+    notes: tuple[str, ...] = Field(description="how to read the numbers")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
 
@@ -168,8 +178,12 @@ class MobilityReport(_Model):
         return next(window for window in self.windows if (window.first, window.last) == (first, last))
 
 
+PARTS = ("value", "error", "low", "high")  # fields of Quantity, and of Estimates
+_QUANTITIES = TypeAdapter(list[Quantity])  # many at once: several times as fast as one by one
+
+
 def quantity(measured: Estimates) -> Quantity:
-    """One measured number.
+    """One estimated number as it is published.
 
     >>> quantity(Estimates(*map(np.array, (0.5, np.inf, 0.0, 1.0)))).error is None
     True
@@ -178,11 +192,11 @@ def quantity(measured: Estimates) -> Quantity:
 
 
 def quantities(measured: Estimates) -> list[Quantity]:
-    """A row of measured numbers."""
-    parts = np.stack([measured.value, measured.error, measured.low, measured.high], axis=1)
-    told = parts.astype(object)
-    told[~np.isfinite(parts)] = None
-    return [Quantity(value=value, error=error, low=low, high=high) for value, error, low, high in told]
+    """A row of estimated numbers as they are published."""
+    parts = np.stack([getattr(measured, part) for part in PARTS], axis=1)
+    numbers = parts.astype(object)
+    numbers[~np.isfinite(parts)] = None
+    return _QUANTITIES.validate_python([dict(zip(PARTS, row, strict=True)) for row in numbers.tolist()])
 
 
 def measured(numbers: Sequence[Quantity | None]) -> Estimates:
@@ -191,6 +205,5 @@ def measured(numbers: Sequence[Quantity | None]) -> Estimates:
     >>> measured([Quantity(value=3, error=1, low=1, high=5), None]).value.tolist()
     [3.0, nan]
     """
-    parts = ("value", "error", "low", "high")
-    columns = [[getattr(number, part, None) for number in numbers] for part in parts]
+    columns = [[getattr(number, part, None) for number in numbers] for part in PARTS]
     return Estimates(*(np.array(column, dtype=np.float64) for column in columns))

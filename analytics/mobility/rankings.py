@@ -1,4 +1,4 @@
-"""The busiest areas, and how sure their order is."""
+"""The busiest areas, and the probability of their order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from analytics.estimation.votes import Floats
 
 DRAWS = 2000
-RIVALS = 25  # areas below the ranking that could belong in it
+RIVALS = 25  # areas below the ranking that are considered too
 
 
 def rank(
@@ -18,8 +18,8 @@ def rank(
 ) -> tuple[NDArray[np.intp], Floats, float]:
     """The busiest areas, each one's probability of being in its place, and that of the whole ranking.
 
-    `spread` gives the covariance of the estimates of some areas. Truths are drawn around the estimates as the noise
-    allows; the probabilities are how many of them agree. The draws are always the same, so the same data says the same.
+    `spread` gives the covariance of the estimates of some areas. Possible truths are drawn around the estimates with
+    that covariance; a probability is the share of them that agree. The seed is fixed, so results are reproducible.
 
     >>> sure = lambda areas: np.eye(len(areas)) * 1e-6
     >>> order, probabilities, whole = rank(np.array([0.2, 0.5, 0.3]), sure, places=2)

@@ -1,4 +1,4 @@
-"""What may be said: nothing of few people, and nothing from which few people could be worked out."""
+"""Suppression: nothing is published about few people, nor anything from which numbers of few could be computed."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from analytics.windows.calendar import Window
 
 
 def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, Suppression]:
-    """Which windows to keep silent about, and why.
+    """The windows to suppress, with the reason.
 
-    A window is silent if fewer than `minimum` visited it, or if its visitors and those of a published window inside it
-    differ by a few: the difference would tell of those few. Short windows come first, so they are the ones published.
+    A window is suppressed if it has fewer than `minimum` visitors, or if it has a few more than a published window
+    inside it: the difference would be a number of few people. Short windows are decided first and take precedence.
 
     >>> few, day = Window(0, 0), Window(1, 1)
     >>> suppressions({few: 3, day: 100, Window(0, 1): 103}, minimum=10)
     {Window(first=0, last=0): 'minimum', Window(first=0, last=1): 'difference'}
     """
-    silent: dict[Window, Suppression] = {}
+    suppressed: dict[Window, Suppression] = {}
     published: dict[int, list[Window]] = {}  # by first period
     for window in sorted(visitors, key=lambda w: (w.length, w.first)):
         inner = (
             w for first in range(window.first, window.last + 1) for w in published.get(first, ()) if w.inside(window)
         )
         if visitors[window] < minimum:
-            silent[window] = "minimum"
+            suppressed[window] = "minimum"
         elif any(0 < visitors[window] - visitors[w] < minimum for w in inner):
-            silent[window] = "difference"
+            suppressed[window] = "difference"
         else:
             published.setdefault(window.first, []).append(window)
-    return silent
+    return suppressed
 
 
 def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:
-    """Ranges of gaps (shortest, longest), each of none or of at least `minimum` visitors, that cover gaps 1, 2, ...
+    """Ranges of gaps (shortest, longest) that cover gaps 1, 2, ..., each with no visitors or at least `minimum`.
 
-    `counts[gap - 1]` are visitors. Rare gaps are told together with longer ones, the rest with the last range.
+    `counts[gap - 1]` are visitors. A rare gap is merged with longer ones; what is left over joins the last range.
 
     >>> merged_gaps([40, 3, 9, 0, 25, 2], minimum=10)
     [(1, 1), (2, 3), (4, 4), (5, 6)]

@@ -1,4 +1,4 @@
-"""Windows people think in: hours, days, weeks, and the days since the beginning."""
+"""Calendar windows: hours, days, weeks, and the days since the beginning."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Window(NamedTuple):
 def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]:
     """The whole hours, days or weeks (from Monday) among these periods, in the survey's own time zone.
 
-    Units that are not made of whole periods, or are longer than the horizon, have no windows.
+    A unit that is not a whole number of periods, or is longer than the horizon, has no windows.
 
     >>> from protocols.survey_text import parse_survey
     >>> survey = parse_survey('''{id: s, start: 2026-01-05T18:00:00+01:00, period: 6h, eps: 1, horizon: 28,
@@ -49,7 +49,7 @@ def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]
 
 
 def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
-    """From the first window's beginning to each one's end, as far as the horizon reaches.
+    """From the first window's beginning to the end of each later one, up to the horizon.
 
     >>> cumulative_windows([Window(0, 3), Window(4, 7), Window(8, 11)], horizon=10)
     [Window(first=0, last=7)]
@@ -60,7 +60,11 @@ def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
 
 def comparable(window: Window, period: timedelta, known: range) -> tuple[Window, str] | None:
     """The previous window to compare with: the same time a week before, or a day before, or the one just before."""
-    for words, back in (("a week before", UNITS["week"]), ("the day before", UNITS["day"]), ("just before", None)):
+    for words, back in (
+        ("a week before", UNITS["week"]),
+        ("the day before", UNITS["day"]),
+        ("the window just before", None),
+    ):
         shift = window.length if back is None else back // period
         if back is not None and (back % period or shift < window.length):
             continue

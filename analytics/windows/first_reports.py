@@ -1,4 +1,4 @@
-"""Unique devices of every window, without identifying any (PROTOCOLS 7).
+"""The unique devices of every window, without identifiers (PROTOCOLS 7).
 
 A report of period t is its device's first in the window [s..e] exactly when its gap is at least t - s + 1. So with
 counters by period and gap, every window up to the horizon is a sum. Counters have the shape
@@ -6,8 +6,8 @@ counters by period and gap, every window up to the horizon is a sum. Counters ha
     n[period, gap - 1]           reports                gaps 1 .. horizon; the last means "horizon or more, or never"
     N[period, gap - 1, value]    reports that support each value
 
-and whatever dimensions follow are carried along, so devices and histograms of devices take the same path. Long
-horizons have few gaps that occur: there, a `ByGap` per period holds those only.
+and further dimensions are allowed, so the same functions count devices and histograms of devices. With a long horizon
+most gaps do not occur: a `ByGap` holds the counters of one period for the gaps that do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Counters = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class ByGap:
-    """One period's counters: `counts[row, ...]` belong to gap `gaps[row]`; gaps ascend, and others have none.
+    """One period's counters: `counts[row, ...]` belong to gap `gaps[row]`. Gaps ascend; those left out count 0.
 
     >>> period = ByGap(np.array([1, 4]), np.array([10, 5]))
     >>> int(period.at_least(1)), int(period.at_least(2)), int(period.at_least(5))
@@ -40,6 +40,11 @@ class ByGap:
         """The sum over this gap and all longer ones."""
         found: Counters = self._sums[bisect_left(self._listed, gap)]
         return found
+
+    @property
+    def total(self) -> Counters:
+        """The sum over all gaps: `at_least(1)` without the sums for longer gaps."""
+        return np.asarray(self.counts.sum(axis=0))
 
     @cached_property
     def _listed(self) -> list[int]:
@@ -58,7 +63,7 @@ def by_gap(counters: Counters) -> list[ByGap]:
 
 
 def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
-    """The sum over each device's first report in one window: its unique devices, or their histogram.
+    """The sum over the first reports of one window: its unique devices, or their histogram.
 
     Device 1 reports in periods 0 and 1, device 2 in period 1 only:
 

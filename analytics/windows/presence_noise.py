@@ -1,4 +1,4 @@
-"""How far the noise on counts of devices reaches (PROTOCOLS 7).
+"""The error and the quantiles of the noise on counts of devices (PROTOCOLS 7).
 
 Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| epsilon / 3), because one
 presence changes three cells. A window adds up many cells, so its noise is a sum of such draws.
@@ -14,7 +14,7 @@ import numpy as np
 from analytics.estimation.estimates import quantile
 
 CELLS_PER_PRESENCE = 3
-MANY = 1000  # cells in a sum whose noise is as good as normal
+MANY = 1000  # cells in a sum whose noise counts as normal
 
 
 def scale(presence_epsilon: float) -> float:
@@ -34,13 +34,13 @@ def noise_error(cells: int, presence_epsilon: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def noise_reach(cells: int, presence_epsilon: float, confidence: float) -> int:
-    """The smallest r for which the noise on a sum of this many cells is at most r, up or down, with this probability.
+def noise_quantile(cells: int, presence_epsilon: float, confidence: float) -> int:
+    """The smallest r such that the noise on a sum of this many cells lies between -r and r with this probability.
 
-    Exact, through the noise's characteristic function, where cells are few. The noise of many is normal to four
-    digits, and its exact distribution, over as many numbers as it reaches, could fill any memory.
+    For few cells it is exact, computed through the characteristic function. The noise of many cells is normal to four
+    digits, and their exact distribution would need too much memory.
 
-    >>> noise_reach(1, 3.0, 0.95), noise_reach(1000, 3.0, 0.95)
+    >>> noise_quantile(1, 3.0, 0.95), noise_quantile(1000, 3.0, 0.95)
     (3, 84)
     """
     if cells >= MANY:

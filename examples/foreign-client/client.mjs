@@ -21,12 +21,12 @@ const period = Math.floor((now - Date.parse(terms.start)) / (1000 * terms.period
 if (period < 0) fail("the survey has not begun");
 if (state.delivered !== undefined && period <= state.delivered) done("this period is reported");
 
-// What is for life is drawn once: which attribute this device answers.
+// Drawn once, for life: which attribute this device answers.
 state.survey ??= terms.survey;
 state.attribute ??= terms.attributes[randomInt(terms.attributes.length)].name;
 
-// What belongs to a period is settled before it is first sent: a second attempt sends the same bytes. Sending another
-// draw would cost the device more privacy than the survey declares.
+// The period's report is written to disk before it is first sent: a second attempt sends the same bytes. New noise in a
+// second attempt would reveal more than the survey declares.
 if (state.pending?.period !== period) {
   state.pending = { period, report: makeReport() };
   save();
@@ -43,7 +43,7 @@ function makeReport() {
   const k = attribute.values.length;
   const value = attribute.values.indexOf(values[attribute.name]);
   if (value < 0) fail(`${attribute.name} must be one of ${attribute.values.join(", ")}`);
-  // Round 1 is drawn once for each value the device ever has, and kept: that is what protects it over months.
+  // Round 1 is drawn once for each value that the device ever has, and kept: otherwise it could be averaged away.
   state.memos ??= {};
   const memo = attribute.memoised ? (state.memos[value] ??= perturb(value, attribute.first, k)) : perturb(value, attribute.first, k);
   const answer = attribute.second ? perturb(memo, attribute.second, k) : memo;
@@ -60,14 +60,14 @@ function makeReport() {
   });
 }
 
-// Keep the symbol with probability p, else take one of the others. Whole numbers: 64 random bits against p * 2^64.
+// Keep the symbol with probability p, else take one of the others. Integers: compare 64 random bits with p * 2^64.
 function perturb(symbol, { p }, k) {
   if (randomBytes(8).readBigUInt64BE() < BigInt(p * 2 ** 64)) return symbol;
   const other = randomInt(k - 1);
   return other < symbol ? other : other + 1;
 }
 
-// Not zero, and a new one for every period: it refuses a second report and links nothing.
+// Not zero, and new in every period: it lets the collector refuse a second report, and links nothing.
 function token() {
   const bytes = randomBytes(8);
   return bytes.readBigUInt64BE() ? bytes.toString("hex") : token();
@@ -83,7 +83,7 @@ function littleEndian(number, bytes) {
   return buffer.toString("hex");
 }
 
-// On disk before anything leaves the device: a memo that is forgotten would be drawn again.
+// On disk before anything is sent: a memo that is lost would be drawn again.
 function save() {
   const file = openSync(`${stateFile}.new`, "w", 0o600);
   writeSync(file, JSON.stringify(state));

@@ -1,9 +1,9 @@
-"""A gateway for devices that do not speak Kafka: they post single JSON reports, it puts them on the topic.
+"""A gateway for devices without a Kafka client: they post single JSON reports, and it writes them to the topic.
 
     python gateway.py survey.yaml --port 8080
 
-The gateway sees only what devices send: noisy answers and tokens. It is told the survey, so that it can tell devices
-its terms, and answers 201 when all replicas have the report. The cluster is the one in HEARSAY_KAFKA_*.
+The gateway sees only what devices send: noisy answers and tokens. It reads the survey, to give devices its terms, and
+answers 201 when all replicas have the report. The cluster is that of HEARSAY_KAFKA_*.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def serve(scheme: Scheme, sink: Sink, port: int) -> HTTPServer:
             return 201
 
         def log_message(self, *_: object) -> None:
-            """Who reports when is nobody's business."""
+            """Log nothing: a log of requests would record who reports when."""
 
     return HTTPServer(("127.0.0.1", port), Gateway)
 

@@ -1,1 +1,1 @@
-"""The commands."""
+"""The commands, one file each."""

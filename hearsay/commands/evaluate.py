@@ -1,20 +1,20 @@
-"""`hearsay evaluate`: how well each method would do on a population whose truth is known."""
+"""`hearsay evaluate`: compare methods on a population whose truth is known."""
 
 from __future__ import annotations
 
 from itertools import groupby
 from math import inf, log
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
-from analytics.evaluation import evaluate as evaluate_methods
 from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from analytics.evaluation import Outcome, Score
 
 
 def _words(text: str) -> list[str]:
@@ -22,13 +22,13 @@ def _words(text: str) -> list[str]:
 
 
 def _budgets(text: str) -> list[float]:
-    """Numbers with commas between them; ln3 is the natural logarithm of 3, as the papers choose budgets."""
+    """Numbers separated by commas; ln3 is the natural logarithm of 3, as in the papers' budgets."""
     try:
         budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in _words(text)]
     except ValueError:
         budgets = []
     if not budgets or not all(0 < budget < inf for budget in budgets):
-        raise typer.BadParameter(f"{text!r}: write budgets above 0, such as 0.5,1,2 or ln2,ln3", param_hint="--eps")
+        raise typer.BadParameter(f"{text!r}: give budgets above 0, such as 0.5,1,2 or ln2,ln3", param_hint="--eps")
     return budgets
 
 
@@ -36,59 +36,57 @@ def evaluate(
     scenario_name: Annotated[
         str, typer.Option("--scenario", help="telemetry, virtual-humans or commuters.")
     ] = "virtual-humans",
-    csv: Annotated[Path | None, typer.Option(help="Instead: a table with one row per person.")] = None,
-    attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), with commas between them.")] = "",
-    devices: Annotated[int | None, typer.Option(help="How many devices the scenario has.", min=1)] = None,
-    periods: Annotated[
-        int | None, typer.Option(help="How many periods: 1 unless told, with --once all.", min=1)
-    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
+    attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
+    devices: Annotated[int | None, typer.Option(help="Number of devices of the scenario.", min=1)] = None,
+    periods: Annotated[int | None, typer.Option(help="Number of periods. [1; with --once all]", min=1)] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Everybody of all periods as a single period, with their first values.")
+        bool, typer.Option("--once", help="Take all people of all periods as one period, each with their first values.")
     ] = False,
     eps: Annotated[
-        str, typer.Option(help="Budgets with commas between them (eps_inf; eps of one-shot methods); ln3 is ln(3).")
+        str, typer.Option(help="Budgets separated by commas (eps_inf; eps of one-shot methods); ln3 is ln(3).")
     ] = "0.5,1,2,4",
     alpha: Annotated[float, typer.Option(help="eps_1 is alpha times eps_inf; between 0 and 1.")] = 0.5,
     methods: Annotated[
         str, typer.Option(help="longitudinal, one-shot, all; or solutions, mechanisms, names as in smp[l-grr].")
     ] = "longitudinal",
     guarantee: Annotated[
-        Literal["tuple", "attribute"], typer.Option(help="What RS+FD and RS+RFD promise on our terms.")
+        Literal["tuple", "attribute"], typer.Option(help="The guarantee of RS+FD and RS+RFD, except as published.")
     ] = "tuple",
     published: Annotated[
-        bool, typer.Option("--published", help="Also as the papers have it, where that differs.")
+        bool, typer.Option("--published", help="Add the variants of the papers, where they differ.")
     ] = False,
     prior_eps: Annotated[
         float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
     ] = 0.1,
     corrections: Annotated[
-        str, typer.Option(help=f"What is done to raw estimates: {', '.join(CORRECTIONS)}.")
-    ] = ",".join(USUAL),
-    runs: Annotated[int, typer.Option(help="How often each is repeated, with other noise.", min=1)] = 20,
-    seed: Annotated[int, typer.Option(help="Another seed, another truth and other noise.", min=0)] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write a page with charts there, complete in itself.")] = None,
+        str, typer.Option(help="Corrections of raw estimates: raw, norm-sub, clip, likeliest.")
+    ] = "raw,norm-sub,clip",
+    runs: Annotated[int, typer.Option(help="Runs of each method, each with other noise.", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the population and of the noise.", min=0)] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page with charts to this file.")] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.
 
-    Nothing is sent and nothing is stored: the devices' own code answers in memory, again and again.
+    Nothing is sent or stored: the code of the devices answers in memory.
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
+    from analytics.evaluation import CORRECTIONS
     from analytics.evaluation.page import page
-    from hearsay.running.seeded_keyrings import seeded_keyring
-    from hearsay.running.truth_tables import from_csv, from_scenario
+    from hearsay.running.evaluating import Evaluation
+    from hearsay.running.evaluation_truth import from_csv, from_scenario
     from producers.scenarios import scenario
 
-    budgets = _budgets(eps)
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
     for name in _words(corrections):
         if name not in CORRECTIONS:
-            raise typer.BadParameter(f"{name!r}: there are {', '.join(CORRECTIONS)}", param_hint="--corrections")
-    chosen = [method.under(guarantee) for method in choose(_words(methods))]
-    if published:
-        chosen = [terms for method in chosen for terms in _on_all_terms(method)]
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
+    comparison = Evaluation(
+        _words(methods), _budgets(eps), alpha, guarantee, published, prior_eps, _words(corrections), runs, seed
+    )
     with console.progress("preparing") as step:
         if csv is not None:
             truth = from_csv(csv, _words(attributes), step)
@@ -96,11 +94,7 @@ def evaluate(
             lived = None if once and periods is None else periods or 1
             population = scenario(scenario_name, devices=devices, periods=lived, seed=seed)
             truth = from_scenario(population, _words(attributes), once, step)
-        truth = Truth(truth.sizes, truth.moments, noisy_priors(truth, prior_eps, np.random.default_rng(seed)))
-        outcomes = evaluate_methods(
-            truth, chosen, budgets, seeded_keyring(seed),
-            alpha=alpha, runs=runs, corrections=_words(corrections), progress=step,
-        )  # fmt: skip
+        outcomes = comparison.run(truth, step)
     source = str(csv) if csv is not None else scenario_name
     settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
     facts = {**settings, "attributes": dict(truth.sizes), "people": truth.people.tolist()}
@@ -108,14 +102,10 @@ def evaluate(
         console.print_json({**facts, "outcomes": [outcome.record() for outcome in outcomes]})
     else:
         _show(facts, outcomes)
-    if html is not None:  # last: where it cannot be written, the figures are not lost
+    if html is not None:  # last: the figures are shown even if the file cannot be written
         html.write_text(page(facts, outcomes), encoding="utf-8")
         if not as_json:
             console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
-
-
-def _on_all_terms(method: Method) -> list[Method]:
-    return [method, method.as_published()] if method.republished else [method]
 
 
 def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
@@ -129,6 +119,8 @@ def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
 
 
 def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
+    from analytics.evaluation import Score
+
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     corrections = list(scores[0].mse) if scores else []
     budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}
@@ -144,7 +136,7 @@ def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
         if isinstance(outcome, Score):
             table.add_row(*_cells(outcome))
         else:
-            table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]cannot[/]")
+            table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]infeasible[/]")
     console.out.print()
     console.out.print(table)
     for outcome in outcomes:

@@ -1,33 +1,35 @@
-"""`hearsay plan`: what a survey costs, reveals and delivers, before anyone is asked."""
+"""`hearsay plan`: what a survey reveals and how precise its results will be."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.planning import AttributePlan, Figure, NoisePlan, Plan
-from protocols.planning import plan as draw
-from protocols.scheme import Scheme
+
+if TYPE_CHECKING:
+    from protocols.planning import AttributePlan, NoisePlan, Plan
+    from protocols.privacy import Loss
 
 
 def plan(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
-    devices: Annotated[int, typer.Option(min=1, help="How many devices will report in a period.")] = 10_000,
-    error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The standard error you want for a share.")] = 0.01,
+    devices: Annotated[int, typer.Option(min=1, help="Number of devices that report in a period.")] = 10_000,
+    error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show which mechanisms a survey uses and why, what it reveals exactly, and how precise it will be.
+    """Show which mechanisms a survey uses and why, what it reveals exactly, and how precise its results will be.
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
+    from hearsay.library.planning import plan as plan_survey
     from hearsay.survey_files import read_survey
 
-    drawn = draw(Scheme(read_survey(survey)), devices, error)
+    drawn = plan_survey(read_survey(survey), devices, error)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
@@ -63,7 +65,7 @@ def _mechanisms(drawn: Plan) -> Table:
 
 
 def _alternatives(drawn: Plan) -> Table:
-    table = _table("Why: variance of one report where nobody has the value", "attribute", "")
+    table = _table("Why: variance of one report for a value that no device has", "attribute", "")
     table.columns[1].justify = "left"
     for a in drawn.attributes:
         table.add_row(a.name, f"{a.why}\n[dim]{_rivals(a)}[/]")
@@ -88,7 +90,9 @@ def _guarantees(drawn: Plan) -> Table:
         table.add_row("each additional value, at most", *_losses(promise.per_additional_value))
     if promise.at_the_cap is not None and promise.values_at_the_cap is not None:
         counts = ", ".join(f"{name} {count}" for name, count in promise.values_at_the_cap.items())
-        table.add_row(f"everything, of a device that took all values it may ({counts})", *_losses(promise.at_the_cap))
+        table.add_row(
+            f"all reports of a device with as many values as it may have ({counts})", *_losses(promise.at_the_cap)
+        )
     for name, value in promise.neighbours_per_report.items():
         table.add_row(f"one report, neighbouring values of {name}", "", _number(value))
     for name, value in promise.neighbours_for_ever.items():
@@ -97,9 +101,9 @@ def _guarantees(drawn: Plan) -> Table:
 
 
 def _precision(drawn: Plan) -> Table:
-    title = f"Standard error of a share, {drawn.devices:,} devices a period"
+    title = f"Standard error of a share, {drawn.devices:,} devices per period"
     wanted = f"devices for {drawn.error:g}"
-    table = _table(title, "attribute", "reports", "nobody has it", "half have it", "best, however long", wanted)
+    table = _table(title, "attribute", "reports", "no device has it", "half have it", "best over all periods", wanted)
     for a in drawn.attributes:
         p = a.precision
         row = [
@@ -114,14 +118,16 @@ def _precision(drawn: Plan) -> Table:
 
 
 def _risk(drawn: Plan) -> Table:
-    table = _table("Risk from one report", "attribute", "best guess of the value", "by luck", "a forged report counts")
+    table = _table(
+        "Risk from one report", "attribute", "best guess of the value", "by chance", "forged report counts as"
+    )
     for a in drawn.attributes:
         people = f"{a.forged_report:,.1f} people"
         table.add_row(a.name, _number(a.value_guess), _number(1 / a.values), people)
     if drawn.attribute_guess is not None:
         worst = drawn.attribute_guess_if_same
         seen = _number(drawn.attribute_guess) + (f" to {_number(worst)}" if worst is not None else "")
-        table.add_row("which one is true", seen, _number(1 / len(drawn.attributes)), "")
+        table.add_row("which attribute is true", seen, _number(1 / len(drawn.attributes)), "")
     return table
 
 
@@ -131,8 +137,8 @@ def _noise(noise: NoisePlan | None) -> str:
     return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
 
 
-def _losses(figure: Figure) -> tuple[str, str]:
-    return _loss(figure.whole, figure.exact), _loss(figure.attribute, figure.exact)
+def _losses(loss: Loss) -> tuple[str, str]:
+    return _loss(loss.whole, loss.exact), _loss(loss.attribute, loss.exact)
 
 
 def _loss(value: float | None, exact: bool) -> str:

@@ -1,4 +1,4 @@
-"""`hearsay replay`: recorded events become reports."""
+"""`hearsay replay`: turn recorded events into reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from hearsay.terminal import console
-from protocols.survey import parse_duration
 
 if TYPE_CHECKING:
     from producers.replay import Rule
@@ -19,54 +18,51 @@ if TYPE_CHECKING:
 def replay(
     events: Annotated[Path, typer.Argument(help="A .csv (.csv.gz, .csv.zst) or .parquet file of events.")],
     survey_file: Annotated[Path, typer.Option("--survey", help="A survey file with clock: source.")],
-    person: Annotated[str, typer.Option(help="The column that says who.")] = "person",
-    time: Annotated[str, typer.Option(help="The column that says when: ISO 8601, or whole Unix seconds.")] = "time",
+    person: Annotated[str, typer.Option(help="The column with the person.")] = "person",
+    time: Annotated[str, typer.Option(help="The column with the time: ISO 8601, or whole Unix seconds.")] = "time",
     mapping: Annotated[
-        list[str] | None, typer.Option("--map", help="column=attribute, once for each column named otherwise.")
+        list[str] | None, typer.Option("--map", help="column=attribute, for each column with another name.")
     ] = None,
     choose: Annotated[
-        list[str] | None, typer.Option(help="attribute=first, last or most: which of a period's values counts. [last]")
+        list[str] | None, typer.Option(help="attribute=first, last or most: which value of a period to report. [last]")
     ] = None,
     tolerance: Annotated[str, typer.Option(help="How far events may be out of order, such as 15m or 2h.")] = "0s",
-    zone: Annotated[
-        str | None, typer.Option(help="Where times without a zone were noted, such as Europe/Paris.")
-    ] = None,
+    zone: Annotated[str | None, typer.Option(help="The time zone of times without one, such as Europe/Paris.")] = None,
     until: Annotated[
-        str | None, typer.Option(help="Events from this time on are mistakes (ISO 8601 with a zone). [now]")
+        str | None, typer.Option(help="Events from this time on are faults (ISO 8601 with a zone). [now]")
     ] = None,
     speed: Annotated[
-        float | None, typer.Option(help="This many times real pace; as fast as possible if left out.", min=0.001)
+        float | None, typer.Option(help="Multiple of real time; as fast as possible if left out.", min=0.001)
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first fault instead of counting it.")] = False,
-    delimiter: Annotated[str, typer.Option(help="What separates the columns of a CSV file.")] = ",",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first faulty row.")] = False,
+    delimiter: Annotated[str, typer.Option(help="The column separator of a CSV file.")] = ",",
     quotes: Annotated[bool, typer.Option(help="Whether cells of a CSV file may be quoted.")] = True,
     kafka: console.Kafka = None,
-    capture: Annotated[
-        Path | None, typer.Option(help="Keep reports in this directory; `hearsay send` sends them later.")
-    ] = None,
-    partitions: Annotated[int, typer.Option(help="With --capture: how many partitions Kafka has.", min=1)] = 8,
+    capture: Annotated[Path | None, typer.Option(help="Write reports to this directory, for `hearsay send`.")] = None,
+    partitions: Annotated[int, typer.Option(help="With --capture: partitions of the reports topic.", min=1)] = 8,
     data: Annotated[
-        Path, typer.Option("--data", help="Where keys, memos and results are kept; run again to resume.")
+        Path, typer.Option("--data", help="Directory for keys, memos and results. Run again to resume.")
     ] = Path("hearsay-data/replay"),
     as_json: console.AsJson = False,
 ) -> None:
-    """Turn recorded events into one report per person and period, as a trusted edge would.
+    """Turn recorded events into one report per person and period, as a trusted edge does.
 
-    Persons become device keys as they are read and appear nowhere else; only noisy reports leave. Reports are
-    collected here, or sent with --kafka, or kept with --capture. At the end stands what was wrong with the file, with
-    the first lines of each fault. After Ctrl-C or a crash, run the same command again.
+    Persons become device keys as they are read, and appear nowhere else; only noisy reports leave the process. Reports
+    are counted in this process, sent with --kafka, or written to a directory with --capture. A summary shows how many
+    rows were faulty, with the first line numbers of each fault. To resume after Ctrl-C or a crash, run the same command
+    again.
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
-    from producers.replay import Columns, Options
+    from producers.replay import ColumnMapping, Options
 
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
-        Columns(person, time, columns),
+        ColumnMapping(person, time, columns),
         _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone),
@@ -90,7 +86,7 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     for text in given or []:
         left, equals, right = text.partition("=")
         if not (left and equals and right):
-            raise typer.BadParameter(f"{option} {text!r} is not of the form left=right")
+            raise typer.BadParameter(f"{option}: {text!r} is not of the form left=right")
         pairs.append((left, right))
     return pairs
 
@@ -101,10 +97,12 @@ def _rule(name: str) -> Rule:
     try:
         return Rule(name)
     except ValueError:
-        raise typer.BadParameter(f"--choose: {name!r} is none of {', '.join(Rule)}") from None
+        raise typer.BadParameter(f"--choose: {name!r} is not one of {', '.join(Rule)}") from None
 
 
 def _tolerance(text: str) -> timedelta:
+    from protocols.survey import parse_duration
+
     try:
         tolerance: timedelta = parse_duration(text)
     except ValueError as error:
@@ -116,7 +114,7 @@ def _zone(name: str | None) -> ZoneInfo | None:
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
-        raise typer.BadParameter(f"--zone: there is no time zone {name!r}; write it as in Europe/Paris") from None
+        raise typer.BadParameter(f"--zone: there is no time zone {name!r}; give one such as Europe/Paris") from None
 
 
 def _moment(text: str | None) -> datetime:

@@ -1,4 +1,4 @@
-"""`hearsay report`: what was published, on the terminal, as a page, or as files for other programs."""
+"""`hearsay report`: show results, or write them as a page or as tables."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def report(
     period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
     window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the normal ones.")
+        str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the baseline.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
     data: Annotated[Path, typer.Option(help="The data directory of a run.")] = Path("hearsay-data/demo"),
     kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Read what this cluster's workers published instead.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
     ] = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show what is final: visitors of every period, and the answers of the latest period, or of the one you name.
+    """Show final results: visitors of every period, and the answers of the latest period or of the one given.
 
-    With a period or a window, files and JSON hold only that; otherwise everything that was published.
+    With a period or a window, files and JSON contain only that; otherwise everything that was published.
 
     Example: hearsay report --window 0:6 --html week.html
     """
@@ -38,23 +38,23 @@ def report(
     from hearsay.reports.tables import answers_table, visitors_table
     from hearsay.running.data_directory import DataDirectory
 
-    with console.progress("reading what is published"), open_results(data, kafka) as results:
+    with console.progress("reading results"), open_results(data, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
     if kafka is None:
         whole = with_lost_presence(whole, DataDirectory(data).presence_losses)
     asked = _asked(period, window)
-    told = whole if asked is None else narrowed(whole, *asked)
-    written = write_files(told, html, csv, parquet)
+    selected = whole if asked is None else narrowed(whole, *asked)
+    written = write_files(selected, html, csv, parquet)
     if as_json:
-        typer.echo(told.model_dump_json(indent=2))
+        typer.echo(selected.model_dump_json(indent=2))
         return
     for path in written:
-        console.out.print(f"written: {path}", soft_wrap=True, markup=False)
+        console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
         if asked is None:
-            console.out.print(visitors_table(told))
-        console.out.print(answers_table(latest(told)))
+            console.out.print(visitors_table(selected))
+        console.out.print(answers_table(latest(selected)))
 
 
 def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:
@@ -68,5 +68,5 @@ def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:
 def _span(option: str, text: str) -> tuple[int, int]:
     first, colon, last = text.partition(":")
     if not (colon and first.isdigit() and last.isdigit() and int(first) <= int(last)):
-        raise typer.BadParameter(f"{option} {text!r} is not of the form FIRST:LAST, such as 0:6")
+        raise typer.BadParameter(f"{option}: {text!r} is not of the form FIRST:LAST, such as 0:6")
     return int(first), int(last)

@@ -1,34 +1,37 @@
-"""`hearsay demo` and `hearsay run`: a simulated population, collected end to end in this process."""
+"""`hearsay demo` and `hearsay run`: a simulated population, collected end to end."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hearsay.terminal import console
 
-DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
+if TYPE_CHECKING:
+    from producers.scenarios import Scenario
+    from protocols.survey import Survey
+
+DataDir = Annotated[Path, typer.Option("--data", help="Directory for state and results. Run again to resume.")]
 
 
 def demo(
     data: DataDir = Path("hearsay-data/demo"),
-    devices: Annotated[int | None, typer.Option(help="Fewer people than the festival's 88,935.", min=10)] = None,
+    devices: Annotated[int | None, typer.Option(help="Number of people; the festival has 88,935.", min=10)] = None,
     kafka: console.Kafka = None,
 ) -> None:
-    """Collect a festival week end to end: real memos, real frames, real counting, and a mobility report.
+    """Simulate a festival week, collect it end to end, and show the mobility report.
 
-    88,935 virtual people visit an area on seven days. Each has a memoised noisy answer in a Redis that is started for
-    the run; every day each visitor sends one report. Nothing needs to be installed or configured.
+    88,935 simulated people visit an area on seven days. Each device has a memoised noisy answer in a Redis that is
+    started for the run, and sends one report on every day of its visit. Nothing needs to be installed or configured.
 
     Example: hearsay demo
     """
-    from hearsay.running.simulating import simulate
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
-    simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
+    _simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
 
 
 def run(
@@ -36,20 +39,36 @@ def run(
     scenario_name: Annotated[
         str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans or commuters.")
     ],
-    devices: Annotated[int | None, typer.Option(help="How many devices there are.", min=1)] = None,
-    periods: Annotated[int | None, typer.Option(help="How many periods they live through.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another truth.")] = 0,
+    devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
+    periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated population.")] = 0,
     data: DataDir = Path("hearsay-data/run"),
     kafka: console.Kafka = None,
 ) -> None:
-    """Collect a survey from a simulated population, end to end, and report on it.
+    """Simulate a population, collect a survey from it end to end, and show the results.
 
-    Run it again to resume: what was counted is not counted twice.
+    Run it again to resume. Every report is counted once.
 
     Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
     """
-    from hearsay.running.simulating import populate, simulate
+    from hearsay.running.simulating import populate
     from hearsay.survey_files import read_survey
 
     survey = read_survey(survey_file)
-    simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+    _simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+
+
+def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None) -> None:
+    from hearsay.reports.files import latest, write_files
+    from hearsay.reports.tables import answers_table, visitors_table
+    from hearsay.running.data_directory import DataDirectory
+    from hearsay.running.simulating import simulate
+    from producers.stopping import ctrl_c_asks
+
+    with console.progress("collecting") as step, ctrl_c_asks() as stop:
+        report = simulate(survey, scenario, data, kafka, step, stop)
+    console.out.print(visitors_table(report))
+    console.out.print(answers_table(latest(report)))
+    page = DataDirectory(data).reports / f"{survey.id}.html"
+    write_files(report, page, None, None)
+    console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

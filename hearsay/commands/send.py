@@ -1,4 +1,4 @@
-"""`hearsay send`: captured reports go to Kafka."""
+"""`hearsay send`: send captured reports to Kafka."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hearsay.terminal import console
 
 
 def send(
-    directory: Annotated[Path, typer.Argument(help="A directory that reports were captured into.")],
+    directory: Annotated[Path, typer.Argument(help="The directory of a capture (replay --capture).")],
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Send captured reports to a Kafka cluster: the one named, or the one in HEARSAY_KAFKA_*.
+    """Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*.
 
-    Files are sent in order and noted when the cluster has them. After Ctrl-C or a crash, run it again: it goes on with
-    the file that was not confirmed, and what was sent twice is counted once.
+    Files are sent in order, and recorded as sent when the cluster has confirmed them. After Ctrl-C or a crash, run it
+    again: it resumes with the first file that was not confirmed. A report that is sent twice is counted once.
 
     Example: hearsay send captured/
     """
@@ -27,5 +27,9 @@ def send(
     sent = send_directory(directory, kafka)
     if as_json:
         console.print_json(vars(sent))
+    elif sent.records:
+        console.out.print(
+            f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
+        )
     else:
-        console.out.print(f"{sent.records:,} records sent ({sent.bytes / 1e6:,.1f} MB); all {sent.of_files} files are")
+        console.out.print(f"Nothing to send: all {sent.of_files} files were sent before.")

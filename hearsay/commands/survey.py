@@ -1,4 +1,4 @@
-"""`hearsay survey`: check survey files, start a new one, and tell editors what may be in one."""
+"""`hearsay survey`: check, write and publish survey files."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.survey_files import EXAMPLES, example_text, read_survey
 from hearsay.terminal import console
 from protocols.errors import SurveyError
-from protocols.scheme import Scheme
-from protocols.survey import Survey
-from protocols.survey_text import format_survey, json_schema, parse_survey, reference
 
-app = typer.Typer(help="Check survey files, start a new one, tell editors what may be in one.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from protocols.scheme import Scheme
+    from protocols.survey import Survey
+
+app = typer.Typer(help="Check, write and publish survey files.", no_args_is_help=True)
 
 Data = dict[str, Any]
 
-# Stands in for what has not been asked yet, so that each answer can be checked at once.
+# Placeholders for keys that were not asked yet, so that each answer can be checked at once.
 UNASKED: Data = {
     "id": "new",
     "start": "2026-01-01T00:00:00Z",
@@ -45,10 +44,11 @@ def publish(
 ) -> None:
     """Publish a survey to a Kafka cluster, so that its workers count reports for it.
 
-    Words for people may change afterwards. Terms may not: changed terms need a new id.
+    Titles, descriptions, groups and roles may change afterwards. Terms may not: changed terms need a new id.
 
     Example: hearsay survey publish survey.yaml
     """
+    from hearsay.survey_files import read_survey
     from servers.settings import load
     from stream_app.kafka import existing
     from stream_app.kafka import publish as publish_survey
@@ -60,8 +60,8 @@ def publish(
     if as_json:
         console.print_json({"survey": survey.id, "fingerprint": survey.fingerprint, "published": new})
     else:
-        said = "published" if new else "was published before, exactly so"
-        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {said}, fingerprint {survey.fingerprint}")
+        state = "published" if new else "is already published with these terms"
+        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {survey.fingerprint}")
 
 
 @app.command()
@@ -69,10 +69,13 @@ def check(
     files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
     as_json: console.AsJson = False,
 ) -> None:
-    """Check survey files against every rule; say what is wrong, where, and what would be right.
+    """Check survey files against every rule. Errors name the line, the problem and the correction.
 
     Example: hearsay survey check survey.yaml
     """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
+
     schemes = [Scheme(read_survey(path)) for path in files]
     if as_json:
         console.print_json([_facts(scheme) for scheme in schemes])
@@ -88,12 +91,14 @@ def check(
 
 @app.command()
 def schema(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference for people instead.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference in Markdown instead.")] = False,
 ) -> None:
-    """Print the JSON Schema of survey files, with which editors complete and check them.
+    """Print the JSON Schema of survey files, for editors that complete and check them.
 
     Example: hearsay survey schema > survey.schema.json
     """
+    from protocols.survey_text import json_schema, reference
+
     if markdown:
         typer.echo(reference(), nl=False)
     else:
@@ -103,17 +108,20 @@ def schema(
 @app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    example: Annotated[str, typer.Option(help=f"Copy an annotated example instead: {', '.join(EXAMPLES)}.")] = "",
+    example: Annotated[str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry.")] = "",
 ) -> None:
-    """Ask a few questions and write a survey in which every key is explained.
+    """Ask a few questions, and write a survey file in which every key is explained.
 
     Example: hearsay survey new survey.yaml
     """
+    from hearsay.survey_files import example_text
+    from protocols.survey_text import format_survey
+
     if file.exists():
-        raise SurveyError(f"{file} is there already", "choose another name, or remove it first")
+        raise SurveyError(f"{file} exists already", "choose another name, or remove it first")
     text = example_text(example) if example else format_survey(_ask())
     file.write_text(text, "utf-8")
-    console.out.print(f"wrote {escape(str(file))}; next: hearsay plan {escape(str(file))}", soft_wrap=True)
+    console.out.print(f"Wrote {escape(str(file))}. Next: hearsay plan {escape(str(file))}", soft_wrap=True)
 
 
 def _facts(scheme: Scheme) -> Data:
@@ -129,22 +137,24 @@ def _facts(scheme: Scheme) -> Data:
 
 
 def _ask() -> Survey:
-    """A survey from answers, each checked as soon as it is given; what is not asked keeps its default."""
+    """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
+    from protocols.survey_text import parse_survey
+
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     data: Data = {}
-    _prompt(data, "A short name for it (lower-case letters, digits, - . _)", _key("id"))
-    _prompt(data, "A title for people", _key("title"), default="")
-    _prompt(data, "When does it start?", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    _prompt(data, "How often may a device report? (15m, 1h, 1d, ...)", _key("period"), default="1d")
+    _prompt(data, "Id of the survey (lower-case letters, digits, - . _)", _key("id"))
+    _prompt(data, "Title", _key("title"), default="")
+    _prompt(data, "Start of the first period", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    _prompt(data, "Length of a period, in which a device reports once (15m, 1h, 1d, ...)", _key("period"), default="1d")
     if typer.confirm("Will the same devices report in many periods?", default=True):
-        _prompt(data, "What may all reports of one value reveal, for ever? (eps_inf)", _key("eps_inf"), default="4")
-        _prompt(data, "What may a single report reveal? (eps_1, below eps_inf)", _key("eps_1"), default="2")
-        _prompt(data, "Longest window with unique devices, in periods", _key("horizon"), default="7")
+        _prompt(data, "Budget of all reports of one value together, for ever (eps_inf)", _key("eps_inf"), default="4")
+        _prompt(data, "Budget of a single report (eps_1, below eps_inf)", _key("eps_1"), default="2")
+        _prompt(data, "Longest window in which unique devices are counted, in periods", _key("horizon"), default="7")
     else:
-        _prompt(data, "What may one report reveal? (eps)", _key("eps"), default="1")
+        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1")
     _ask_attributes(data)
     if len(data["attributes"]) > 1:
-        typer.echo("smp: a device answers one attribute. spl: all, with a part of the budget each.")
+        typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
         typer.echo("rs+fd: all, one of them true and the others fake.")
         _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
     return parse_survey(json.dumps(data), "your answers")
@@ -163,12 +173,12 @@ def _ask_attribute(data: Data, before: list[Data]) -> None:
     def values(answer: str) -> Data:
         return {"attributes": [*before, {"name": data["attributes"][-1]["name"], **_values(answer)}]}
 
-    _prompt(data, "What is asked? (a name such as favourite_colour)", name)
-    _prompt(data, "Possible answers (red, green, blue; or whole numbers: 0..23)", values)
+    _prompt(data, "Name of the attribute (such as favourite_colour)", name)
+    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values)
 
 
 def _values(answer: str) -> Data:
-    """Names with commas between them, or a range.
+    """Names separated by commas, or a range.
 
     >>> _values("red, green"), _values("0..23")
     ({'values': ['red', 'green']}, {'range': {'first': '0', 'last': '23'}})
@@ -184,7 +194,11 @@ def _key(name: str) -> Callable[[str], Data]:
 
 
 def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str | None = None) -> None:
-    """Ask until the answer makes a survey together with those before, and keep it."""
+    """Ask until the answer, together with those before, is valid; then keep it."""
+    from pydantic import ValidationError
+
+    from protocols.survey import Survey
+    from protocols.survey_text import Document, explain
 
     def checked(answer: str) -> Data:
         found = read(answer)
@@ -194,7 +208,7 @@ def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str
         try:
             Survey.model_validate(draft)
         except ValidationError as error:
-            raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+            raise typer.BadParameter(explain(error, Document(draft))) from None
         return found
 
     data.update(typer.prompt(question, default=default, value_proc=checked))

@@ -1,1 +1,1 @@
-"""Published results: where they are read from, and how they are shown and written."""
+"""Reading published results, showing them on a terminal, and writing them to files."""

@@ -1,4 +1,4 @@
-"""What was published, wherever it is: in a data directory or on a Kafka cluster."""
+"""Published results, read from a data directory or from a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ from typing import Protocol
 
 from analytics.mobility import MobilityReport, combine, with_changes, with_lates
 from hearsay.terminal.console import Step
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ResultsError, ServerUnavailable
 from protocols.survey import Survey
-from stream_app.results import Histogram, Live
+from stream_app.results import Histogram, Live, MobilityResult
 
 POLL_SECONDS = 1.0
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 
 
 class Results(Protocol):
-    """Results of any number of surveys."""
+    """A source of published results, of any number of surveys."""
 
     def surveys(self) -> list[Survey]: ...
     def histograms(self, survey: str) -> list[Histogram]: ...
-    def mobility(self, survey: str) -> list[MobilityReport]: ...
+    def mobility(self, survey: str) -> list[MobilityResult]: ...
     def live(self, survey: str) -> Live | None: ...
 
 
 def next_period(results: Results, survey: str) -> int:
-    """The first period that is not final: where an interrupted run goes on."""
+    """The first period that is not final yet: an interrupted run continues there."""
     finals = results.histograms(survey)
     return finals[-1].period + 1 if finals else 0
 
 
 def mobility_of(results: Results, survey: str, baseline: range | None = None) -> MobilityReport:
-    """Everything published about a survey's mobility, with what came too late and all changes.
+    """All mobility reports of a survey as one, with the late reports and the changes of each window.
 
     `baseline` are the periods that count as normal.
     """
     reports = results.mobility(survey)
     if not reports:
-        raise LogError(
-            f"nothing final is published of survey {survey!r}",
-            "results come when a period is closed: wait for its end and grace, or see `hearsay close`",
+        raise ResultsError(
+            f"no final result of survey {survey!r} is published",
+            "a period becomes final when it is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
     report = with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
     if baseline is not None and not any(window.baseline for window in report.windows):
-        raise LogError(
-            f"nothing is published of periods {baseline[0]} to {baseline[-1]} that could be compared with",
-            f"there are periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
+        raise ResultsError(
+            f"no report of periods {baseline[0]} to {baseline[-1]} is published that could be compared with",
+            f"published: periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
         )
     return report
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:
-    """Wait until a period is final; give up when nothing has become final for a while."""
-    heard, reached = time.monotonic(), next_period(results, survey)
-    while reached <= period:
-        step(reached, period + 1, "waiting for the workers' results")
-        if time.monotonic() - heard > PATIENCE_SECONDS:
+    """Wait until a period is final. Raises ServerUnavailable if no period becomes final for TIMEOUT_SECONDS."""
+    changed, waiting_for = time.monotonic(), next_period(results, survey)
+    while waiting_for <= period:
+        step(waiting_for, period + 1, "waiting for results")
+        if time.monotonic() - changed > TIMEOUT_SECONDS:
             raise ServerUnavailable(
-                f"period {reached} of survey {survey!r} was sent and closed, and nobody publishes its result",
+                f"period {waiting_for} of survey {survey!r} is sent and closed, but its result is not published",
                 "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
             )
         time.sleep(POLL_SECONDS)
         now = next_period(results, survey)
-        if now > reached:
-            heard, reached = time.monotonic(), now
+        if now > waiting_for:
+            changed, waiting_for = time.monotonic(), now

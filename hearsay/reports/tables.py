@@ -1,4 +1,4 @@
-"""A mobility report on a terminal of 80 columns: visitors window by window, then answers with their error bars."""
+"""A mobility report on a terminal of 80 columns: visitors of each period, then the answers of one window."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ LABEL = 28
 
 
 def visitors_table(report: MobilityReport) -> Table:
-    """One row for each period: who came, who is new, and how many different people since the beginning."""
+    """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
     periods = [window for window in report.windows if window.kind == "period"]
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
     known = any(window.truth is not None for window in periods)
     normal = any(window.baseline is not None for window in periods)
     table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False)
-    extra = (*(["truly"] if known else []), *(["against normal"] if normal else []))
-    for column in ("period", "visitors", *extra, "new", "returning", "so far, each once"):
+    extra = (*(["truth"] if known else []), *(["vs baseline"] if normal else []))
+    for column in ("period", "visitors", *extra, "new", "returning", "unique so far"):
         table.add_column(column, justify="left" if column == "period" else "right")
-    spoilt = [window for window in report.windows if window.presence_lost]
-    if spoilt:
-        table.caption = "some windows may count devices twice: the store had lost who was there before"
+    if any(window.presence_lost for window in report.windows):
+        table.caption = "some windows may count devices twice: presence records were lost"
     for window in periods:
         cells = [_when(window), _count(window.visitors)]
         if known:
@@ -41,7 +40,7 @@ def visitors_table(report: MobilityReport) -> Table:
 
 
 def answers_table(window: WindowReport) -> RenderableType:
-    """The answers of one window: estimates with their 95 % intervals, and the truth where it is known."""
+    """The answers of one window: estimates, half the width of their intervals, and the truth where it is known."""
     tables = [_answers(attribute) for attribute in window.attributes]
     visitors = "" if window.visitors is None else f": {_count(window.visitors)} visitors"
     return Group(Text(f"\nAnswers, {_when(window)}{visitors}", style="italic"), *tables)
@@ -49,18 +48,18 @@ def answers_table(window: WindowReport) -> RenderableType:
 
 def _answers(attribute: AttributeReport) -> RenderableType:
     if attribute.suppressed:
-        return Text(f"  {attribute.name}: too few answers to say anything", style="dim")
+        return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     known = any(value.truth is not None for value in attribute.values)
     head = Text(f"\n{attribute.name}", style="bold")
-    head.append(f"  {attribute.mechanism}, {attribute.answers or 0:,} answers", style="not bold dim")
-    table = Table("", "people", "± 95 %", *(["truly"] if known else []), "", box=None, pad_edge=False)
+    head.append(f"  {attribute.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
+    table = Table("", "people", "± 95 %", *(["truth"] if known else []), "", box=None, pad_edge=False)
     table.columns[0].min_width = LABEL
     for column in table.columns[1 : 3 + known]:
         column.justify = "right"
     listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
     most = max((value.people.value or 0 for value in listed), default=0)
     for value in listed[:MOST_VALUES]:
-        row: list[RenderableType] = [Text(value.value), _count(value.people), _reach(value.people)]
+        row: list[RenderableType] = [Text(value.value), _count(value.people), _half_width(value.people)]
         if known:
             row.append(_number(value.truth))
         table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))
@@ -70,7 +69,7 @@ def _answers(attribute: AttributeReport) -> RenderableType:
 
 
 def _when(window: WindowReport) -> str:
-    """When it began; of a window that is longer than a period, also when its last period did."""
+    """When its first period begins; for a window of several periods, also when its last one begins."""
     whole_days = (window.end - window.begin) % timedelta(days=1) == timedelta(0) and window.begin.hour == 0
     style = "%a %Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
     if window.first == window.last:
@@ -87,7 +86,7 @@ def _percent(change: Change | None) -> str:
     return "–" if change is None or change.percent.value is None else f"{change.percent.value:+.1f} %"
 
 
-def _reach(quantity: Quantity) -> str:
+def _half_width(quantity: Quantity) -> str:
     if quantity.low is None or quantity.high is None:
         return ""
     return f"{(quantity.high - quantity.low) / 2:,.0f}"

@@ -1,7 +1,7 @@
-"""Putting the rooms together: a survey, a secret, a memo store and a collector, for as long as a block lasts.
+"""Composition of a run: a survey, a secret, a memo store and a collector, as context managers.
 
-The collector is either in this process, over files in the data directory, or a Kafka cluster with its workers. Nothing
-else about a run depends on which.
+The collector is either in this process, over files in the data directory, or a Kafka cluster with its workers. The rest
+of a run is the same for both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from stream_app.kafka import KafkaResults, cluster_id, existing, publish
 from stream_app.local import EmbeddedApp
 
 PARTITIONS = 4
-HERE = "this process"
+THIS_PROCESS = "this process"
 CLUSTER = "a Kafka cluster"
 
 
@@ -47,7 +47,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Collection(Origin):
-    """An origin whose reports are counted, and what is published of them."""
+    """An origin whose reports are counted, and the results."""
 
     results: Results
 
@@ -62,7 +62,7 @@ def collect(
 @contextmanager
 def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection in this process, with its state in a data directory."""
-    data.reports_to(survey.id, HERE)
+    data.check_destination(survey.id, THIS_PROCESS)
     with (
         EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
@@ -72,9 +72,9 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
-    """A collection by the workers of a Kafka cluster; the survey is published if it was not."""
+    """A collection by the workers of a Kafka cluster; publishes the survey first."""
     topics = existing(settings.kafka)
-    data.reports_to(survey.id, f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*")
+    data.check_destination(survey.id, f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*")
     publish(settings.kafka, topics, survey)
     with (
         closing(KafkaSink(settings.kafka, topics.reports)) as sink,
@@ -94,18 +94,18 @@ def reporting(
         try:
             yield Origin(scheme, keyring, memos, sink, clock_key)
         finally:
-            data.note_lost_presence(memos.presence_losses)
+            data.add_presence_losses(memos.presence_losses)
 
 
 @contextmanager
 def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
-    """The memo store that is set, or else one in the data directory, with a Redis of its own."""
+    """The memo store of the settings; without one, a store in the data directory, with a Redis of its own."""
     if settings.redis.url is not None:
         with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
             yield store
         return
     with local(data.redis) as server, MemoStore(server.url) as store:
-        if data.unvouched.exists():
+        if data.new_store_mark.exists():
             store.accept_loss()
-            data.unvouched.unlink()
+            data.new_store_mark.unlink()
         yield store

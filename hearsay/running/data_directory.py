@@ -16,7 +16,7 @@ COLLECTOR = "collector"
 
 
 class DataDirectory:
-    """Where things are, under one root."""
+    """The files of one run, under one root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -24,20 +24,20 @@ class DataDirectory:
 
     @property
     def redis(self) -> Path:
-        return self._made("redis")
+        return self._subdirectory("redis")
 
     @property
-    def unvouched(self) -> Path:
-        """A mark that is there until somebody has vouched for the store of new devices: it has lost nothing."""
+    def new_store_mark(self) -> Path:
+        """A file that exists from the creation of the fleet's key until its store was declared new."""
         return self.root / "redis.new"
 
     @property
     def presence_losses(self) -> set[int]:
-        """The periods in which the store had forgotten who was seen earlier, in all runs so far."""
-        note = self.root / "presence.lost"
-        return set(map(int, note.read_text().split())) if note.exists() else set()
+        """The periods in which the store had lost the earlier presences, in all runs so far."""
+        file = self.root / "presence.lost"
+        return set(map(int, file.read_text().split())) if file.exists() else set()
 
-    def note_lost_presence(self, losses: Iterable[int]) -> None:
+    def add_presence_losses(self, losses: Iterable[int]) -> None:
         known = self.presence_losses.union(losses)
         if known:
             (self.root / "presence.lost").write_text("".join(f"{period}\n" for period in sorted(known)))
@@ -45,62 +45,61 @@ class DataDirectory:
     @property
     def collector(self) -> Path:
         """The log, the counting state and the finals."""
-        return self._made(COLLECTOR)
+        return self._subdirectory(COLLECTOR)
 
     @property
     def reports(self) -> Path:
         """Pages and files for people."""
-        return self._made("reports")
+        return self._subdirectory("reports")
 
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
         key = self.root / "fleet.key"
         if not key.exists():
-            self.unvouched.touch()
+            self.new_store_mark.touch()
         return keyring_in(key)
 
     def clock_key(self) -> bytes:
-        """The operator's key: whoever has it may close periods."""
+        """The operator's key, which signs clock records."""
         return secret_in(self.root / "clock.key")
 
     def presence_key(self) -> bytes:
-        """The key of the noise on published counts of devices: drawn once, so that a republication is the same."""
+        """The key of the noise on published counts of devices; kept, so that a republication has the same noise."""
         return secret_in(self.root / "presence.key")
 
-    def belongs_to(self, survey: str, population: str) -> None:
-        """Keep a population's likeness, or refuse another one: its truth would not be that of the reports."""
-        kept = self._kept(f"{survey}.population", population)
-        if kept != population:
+    def check_population(self, survey: str, population: str) -> None:
+        """Record the digest of a survey's population, or refuse another population: its truth would be wrong."""
+        if self._record_once(f"{survey}.population", population) != population:
             raise ScenarioError(
                 f"{self.root} holds reports of another population for survey {survey!r}",
                 "use the same scenario, devices and seed as before, or another directory with --data",
             )
 
-    def reports_to(self, survey: str, place: str) -> None:
-        """Keep where the devices report to, or refuse another place.
+    def check_destination(self, survey: str, destination: str) -> None:
+        """Record where the devices report to, or refuse another destination.
 
-        Who has reported does not report again: at the other place the clock would close periods that nobody reported.
-        A place may be told in more detail later: it begins as it was told before.
+        A device that has reported does not report again, so another destination would get clock records that close
+        periods, and no reports. A destination may be given in more detail later: it begins with the earlier text.
         """
-        kept = self._kept(f"{survey}.destination", place)
-        if place.startswith(kept):
-            (self.root / f"{survey}.destination").write_text(f"{place}\n")
-        elif not kept.startswith(place):
+        recorded = self._record_once(f"{survey}.destination", destination)
+        if destination.startswith(recorded):
+            (self.root / f"{survey}.destination").write_text(f"{destination}\n")
+        elif not recorded.startswith(destination):
             raise SettingsError(
-                f"the devices of {self.root} report to {kept} for survey {survey!r}, not to {place}",
-                "go on there, or use another directory with --data: its devices have other keys, so people who really "
-                "answered would spend their budget once more",
+                f"the devices of {self.root} report to {recorded} for survey {survey!r}, not to {destination}",
+                "continue there, or use another directory with --data: its devices have new keys, so real people would "
+                "spend their budget once more",
             )
 
-    def _kept(self, name: str, said: str) -> str:
-        """What was said first."""
-        note = self.root / name
-        kept = note.read_text().strip() if note.exists() else ""
-        if not kept:
-            note.write_text(f"{said}\n")
-        return kept or said
+    def _record_once(self, name: str, text: str) -> str:
+        """The text in a file of this name; written now if there is none."""
+        file = self.root / name
+        recorded = file.read_text().strip() if file.exists() else ""
+        if not recorded:
+            file.write_text(f"{text}\n")
+        return recorded or text
 
-    def _made(self, name: str) -> Path:
+    def _subdirectory(self, name: str) -> Path:
         path = self.root / name
         path.mkdir(exist_ok=True)
         return path

@@ -1,4 +1,4 @@
-"""Recorded events, collected: where their reports go, and what is said about the file at the end."""
+"""Replays of recorded events, captures sent later, and the summary of a replay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replay_events(
     capture: Path | None = None,
     partitions: int = 8,
 ) -> Summary:
-    """Replay a file into this process's own collector, into Kafka, or into a directory to send later."""
+    """Replay a file. Its reports go to the collector in this process, to Kafka, or to a directory to send later."""
     directory, settings = DataDirectory(data), load()
     origin: AbstractContextManager[Origin] = (
         collect(directory, survey, settings, kafka)
@@ -61,8 +61,8 @@ def replay_events(
 def _capturing(
     data: DataDirectory, survey: Survey, settings: Settings, directory: Path, partitions: int
 ) -> Iterator[Origin]:
-    """Reports that are kept in a directory, for a cluster with so many partitions."""
-    data.reports_to(survey.id, CLUSTER)
+    """An origin whose reports are written to a directory, for a cluster with this number of partitions."""
+    data.check_destination(survey.id, CLUSTER)
     with (
         closing(DirectorySink(directory, partitions)) as sink,
         reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
@@ -72,7 +72,7 @@ def _capturing(
 
 def send_directory(directory: Path, kafka: str | None) -> Sent:
     """Send captured reports to Kafka, from where an earlier attempt ended."""
-    captured_partitions(directory)  # a wrong directory is refused before a cluster is looked for
+    captured_partitions(directory)  # refuses a wrong directory before it connects to the cluster
     settings = load() if kafka is None else load().at(kafka)
     with (
         console.progress("sending") as step,
@@ -85,26 +85,28 @@ def send_directory(directory: Path, kafka: str | None) -> Sent:
 
 
 def show_summary(summary: Summary) -> None:
-    """What was in the file and what became of it, as a table."""
-    table = Table("", "count", "first lines", box=None, pad_edge=False)
+    """Show what was in the file and how many reports were made of it, as a table."""
+    table = Table("", "count", "details", box=None, pad_edge=False)
     about = "" if summary.people_exact else "about "
-    again = f"{summary.repeats:,} of them had been made before" if summary.repeats else ""
+    again = f"{summary.repeats:,} of them had been reported before" if summary.repeats else ""
     table.add_row("rows", f"{summary.rows:,}")
     table.add_row("people", f"{about}{summary.people:,}")
     table.add_row("periods", f"{summary.periods:,}")
     table.add_row("reports", f"{summary.reports:,}", again)
-    if summary.passed:
-        table.add_row("passed over", f"{summary.passed:,}", "their periods were over: reported earlier, or never")
+    if summary.ineligible:
+        reason = "their period was closed, or they had reported a later one"
+        table.add_row("not eligible", f"{summary.ineligible:,}", reason)
     if summary.incomplete:
-        table.add_row("not reported", f"{summary.incomplete:,}", "persons in a period without a known value")
+        table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
     for fault, found in summary.faults.items():
         more = ", ..." if found.count > len(found.first_lines) else ""
-        table.add_row(fault.value, f"{found.count:,}", ", ".join(map(str, found.first_lines)) + more)
+        lines = f"lines {', '.join(map(str, found.first_lines))}{more}" if found.count else ""
+        table.add_row(fault.value, f"{found.count:,}", lines)
     console.out.print(table)
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
-    """The same for programs."""
+    """The same as JSON."""
     faults = {
         fault.name.lower(): {"count": found.count, "first_lines": found.first_lines}
         for fault, found in summary.faults.items()

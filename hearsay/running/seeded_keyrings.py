@@ -1,6 +1,6 @@
 """Seeded keyrings, for simulations and tests only.
 
-It is in this room because no other room may import it: what draws for real devices is never seeded.
+They are in this room because no other room can import from it: the secrets of real devices are never seeded.
 """
 
 from __future__ import annotations

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from analytics.mobility import MobilityReport, with_lost_presence, with_truth
-from hearsay.reports.files import latest, write_files
 from hearsay.reports.sources import mobility_of, next_period, wait_for_final
-from hearsay.reports.tables import answers_table, visitors_table
 from hearsay.running.collecting import Collection, collect
 from hearsay.running.data_directory import DataDirectory
-from hearsay.running.scenario_truth import likeness, true_windows
-from hearsay.terminal import console
+from hearsay.running.scenario_truth import population_digest, true_windows
+from hearsay.terminal.console import Step, no_step
 from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
-from producers.stopping import ctrl_c_asks
+from producers.stopping import Stop, never
 from protocols.survey import Survey
 from servers.settings import load
 
@@ -26,32 +24,30 @@ def populate(survey: Survey, name: str, devices: int | None, periods: int | None
     return scenario(name, devices=devices, periods=periods, seed=seed, **options)
 
 
-def simulate(survey: Survey, scenario: Scenario, directory: Path, kafka: str | None = None) -> None:
-    """Live through the scenario from where an earlier run stopped, then report."""
+def simulate(
+    survey: Survey,
+    scenario: Scenario,
+    directory: Path,
+    kafka: str | None = None,
+    step: Step = no_step,
+    stop: Stop = never,
+) -> MobilityReport:
+    """Collect the scenario's periods, from where an earlier run stopped; everything published, beside the truth."""
     check_scenario(survey, scenario)
     data = DataDirectory(directory)
-    data.belongs_to(survey.id, likeness(scenario))
+    data.check_population(survey.id, population_digest(scenario))
     with collect(data, survey, load(), kafka) as collection:
-        _live_through(collection, scenario)
+        _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
     report = with_lost_presence(report, data.presence_losses)
-    _show(with_truth(report, true_windows(scenario, report)), data.reports / f"{survey.id}.html")
+    return with_truth(report, true_windows(scenario, report))
 
 
-def _live_through(collection: Collection, scenario: Scenario) -> None:
+def _collect_periods(collection: Collection, scenario: Scenario, step: Step, stop: Stop) -> None:
     survey, results = collection.scheme.survey.id, collection.results
-    todo = range(next_period(results, survey), scenario.periods)
-    with console.progress("collecting") as step, ctrl_c_asks() as stop:
 
-        def show(reported: Reported) -> None:
-            step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
+    def show(reported: Reported) -> None:
+        step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
-        collection.fleet(scenario).run(todo, show, stop)
-        wait_for_final(results, survey, scenario.periods - 1, step)
-
-
-def _show(report: MobilityReport, page: Path) -> None:
-    console.out.print(visitors_table(report))
-    console.out.print(answers_table(latest(report)))
-    write_files(report, page, None, None)
-    console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)
+    collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+    wait_for_final(results, survey, scenario.periods - 1, step)

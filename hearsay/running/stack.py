@@ -1,4 +1,4 @@
-"""The local stack: a broker and a Redis in one directory, running in the background until told otherwise."""
+"""The local stack: a Kafka broker and a Redis in one directory, which run in the background until they are stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Step = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """What can be said about one server now. A server that runs may not answer yet, or no more."""
+    """The status of one server. A server that runs may not answer yet, or no longer."""
 
     name: str
     pid: int | None
@@ -33,10 +33,9 @@ class ServerStatus:
 
 
 class Stack:
-    """A Kafka broker, a Redis, an operator's clock key, and a settings file that tells every command about them.
+    """A Kafka broker, a Redis, an operator's clock key, and a settings file with which commands use them.
 
-    `up` and `down` may be repeated: they do what is missing and leave the rest alone. Ports, keys and data are kept
-    from one `up` to the next.
+    `up` and `down` are idempotent. Ports, keys and data are kept from one `up` to the next.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -46,20 +45,20 @@ class Stack:
 
     @property
     def kafka(self) -> KafkaBroker:
-        """The broker, on the ports that its directory remembers."""
+        """The broker, on the ports that are recorded in its directory."""
         return KafkaBroker(self.directory / "kafka")
 
     def up(self, port: int | None = None, step: Step = lambda done, total, what: None) -> None:
-        """Start what is not running, wait until it answers, and make the topics that are missing."""
+        """Start what is not running, wait until it answers, and create the missing topics."""
         with self._alone():
-            step(0, 4, "looking for Kafka's program files (fetched once, 43 MB)")
+            step(0, 4, "checking Kafka's program files (43 MB, downloaded once)")
             java()
             kafka_jars()
             step(1, 4, "starting Kafka")
             broker = self._broker_on(port).ensure()
             step(2, 4, "starting Redis")
             self._ensure_redis()
-            step(3, 4, "making the topics")
+            step(3, 4, "creating the topics")
             create(KafkaSettings(bootstrap=broker.bootstrap), Topics())
             self._write_settings(broker)
 
@@ -71,12 +70,12 @@ class Stack:
                 self.redis.stop()
 
     def status(self) -> list[ServerStatus]:
-        """How each server is."""
+        """The status of each server."""
         servers: list[ServerProcess] = [self.kafka, self.redis]
         return [_status(server) for server in servers]
 
     def _ensure_redis(self) -> None:
-        """Start Redis; a new one has lost nothing, and is vouched for before anybody uses it."""
+        """Start Redis. A new one has lost nothing, which is declared before it is used."""
         new = not self.settings_file.exists()
         self.redis.ensure()
         if new:

@@ -1,1 +1,1 @@
-"""How commands speak to people and programs."""
+"""Terminal output: console, progress, errors and exit codes."""

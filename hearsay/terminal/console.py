@@ -1,4 +1,4 @@
-"""How hearsay speaks to people and to programs: one console, one progress bar, one way to print JSON."""
+"""Output of commands: one console for each stream, one progress bar, one way to print JSON."""
 
 from __future__ import annotations
 
@@ -15,39 +15,45 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
-Kafka = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Let the workers of this Kafka cluster count.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program instead of tables for people.")]
+Kafka = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Send reports to this Kafka cluster; its workers count them.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 class Step(Protocol):
-    """Tell the user how far it is: `done` of `total`, doing `what`."""
+    """Progress callback: `done` of `total` steps of `what`."""
 
     def __call__(self, done: int, total: int, what: str) -> None: ...
 
 
+def no_step(done: int, total: int, what: str) -> None:
+    """Default progress callback: does nothing."""
+
+
 class Lines:
-    """Progress in a log: nothing about what is done soon, then a line every few seconds."""
+    """Progress for output that is not a terminal: a line every few seconds, none for short work."""
 
     EVERY_SECONDS = 5.0
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
-        self._said_at = now()
+        self._printed_at = now()
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        if self._now() - self._said_at >= self.EVERY_SECONDS:
-            self._said_at = self._now()
+        if self._now() - self._printed_at >= self.EVERY_SECONDS:
+            self._printed_at = self._now()
             err.print(f"{what}: {done:,} of {total:,}", markup=False, soft_wrap=True)
 
 
 def print_json(data: Any) -> None:
-    """JSON on standard output, as it is: no colours, no wrapping."""
+    """Print JSON on standard output, without colours and wrapping."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Step]:
-    """A progress bar on standard error; in a log, where a bar cannot move, a line every few seconds."""
+    """A progress bar on standard error; where that is not a terminal, a line every few seconds."""
     if not err.is_terminal:
         yield Lines()
         return

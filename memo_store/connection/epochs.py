@@ -1,10 +1,10 @@
-"""Whether the store still is the one that remembers.
+"""Epochs: how a process notices that the store has lost data.
 
-Memos can be derived again; what a device was permitted cannot. So every shard keeps a record of its own past: an epoch
-(made at random when the shard is first used), the number of writes since, and whether its history is whole, which is
-for the operator to say. A process that has once read the record notices when the shard was emptied (another epoch, or
-none) and when it went back in time (fewer writes than it has seen: a restored copy, a failover that lost the end).
-Every script checks this before it writes, on the shard it writes to.
+Memos can be derived again; how many values a device has memoised cannot. So every shard keeps an epoch record: an epoch
+(drawn at random when the shard is first used), the number of writes since, and whether an operator has confirmed that
+its history is complete. A process that has read the record notices when the shard was emptied (another epoch, or none)
+and when it went back in time (fewer writes than the process has seen: a restored copy, or a failover that lost the last
+writes). Every script checks this before it writes, on the shard it writes to.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Command, Link
 
 LOST = -1
+"""What a script returns instead of `writes` if its shard has lost data."""
 
 
 @cache
@@ -27,13 +28,13 @@ def script(name: str) -> str:
     return (files(__package__) / "scripts" / f"{name}.lua").read_text()
 
 
-class Lost(Exception):
-    """A shard is not the one we knew. Internal: the survey decides what that means for it."""
+class EpochLost(Exception):
+    """A shard has lost data. Internal: `SurveyState` decides what follows for its survey."""
 
 
-def vouched_for(link: Link) -> bool:
-    """Whether every shard's history is whole, as far as the operator has said."""
-    return all(link.run([("HGET", shard_key(shard, "epoch"), "whole") for shard in range(SHARDS)]))
+def history_confirmed(link: Link) -> bool:
+    """Whether an operator has confirmed that every shard's history is complete."""
+    return all(link.run([("HGET", key, "confirmed") for key in _keys()]))
 
 
 @dataclass(frozen=True)
@@ -46,43 +47,41 @@ class Call:
     arguments: tuple[Any, ...] = field(repr=False)
 
 
-class History:
-    """What this process knows of each shard's past."""
+class Epochs:
+    """The epoch records of all shards, as this process knows them."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._epochs: list[bytes] = []
         self._writes: list[int] = []
-        self.whole = False
-        self.meet()
+        self.confirmed = False
+        self.read()
 
-    def meet(self) -> None:
-        """Read every shard's past as it is now; a shard without one begins to have one, with nothing vouched for."""
-        keys = [shard_key(shard, "epoch") for shard in range(SHARDS)]
-        begun: list[Command] = [("HSETNX", key, "writes", 0) for key in keys]
-        begun += [("HSETNX", key, "epoch", secrets.token_hex(8)) for key in keys]
-        begun += [("HMGET", key, "epoch", "writes", "whole") for key in keys]
-        pasts = self._link.run(begun, atomic=True)[-SHARDS:]
+    def read(self) -> None:
+        """Read every shard's epoch record. A shard without one gets one, with an unconfirmed history."""
+        keys = _keys()
+        commands: list[Command] = [("HSETNX", key, "writes", 0) for key in keys]
+        commands += [("HSETNX", key, "epoch", secrets.token_hex(8)) for key in keys]
+        commands += [("HMGET", key, "epoch", "writes", "confirmed") for key in keys]
+        records = self._link.run(commands, atomic=True)[-SHARDS:]
         reverted = [
             shard
-            for shard, (epoch, writes, _) in enumerate(pasts)
+            for shard, (epoch, writes, _) in enumerate(records)
             if self._epochs and epoch == self._epochs[shard] and int(writes) < self._writes[shard]
         ]
-        self._link.run([("HDEL", keys[shard], "whole") for shard in reverted])
-        self._epochs = [epoch for epoch, _, _ in pasts]
-        self._writes = [int(writes) for _, writes, _ in pasts]
-        self.whole = not reverted and all(whole == b"1" for _, _, whole in pasts)
+        self._link.run([("HDEL", keys[shard], "confirmed") for shard in reverted])
+        self._epochs = [epoch for epoch, _, _ in records]
+        self._writes = [int(writes) for _, writes, _ in records]
+        self.confirmed = not reverted and all(confirmed == b"1" for _, _, confirmed in records)
 
-    def begin(self) -> None:
-        """A new history for every shard, vouched for by whoever calls this."""
-        keys = [shard_key(shard, "epoch") for shard in range(SHARDS)]
-        self._link.run(
-            [("HSET", key, "epoch", secrets.token_hex(8), "writes", 0, "whole", 1) for key in keys], atomic=True
-        )
-        self.meet()
+    def start_history(self) -> None:
+        """Give every shard a new epoch, with a confirmed history."""
+        fields = ("writes", 0, "confirmed", 1)
+        self._link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in _keys()], atomic=True)
+        self.read()
 
     def run(self, calls: Sequence[Call]) -> list[list[Any]]:
-        """Guarded scripts in one batch: what each returned. Raises `Lost`."""
+        """Run guarded scripts in one batch. Returns what each returned. Raises `EpochLost`."""
         commands: list[Command] = [
             (
                 "EVAL", script("guard") + script(call.script), 2, shard_key(call.shard, "epoch"), call.key,
@@ -93,17 +92,17 @@ class History:
         answers = self._link.run(commands, atomic=True)
         for call, (writes, *_) in zip(calls, answers, strict=True):
             if writes == LOST:
-                raise Lost
+                raise EpochLost
             self._writes[call.shard] = max(self._writes[call.shard], writes)
         return [answer[1:] for answer in answers]
 
-    def check(self) -> Sequence[Command]:
-        """Reads that `recognise` understands, to go along with other reads."""
-        return [("HMGET", shard_key(shard, "epoch"), "epoch", "writes") for shard in range(SHARDS)]
-
-    def recognise(self, pasts: Sequence[Any]) -> None:
-        """Raise `Lost` if these shards are not the ones we know."""
-        for shard, (epoch, writes) in enumerate(pasts):
+    def verify(self) -> None:
+        """Raise `EpochLost` if a shard has lost data. Call it after reads, which have no guard of their own."""
+        for shard, (epoch, writes) in enumerate(self._link.run([("HMGET", key, "epoch", "writes") for key in _keys()])):
             if epoch != self._epochs[shard] or int(writes) < self._writes[shard]:
-                raise Lost
+                raise EpochLost
             self._writes[shard] = int(writes)
+
+
+def _keys() -> list[str]:
+    return [shard_key(shard, "epoch") for shard in range(SHARDS)]

@@ -1,15 +1,15 @@
-"""Where things lie in Redis.
+"""Where things are in Redis.
 
-    hearsay:{SHARD}:epoch            what the shard remembers of its own past (history.py)
+    hearsay:{SHARD}:epoch            the shard's epoch record (epochs.py)
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
-    hearsay:{0}:TABLE                a fleet's roll: presence as sealed columns (roll.py)
-    hearsay:{SHARD}:TABLE@PERIOD     which cell each device settled on in an open period (settlement.py)
-    hearsay:{TABLE}:state            of a survey: the newest period
-    hearsay:{TABLE}:open, :lost      the periods that are open, and those in which presence was lost
-    hearsay:surveys, hearsay:tables  which surveys and tables there are: public terms, no devices
+    hearsay:{0}:TABLE                a fleet's presence, as sealed columns (fleet_columns.py)
+    hearsay:{SHARD}:TABLE@PERIOD     the cell each device has committed in an open period (period_commits.py)
+    hearsay:{TABLE}:state            of a survey: its newest period (watermark.py)
+    hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
+    hearsay:surveys, hearsay:tables  all surveys and tables: public terms, no devices (registry.py)
 
 SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still runs a script on one of them. TABLE
-and pseudonyms are derived from the keyring (veil.py).
+and pseudonyms are derived from the keyring (sealing.py).
 """
 
 from __future__ import annotations

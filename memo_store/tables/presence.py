@@ -1,4 +1,4 @@
-"""Who reported when: each device's last delivered period and how many reports it has made, 4 bytes each."""
+"""The presence of single devices in Redis: each one's last delivered period and number of reports, 4 bytes each."""
 
 from __future__ import annotations
 
@@ -17,21 +17,6 @@ from protocols.survey import MAX_PERIOD
 PRESENCE = np.dtype([("last", "<u4"), ("reports", "<u4")])
 NEVER = -1
 ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()
-
-
-@dataclass
-class Standing:
-    """What the store knows of devices before they report."""
-
-    gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
-    fresh: NDArray[np.bool_]  # False: has reported in this period or a later one, or the period is over
-    reported: NDArray[np.bool_]  # known to have reported in this period
-
-
-def standing(last: NDArray[np.int64], period: int, over: int, horizon: int) -> Standing:
-    """From each device's last period (or NEVER) and the last period that is over."""
-    gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
-    return Standing(gaps.astype(np.uint16), (last < period) & (period > over), last == period)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From a column of text to places in a survey's list of values."""
+"""From a column of text to positions in a survey's list of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = -1
 
 
 def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
-    """The place of each cell's value, or UNKNOWN. A number in an ordered range is the step it falls into.
+    """The position of each cell's value, or UNKNOWN. In an ordered range, a number has the position of its step.
 
     >>> ages = Attribute.model_validate({"name": "age", "range": {"first": 10, "last": 39, "step": 10}})
     >>> places(pa.array(["10-19", "25", "39", "40", "", "young"]), ages).tolist()

@@ -1,7 +1,7 @@
 """One value per person, attribute and period, out of many events.
 
-The choice depends on the events, not on the order they were read in: events of the same moment are ordered by their
-values' places, and of equally frequent values the one with the lower place is taken.
+The choice depends on the events, not on the order they were read in: events of the same time are ordered by the
+positions of their values, and of equally frequent values the one with the lower position is chosen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from producers.replay.answers import UNKNOWN
 from protocols.randomness import Devices
 
 Events = NDArray[np.void]
-"""Rows of line, device, time and values (one place per attribute, or UNKNOWN); see `event_type`."""
+"""Rows of line, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
 
 
 class Rule(StrEnum):
@@ -31,7 +31,7 @@ def event_type(attributes: int) -> np.dtype[np.void]:
 
 
 def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
-    """The events, each once (its first line), and the lines of the others."""
+    """The events without duplicates (the first line of each stays), and the lines of the duplicates."""
     values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
     ordered = events[np.lexsort((events["line"], *values, events["time"], events["device"]))]
     same = np.zeros(len(ordered), dtype=bool)
@@ -45,7 +45,7 @@ def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
 
 
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, NDArray[np.int64]]]:
-    """The devices, ascending, and the chosen place for each attribute (UNKNOWN if no event says).
+    """The devices, ascending, and the chosen position for each attribute (UNKNOWN if no event has a known value).
 
     >>> events = np.array([(2, 7, 50, [1]), (3, 7, 60, [0]), (4, 7, 70, [1]), (5, 9, 10, [2])], dtype=event_type(1))
     >>> {rule.value: choose(events, {"area": rule})[1]["area"].tolist() for rule in Rule}
@@ -79,7 +79,7 @@ def _pick(device: Devices, time: NDArray[Any], place: NDArray[Any], rule: Rule) 
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a run begins."""
+    """Where a run of equal values begins."""
     out = np.ones(len(column), dtype=bool)
     out[1:] = column[1:] != column[:-1]
     return out

@@ -1,7 +1,7 @@
-"""Event files, batch by batch: CSV (also compressed) and Parquet, whatever their size.
+"""Event files, read in batches: CSV (also compressed) and Parquet, of any size.
 
-A batch knows the line of each of its rows. Errors of the CSV reader quote the row, and a row names a person: none of
-them is passed on.
+A batch has the line number of each of its rows. The CSV reader's own errors quote the row, which names a person, so
+they are never shown.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Which column says what. Attributes that are not mapped are in the column of their own name."""
+class ColumnMapping:
+    """Which columns hold the person, the time and the attributes."""
 
     person: str
     time: str
@@ -41,11 +41,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows: text in every column but the time's, which may be typed; `malformed` lines lie among them."""
+    """Some rows. All columns are text, except that of times, which may be typed."""
 
     lines: NDArray[np.int64]
     columns: dict[str, pa.Array]
     malformed: list[int]
+    """The numbers of lines in this part of the file that could not be parsed; they have no row."""
     share_read: float
     """How much of the file has been read, from 0 to 1."""
 
@@ -58,31 +59,31 @@ class Batch:
 class EventFile(Protocol):
     """A file of events."""
 
-    def batches(self, columns: Columns) -> Iterator[Batch]: ...
+    def batches(self, columns: ColumnMapping) -> Iterator[Batch]: ...
 
 
 def open_events(path: Path, delimiter: str = ",", quotes: bool = True) -> EventFile:
-    """The reader for a file, by its name."""
+    """The reader for a file, by its suffix."""
     if not path.is_file():
-        raise ReplayError(f"there is no file {path}", "name a .csv (.csv.gz) or .parquet file of events")
+        raise ReplayError(f"there is no file {path}", "give the path of a .csv (.csv.gz) or .parquet file of events")
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"':
-        raise ReplayError(f"{delimiter!r} cannot separate columns", "choose one ASCII character, such as , or ;")
+        raise ReplayError(f"{delimiter!r} is not a valid delimiter", "choose one ASCII character, such as , or ;")
     if path.suffix in (".parquet", ".pq"):
         return ParquetEvents(path)
     if ".csv" in path.suffixes or ".tsv" in path.suffixes:
         return CsvEvents(path, "\t" if ".tsv" in path.suffixes else delimiter, quotes)
-    raise ReplayError(f"{path} is neither .csv nor .parquet", "rename it, or convert it")
+    raise ReplayError(f"{path} is neither .csv nor .parquet", "convert it, or give it the suffix of its format")
 
 
 @dataclass(frozen=True)
 class CsvEvents:
-    """Every cell is read as bytes, so that no cell can stop the reader."""
+    """Every cell is read as bytes, so that no cell makes the reader fail."""
 
     path: Path
     delimiter: str = ","
     quotes: bool = True
 
-    def batches(self, columns: Columns) -> Iterator[Batch]:
+    def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
         malformed: list[int] = []
 
         def skip(row: pyarrow.csv.InvalidRow) -> str:
@@ -95,10 +96,10 @@ class CsvEvents:
                 _check_header(self.path, self._header(), columns)
                 for batch in self._open(raw, columns.names, skip):
                     lines = _lines_between(line, batch.num_rows, malformed)
-                    line, passed = _next_line(int(lines[-1]) + 1 if len(lines) else line, malformed)
+                    line, before = _next_line(int(lines[-1]) + 1 if len(lines) else line, malformed)
                     cells = {name: _text(batch.column(name)) for name in columns.names}
-                    yield Batch(lines, cells, malformed[:passed], min(1.0, raw.tell() / total))
-                    del malformed[:passed]
+                    yield Batch(lines, cells, malformed[:before], min(1.0, raw.tell() / total))
+                    del malformed[:before]
             except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
                 raise ReplayError(
                     f"{self.path} cannot be read as CSV from about line {line} on", self._advice(error)
@@ -108,9 +109,9 @@ class CsvEvents:
             yield Batch(np.empty(0, dtype=np.int64), nothing, malformed, 1.0)
 
     def _header(self) -> list[str]:
-        """The names in the first line, which is read apart.
+        """The column names, from the first line, read without the streaming reader.
 
-        A streaming reader that is not read to its end may still read ahead while the process ends, and abort it.
+        A streaming reader that is not read to its end can still be reading ahead when the process exits, and abort it.
         """
         with pa.input_stream(str(self.path), compression=self._compression) as stream:
             first = b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
@@ -122,7 +123,7 @@ class CsvEvents:
     ) -> pyarrow.csv.CSVStreamingReader:
         return pyarrow.csv.open_csv(
             pa.input_stream(raw, compression=self._compression),
-            # One thread, because only then rows that cannot be parsed come with their number.
+            # One thread: only then does the reader number the rows that it cannot parse.
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             parse_options=self._parsing(on_invalid),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -140,16 +141,14 @@ class CsvEvents:
 
     def _advice(self, error: Exception) -> str:
         if isinstance(error, UnicodeDecodeError):
-            return "the names of its columns are not in UTF-8: convert it"
+            return "its column names are not in UTF-8: convert it"
         if isinstance(error, OSError):
-            return "is it whole, and compressed as its name says?"
+            return "check that it is complete, and compressed as its suffix says"
         with self.path.open("rb") as file:
             beginning = file.read(BLOCK_BYTES)
         if self._compression is None and b"\n" not in beginning and b"\r" not in beginning:
-            return (
-                "it is empty, or its first line has no end: at least a line with the names of its columns must be there"
-            )
-        return "look there for a quote that is not closed; --no-quotes takes quotes as they are"
+            return "it is empty, or its first line has no end: it needs at least a line with the names of its columns"
+        return "look there for a quote that is not closed, or read quotes as text with --no-quotes"
 
     @property
     def _compression(self) -> str | None:
@@ -158,11 +157,11 @@ class CsvEvents:
 
 @dataclass(frozen=True)
 class ParquetEvents:
-    """Typed columns; a row's line is its number, counted from 1."""
+    """Typed columns. Line numbers are row numbers, counted from 1."""
 
     path: Path
 
-    def batches(self, columns: Columns) -> Iterator[Batch]:
+    def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
         line = 1
         try:
             with pyarrow.parquet.ParquetFile(self.path) as file:
@@ -175,39 +174,39 @@ class ParquetEvents:
                     yield Batch(lines, cells, [], (line - 1) / total)
         except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
             raise ReplayError(
-                f"{self.path} cannot be read as Parquet from about row {line} on", "was it written to its end?"
+                f"{self.path} cannot be read as Parquet from about row {line} on", "check that it is complete"
             ) from None
 
 
-def _check_header(path: Path, present: list[str], columns: Columns) -> None:
-    if not set(columns.names) & set(present):  # perhaps a row, which names a person
+def _check_header(path: Path, present: list[str], columns: ColumnMapping) -> None:
+    if not set(columns.names) & set(present):  # not shown: the first line may be a row, which names a person
         raise ReplayError(
             f"{path} has none of the columns {', '.join(columns.names)}",
-            "its first line must name the columns; say which they are with --person, --time and --map",
+            "its first line must name the columns; select them with --person, --time and --map",
         )
     for name in columns.names:
         if name not in present:
             raise ReplayError(f"{path} has no column {name!r}", f"it has {', '.join(present)}")
         if (times := present.count(name)) > 1:
-            raise ReplayError(f"{path} has {times} columns {name!r}", "rename all but the one that counts")
+            raise ReplayError(f"{path} has {times} columns {name!r}", "rename all but one of them")
 
 
 def _lines_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:
-    """The lines of `count` good rows from `first` on: all but the malformed ones."""
+    """The lines of the next `count` rows from `first` on, skipping the malformed lines."""
     return np.setdiff1d(np.arange(first, first + count + len(malformed)), malformed, assume_unique=True)[:count]
 
 
 def _next_line(line: int, malformed: list[int]) -> tuple[int, int]:
-    """The first line from `line` on that is not known to be malformed, and how many malformed ones lie before it."""
-    passed = 0
-    while passed < len(malformed) and malformed[passed] <= line:
-        line = max(line, malformed[passed] + 1)
-        passed += 1
-    return line, passed
+    """The first line from `line` on that is not known to be malformed, and how many malformed ones are before it."""
+    before = 0
+    while before < len(malformed) and malformed[before] <= line:
+        line = max(line, malformed[before] + 1)
+        before += 1
+    return line, before
 
 
 def _cells(path: Path, batch: pa.RecordBatch, name: str, is_time: bool) -> pa.Array:
-    """A column as text, unless it is that of times and typed; lists and records have no text."""
+    """A column as text, or unchanged if it holds typed times."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -222,7 +221,7 @@ def _cells(path: Path, batch: pa.RecordBatch, name: str, is_time: bool) -> pa.Ar
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """A column as text without spaces around it, nulls as empty. Bytes that are no UTF-8 stay apart from each other."""
+    """A column as text: stripped, nulls as empty text. Different bytes that are not UTF-8 become different text."""
     try:
         text = column.cast(pa.string())
     except pa.ArrowInvalid:

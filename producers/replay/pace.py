@@ -1,4 +1,4 @@
-"""As fast as events say, times a factor."""
+"""Replaying at a multiple of the speed of the recorded events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST_NAP = 0.2
 
 
 class Pace:
-    """Event time runs `speed` times as fast as real time; without a speed, nobody ever waits."""
+    """Event time runs `speed` times as fast as real time; without a speed, there are no waits."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Pace:
         self._origin: tuple[float, float] | None = None
 
     def wait_for(self, moment: float, stop: Stop) -> None:
-        """Wait until event time (in seconds) has come to `moment`, or somebody asks to stop. The first never waits."""
+        """Wait until event time is at `moment` (in seconds), or the user asks to stop. The first call never waits."""
         if self._speed is None:
             return
         if self._origin is None:

@@ -1,4 +1,4 @@
-"""People become devices as soon as they are read: a keyed hash, and no way back without the operator's key."""
+"""Persons become devices as soon as they are read, by a hash under the operator's key."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SKETCH = 1 << 16
 class People:
     """Turns identifiers into device indices, and counts how many different ones there were.
 
-    The count is exact below 65,536 people and good to half a per cent beyond: indices are uniform, so the 65,536th
-    smallest says how dense they lie.
+    The count is exact below 65,536 people, and has a standard error of 0.4 % beyond: indices are uniform, so their
+    number follows from the 65,536th smallest one.
     """
 
     def __init__(self, keyring: Keyring) -> None:
@@ -24,7 +24,7 @@ class People:
         self._smallest = np.empty(0, dtype=np.uint64)
 
     def devices(self, persons: pa.Array) -> Devices:
-        """The device of each person, by the text of the identifier."""
+        """The device of each person, from the text of the identifier."""
         encoded = persons.dictionary_encode()
         indices = np.array([self._index(person) for person in encoded.dictionary.to_pylist()], dtype=np.uint64)
         self._smallest = np.unique(np.concatenate([self._smallest, indices]))[:SKETCH]

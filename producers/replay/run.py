@@ -1,10 +1,10 @@
 """The replay itself: events in, one report per person and period out.
 
-    file ─► batches ─► devices, moments, places ─► spool per period ─► end of period + tolerance ─► choice ─► reports
+    file ─► batches ─► devices, times, values ─► spool per period ─► end of period + tolerance ─► choice ─► reports
 
-Time is the latest moment read so far. A period is over when time has come to its end plus the tolerance; an event that
-comes after that is late, counted and left out. All of this is a function of the file alone, not of how it is cut into
-batches, so a second run repeats the first, report for report.
+The watermark is the latest event time read so far. A period ends when the watermark is at its end plus the tolerance;
+an event of the period that is read after that is late: it is counted and left out. All of this is a function of the
+file alone, not of its batches, so a second run makes the same reports.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memo_store.survey_memos import SurveyMemos
 from producers.replay.answers import UNKNOWN, places
+from producers.replay.checkpoint import Checkpoint, identity
 from producers.replay.choosing import Rule, choose, event_type, without_duplicates
-from producers.replay.event_files import Batch, Columns, open_events
-from producers.replay.journal import Journal, identity
+from producers.replay.event_files import Batch, ColumnMapping, open_events
 from producers.replay.pace import Pace
 from producers.replay.people import People
 from producers.replay.quality import Fault, Found, Quality
 from producers.replay.spool import AT_ONCE, Spool
 from producers.replay.times import BAD, moments
-from producers.reporting import Memos, Reporter
+from producers.reporting import Reporter
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
@@ -45,32 +46,32 @@ Whole = NDArray[np.int64]
 Moment = TypeVar("Moment", int, Whole)
 SECOND = 1_000_000
 MOST_TOLERANCE = 1 << 60
-"""In microseconds, more than all times that can be written down lie apart."""
+"""In microseconds: more than the distance between any two valid times."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Options:
-    """How events are read and chosen."""
+    """How events are read, and how values are chosen."""
 
-    columns: Columns
+    columns: ColumnMapping
     tolerance: timedelta = timedelta(0)
-    """How much later than a later event an event may stand in the file."""
+    """How far events may be out of order: an event may follow events that are later by up to this much."""
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    """Which of a period's values counts, per attribute; the last one if nothing is said."""
+    """Which of a period's values is reported, per attribute; by default the last one."""
     zone: ZoneInfo | None = None
-    """Where times without a zone were written down."""
+    """The zone of times that have none."""
     until: datetime | None = None
-    """Events from this moment on are bad times: one year 2999 would end all periods before it."""
+    """Times from here on are bad: a single event in the year 2999 would end all periods before it."""
     delimiter: str = ","
     quotes: bool = True
-    """Whether quotes around a cell belong to CSV, not to the cell."""
+    """Whether quotes enclose cells; if not, they are text."""
     strict: bool = False
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a replay has come: the share of the file that is read, and what was reported."""
+    """How far a replay has come: the share of the file that was read, and the reports made so far."""
 
     share_read: float
     rows: int
@@ -80,35 +81,35 @@ class Progress:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was in the file and what became of it."""
+    """What was in the file, and what was reported."""
 
     rows: int
     people: int
     people_exact: bool
     periods: int
     reports: int
-    """Sent now or in an earlier attempt: one per person and period."""
+    """Sent by this or an earlier attempt: one per person and period."""
     repeats: int
-    """Of these, found to have been reported before."""
-    passed: int
-    """Persons in a period that was over, or before one they have reported: an earlier replay reported them, or none."""
+    """Of these, found to be delivered already."""
+    ineligible: int
+    """Not sent, one per person and period: the period was closed, or the person had reported a later one."""
     incomplete: int
-    """Persons in a period without a known value of what they would have to report."""
+    """Not sent, one per person and period: no event had a known value of what must be reported."""
     faults: dict[Fault, Found]
 
 
 class Replay:
     """One replay of one file for one survey.
 
-    `workspace` holds events until their period ends, and the journal that lets a second attempt go on; what it holds
-    is true, so it must be as private as the file.
+    `workspace` holds events until their period ends, and the checkpoint from which a second attempt continues. It holds
+    true values, so it must be as private as the event file.
     """
 
     def __init__(
         self,
         scheme: Scheme,
         keyring: Keyring,
-        memos: Memos,
+        memos: SurveyMemos,
         sink: Sink,
         path: Path,
         options: Options,
@@ -122,14 +123,12 @@ class Replay:
         self._survey = survey
         self._options = options
         for attribute in (*options.columns.attributes, *options.rules):
-            survey.index(attribute)  # or it says which there are
+            survey.index(attribute)  # refuses an attribute that the survey does not have
         self._columns = _every_attribute(options.columns, survey)
-        for attribute in options.rules:
-            survey.index(attribute)  # refuses one that there is not
         self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
         self._clock = SourceClock(survey, clock_key, sink)
         self._respondent = Respondent(scheme, keyring)
-        self._reporter = Reporter(self._respondent, memos, sink)
+        self._reporter = Reporter(self._respondent, memos, memos.presence, sink)
         self._pace = pace or Pace(None)
         self._people = People(keyring)
         self._quality = Quality(options.strict)
@@ -140,7 +139,7 @@ class Replay:
         self._tolerance = min(options.tolerance // timedelta(microseconds=1), MOST_TOLERANCE)
         last = self._start + (MAX_PERIOD + 1) * self._period
         self._until = min(last, _microseconds(options.until)) if options.until else last
-        self._now = int(BAD)
+        self._watermark = int(BAD)
 
         self._file = open_events(path, options.delimiter, options.quotes)
         how = (self._columns, self._rules, options.tolerance, options.zone, options.delimiter, options.quotes)
@@ -149,27 +148,27 @@ class Replay:
             self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {path}", "wait until it ends") from None
-        self._journal = Journal(workspace / f"{name}.json")
-        self._totals = self._journal.read()
+        self._checkpoint = Checkpoint(workspace / f"{name}.json")
+        self._totals = self._checkpoint.read()
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None, stop: Stop = never) -> Summary:
-        """Go through the file; periods that an earlier attempt has reported are only looked at."""
+        """Replay the file. Events of periods that an earlier attempt has reported are read, but not reported again."""
         try:
             for batch in self._file.batches(self._columns):
                 self._take(batch)
-                self._report(self._over(), stop)
+                self._report(self._last_ended(), stop)
                 progress(Progress(batch.share_read, self._rows, self._totals.through, self._totals.reports))
             self._report(max(self._spool.periods, default=-1), stop)
-            self._clock.reach(self._totals.through + 1 + self._clock.lag)
+            self._clock.advance(self._totals.through + 1 + self._clock.lag)
         except Stopped as stopped:
-            raise Stopped(stopped.message, "run the same command again: it goes on from there") from None
+            raise Stopped(stopped.message, "run the same command again to continue from there") from None
         finally:
             self._spool.close()
         return self._summary()
 
     def _take(self, batch: Batch) -> None:
-        """Put a batch's good events into the spool, and note the others."""
+        """Add a batch's valid events to the spool, and count the faults of the others."""
         self._rows += len(batch.lines) + len(batch.malformed)
         self._quality.note(Fault.MALFORMED, batch.malformed)
         named = np.asarray(pc.not_equal(batch.columns[self._columns.person], ""))
@@ -188,29 +187,29 @@ class Replay:
         self._spool.add(events[wanted], period[wanted])
 
     def _timing(self, batch: Batch) -> tuple[Whole, Whole, NDArray[np.bool_]]:
-        """Each event's moment and period, and whether it came in time; time passes."""
+        """Each event's time and period, and whether it is valid and not late. Advances the watermark."""
         time = moments(batch.columns[self._columns.time], self._options.zone)
         good = (time != BAD) & (time >= self._start) & (time < self._until)
         self._quality.note(Fault.BAD_TIME, batch.lines[~good], f"column {self._columns.time}")
-        now = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._now))
-        self._now = int(now[-1]) if len(now) else self._now
+        watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._watermark))
+        self._watermark = int(watermark[-1]) if len(watermark) else self._watermark
         period = (np.where(good, time, self._start) - self._start) // self._period
-        late = good & (self._end(period) + self._tolerance <= now)
+        late = good & (self._end(period) + self._tolerance <= watermark)
         self._quality.note(Fault.LATE, batch.lines[late])
         return time, period, good & ~late
 
     def _end(self, period: Moment) -> Moment:
         return self._start + (period + 1) * self._period
 
-    def _over(self) -> int:
-        """The last period whose end, plus the tolerance, time has come to."""
-        return (self._now - self._tolerance - self._start) // self._period - 1
+    def _last_ended(self) -> int:
+        """The last period whose end plus the tolerance is not after the watermark."""
+        return (self._watermark - self._tolerance - self._start) // self._period - 1
 
     def _report(self, through: int, stop: Stop) -> None:
-        """Report the periods that are over, and close those whose grace is."""
+        """Report the spooled periods up to `through`, and close those whose grace has ended."""
         for period in [p for p in self._spool.periods if p <= through]:
             self._pace.wait_for((self._end(period) + self._tolerance) / SECOND, stop)
-            self._clock.reach(period)
+            self._clock.advance(period)
             totals = replace(self._totals, through=period, periods=self._totals.periods + 1)
             for events in self._spool.take(period, partial(self._respondent.tokens, period=period)):
                 events, again = without_duplicates(events)
@@ -223,18 +222,18 @@ class Replay:
                     totals,
                     reports=totals.reports + reported.sent + reported.repeats,
                     repeats=totals.repeats + reported.repeats,
-                    passed=totals.passed + reported.passed,
+                    ineligible=totals.ineligible + reported.ineligible,
                     incomplete=totals.incomplete + len(devices) - len(rows),
                 )
             found = self._quality.found[Fault.DUPLICATE]
             self._totals = replace(totals, duplicates=found.count, first_duplicates=found.first_lines)
-            self._journal.write(self._totals)
-            self._clock.reach(period + 1)
+            self._checkpoint.write(self._totals)
+            self._clock.advance(period + 1)
             if stop():
                 raise Stopped(f"stopped after period {period}")
 
     def _answerable(self, devices: Devices, values: dict[str, Whole]) -> NDArray[np.bool_]:
-        """Who has a known value of everything their report must answer."""
+        """Which devices have a known value of everything their report must answer."""
         known = np.stack([values[name] != UNKNOWN for name in self._rules], axis=1)
         if self._reporter.scheme.discloses:
             return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])
@@ -248,14 +247,14 @@ class Replay:
             self._totals.periods,
             self._totals.reports,
             self._totals.repeats,
-            self._totals.passed,
+            self._totals.ineligible,
             self._totals.incomplete,
             self._quality.found,
         )
 
 
-def _every_attribute(columns: Columns, survey: Survey) -> Columns:
-    """The mapping with every attribute of the survey, each from the column of its own name if nothing else is said."""
+def _every_attribute(columns: ColumnMapping, survey: Survey) -> ColumnMapping:
+    """The mapping with every attribute of the survey: by default from the column with the attribute's name."""
     attributes = {a.name: columns.attributes.get(a.name, a.name) for a in survey.attributes}
     return replace(columns, attributes=attributes)
 

@@ -1,4 +1,4 @@
-"""Events on their way to the end of their period: on disk, so that memory does not depend on how many there are."""
+"""Events until their period ends: on disk, so that memory does not grow with their number."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from protocols.randomness import Devices
 AT_ONCE = 1 << 18
 """Events in memory at a time."""
 SPREAD = 1.25
-"""Buckets are unequal; this keeps nearly all of them below AT_ONCE."""
+"""Buckets have different sizes; this factor keeps nearly all of them below AT_ONCE."""
 
 
 class Spool:
-    """One file per open period in a private directory, which is emptied at the beginning and at the end.
+    """One file per open period in a private directory, which is emptied when the spool is opened and closed.
 
-    Meanwhile it is locked: two at once would take each other's events. BlockingIOError if somebody else has it.
+    The directory is locked meanwhile, because two replays would take each other's events. Raises BlockingIOError if
+    another process holds the lock.
     """
 
     def __init__(self, directory: Path, attributes: int, at_once: int = AT_ONCE) -> None:
@@ -45,17 +46,17 @@ class Spool:
         return sorted(self._counts)
 
     def add(self, events: Events, periods: NDArray[np.int64]) -> None:
-        """Put events to their periods."""
+        """Add events to the files of their periods."""
         for period in np.unique(periods).tolist():
             some = events[periods == period]
             _append(self._path(period), some)
             self._counts[period] = self._counts.get(period, 0) + len(some)
 
     def take(self, period: int, scatter: Callable[[Devices], NDArray[np.uint64]]) -> Iterator[Events]:
-        """All events of a period, once, in portions that each hold all events of some devices.
+        """Remove and return all events of a period, in portions that each hold all events of some devices.
 
-        Devices are dealt to portions by `scatter`, a number per device; it should be another in every period, so that
-        portions gather nobody twice.
+        `scatter` gives a number per device, which decides its portion. It should differ from period to period, so that
+        portions do not hold the same devices every time.
         """
         count = self._counts.pop(period)
         path = self._path(period)

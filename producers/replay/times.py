@@ -1,4 +1,4 @@
-"""Times as event files write them: ISO 8601, or whole seconds since 1970. Anything else is bad, not guessed at."""
+"""Times in event files: ISO 8601, or whole seconds since 1970. Everything else is bad; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHAPES = (
 
 
 def moments(column: pa.Array, zone: ZoneInfo | None) -> Moments:
-    """Each cell's moment, or BAD. Times without a zone are taken in `zone`; without that, they are bad.
+    """Each cell's time, or BAD. Times without a zone are in `zone`; if that is None, they are bad.
 
     >>> cells = ["2026-01-01T00:00:01Z", "2026-01-01 01:00:01.5+01:00", "1767225601", "2026-02-30T00:00:00Z", ""]
     >>> [int(m) if m != BAD else "bad" for m in moments(pa.array(cells), None)]
@@ -45,7 +45,7 @@ def moments(column: pa.Array, zone: ZoneInfo | None) -> Moments:
 
 
 def _cast(text: pa.Array, kind: pa.DataType, zone: ZoneInfo | None) -> Moments:
-    """Cells of the right shape; those that still are no time (the 30th of February) are found by halving."""
+    """Cells of the right shape. Invalid ones among them (February 30th) are found by bisection."""
     try:
         return _typed(text.cast(kind), zone)
     except pa.ArrowInvalid:
@@ -56,7 +56,7 @@ def _cast(text: pa.Array, kind: pa.DataType, zone: ZoneInfo | None) -> Moments:
 
 
 def _typed(column: pa.Array, zone: ZoneInfo | None) -> Moments:
-    """Timestamps and Unix seconds, in years of four digits; a column of anything else has no times."""
+    """Timestamps and Unix seconds, in years of four digits. All values of other types are bad."""
     if pa.types.is_integer(column.type):
         column = column.cast(pa.int64(), safe=False).cast(pa.timestamp("s", "UTC"))
     if not pa.types.is_timestamp(column.type) or (column.type.tz is None and zone is None):

@@ -11,7 +11,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
-from protocols.wire import HEADER, MAX_RECORD_BYTES
+from protocols.wire import CONTENT_TYPE_HEADER, MAX_RECORD_BYTES
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 
@@ -83,7 +83,7 @@ class KafkaSink:
             self._settle_oldest()
         if self._lost:
             self.flush()
-        headers = [(HEADER, content_type.encode())]
+        headers = [(CONTENT_TYPE_HEADER, content_type.encode())]
         self._since_flush += 1
         try:
             outcome = self._producer.send(self.topic, value, headers=headers, partition=partition)

@@ -1,6 +1,37 @@
-"""Columns of memos and answers, and the compiled loops that count them."""
+"""Kinds of arrays, columns of memos and answers, and the compiled loops that count them."""
 
-from protocols.arrays.columns import Column, Layout, PackedBits, smallest_unsigned
+from protocols.arrays.aliases import (
+    Bytes,
+    Column,
+    Counts,
+    Devices,
+    Floats,
+    Gaps,
+    Mask,
+    Places,
+    Tokens,
+    Values,
+    Whole,
+    Words,
+)
+from protocols.arrays.columns import Layout, PackedBits, smallest_unsigned
 from protocols.arrays.counting import frozen
 
-__all__ = ["Column", "Layout", "PackedBits", "frozen", "smallest_unsigned"]
+__all__ = [
+    "Bytes",
+    "Column",
+    "Counts",
+    "Devices",
+    "Floats",
+    "Gaps",
+    "Layout",
+    "Mask",
+    "PackedBits",
+    "Places",
+    "Tokens",
+    "Values",
+    "Whole",
+    "Words",
+    "frozen",
+    "smallest_unsigned",
+]

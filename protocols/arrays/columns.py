@@ -1,6 +1,6 @@
 """How a column of memos or answers looks: one symbol a row, or one packed bit vector a row.
 
-Both have a fixed number of bytes per row, in the memo store and on the wire, and both can tell good rows from bad.
+Both have a fixed number of bytes per row, in the memo store and on the wire, and both can check rows.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Column = NDArray[np.unsignedinteger[Any]]
-Mask = NDArray[np.bool_]
+from protocols.arrays.aliases import Bytes, Column, Mask, Whole
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,22 @@ class Symbols:
         return np.dtype(smallest_unsigned(self.count))
 
     @property
+    def bits(self) -> int:
+        """How many bits distinguish all symbols."""
+        return (self.count - 1).bit_length()
+
+    @property
     def bytes(self) -> int:
         return self.dtype.itemsize
 
     def good(self, column: Column) -> Mask:
         return np.asarray(column < self.count)
 
-    def to_bytes(self, column: Column) -> NDArray[np.uint8]:
+    def to_bytes(self, column: Column) -> Bytes:
         little = np.ascontiguousarray(column, dtype=self.dtype.newbyteorder("<"))
         return little.view(np.uint8).reshape(len(column), self.bytes)
 
-    def from_bytes(self, raw: NDArray[np.uint8]) -> Column:
+    def from_bytes(self, raw: Bytes) -> Column:
         little = np.ascontiguousarray(raw).reshape(-1).view(self.dtype.newbyteorder("<"))
         return little.astype(self.dtype, copy=False)
 
@@ -61,6 +64,10 @@ class PackedBits:
         return np.dtype(np.uint8)
 
     @property
+    def bits(self) -> int:
+        return self.count
+
+    @property
     def bytes(self) -> int:
         return -(-self.count // 8)
 
@@ -72,16 +79,16 @@ class PackedBits:
     def good(self, column: Column) -> Mask:
         return np.asarray((column[:, -1] & self.spare) == 0)
 
-    def to_bytes(self, column: Column) -> NDArray[np.uint8]:
+    def to_bytes(self, column: Column) -> Bytes:
         return np.ascontiguousarray(column, dtype=np.uint8)
 
-    def from_bytes(self, raw: NDArray[np.uint8]) -> Column:
+    def from_bytes(self, raw: Bytes) -> Column:
         return np.ascontiguousarray(raw).reshape(-1, self.bytes)
 
-    def pack(self, bits: NDArray[np.integer[Any]] | Mask) -> Column:
+    def pack(self, bits: Whole | Mask) -> Column:
         return np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
 
-    def unpack(self, column: Column) -> NDArray[np.uint8]:
+    def unpack(self, column: Column) -> Bytes:
         return np.unpackbits(column.astype(np.uint8, copy=False), axis=1, count=self.count, bitorder="little")
 
 

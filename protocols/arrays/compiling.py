@@ -1,8 +1,8 @@
-"""Loops compiled by numba at their first call, kept for the next process, by one process at a time.
+"""Loops compiled by numba at their first call and cached for the next process, by one process at a time.
 
-numba numbers its cache files by looking which are there. Two processes that compile different types of one loop at the
-same moment can take the same number, and then load each other's code (numba's issue 4807). So whoever compiles, or
-looks for what was compiled, holds a lock of this user's on this machine.
+numba numbers its cache files by looking which exist. Two processes that compile different types of one loop at the same
+moment can take the same number, and then load each other's code (numba's issue 4807). So compiling, and looking for
+compiled code, takes a lock that all processes of this user on this machine share.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def compiled(loop: Loop) -> Loop:
     """The loop, compiled when it is first called with arguments of some types."""
     try:
         dispatcher: Any = numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # nowhere to keep compiled code, as in a read-only container
+    except RuntimeError:  # no place for a cache, as in a read-only container
         return cast(Loop, numba.njit(nogil=True)(loop))
     compile_for = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
-        with _turn:
+        with _compiling_lock:
             return compile_for(signature)
 
     dispatcher.compile = compile_alone
@@ -45,8 +45,8 @@ def address_of(context: Any, builder: Any, signature: Any, arguments: Any, bits:
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(bits).as_pointer())
 
 
-class _Turn:
-    """One process, and in it one thread, at a time; a loop that calls another compiles it within the same turn."""
+class _CompilingLock:
+    """A lock for one thread of one process; re-entrant, because a loop that calls another compiles it too."""
 
     def __init__(self) -> None:
         self._threads = threading.RLock()
@@ -68,4 +68,4 @@ class _Turn:
         self._threads.release()
 
 
-_turn = _Turn()
+_compiling_lock = _CompilingLock()

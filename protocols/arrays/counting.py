@@ -1,7 +1,6 @@
-"""The few loops in which the time of counting goes; those of drawing are in `noise`.
+"""Counting symbols and bits by group, in loops that are compiled at their first call.
 
-Each is written twice: plainly in numpy (`..._plainly`, the definition) and as a compiled loop (what runs). The loops
-are imported at the first use and not before, because importing numba takes longer than most commands do.
+The loops are imported at the first use and not before, because importing numba takes longer than most commands do.
 """
 
 from __future__ import annotations
@@ -9,10 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
-Whole = NDArray[np.integer[Any]]
+from protocols.arrays.aliases import Bytes, Counts, Whole
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -29,7 +26,7 @@ def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     return counts
 
 
-def count_bits(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
+def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     """counts[group, bit] of a column of packed bit vectors; ValueError if a group is out of range.
 
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
@@ -46,23 +43,8 @@ def count_bits(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> C
     return counts
 
 
-def count_symbols_plainly(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
-    """What `count_symbols` counts, by definition."""
-    cells = groups.astype(np.int64) * k + symbols
-    return np.bincount(cells, minlength=size * k).reshape(size, k)
-
-
-def count_bits_plainly(packed: NDArray[np.uint8], groups: Whole, size: int, k: int) -> Counts:
-    """What `count_bits` counts, by definition."""
-    counts = np.zeros((size, k), dtype=np.int64)
-    for group in np.unique(groups):
-        bits = np.unpackbits(packed[groups == group], axis=1, count=k, bitorder="little")
-        counts[group] = bits.sum(axis=0, dtype=np.int64)
-    return counts
-
-
 def _sizes(groups: Whole, size: int, rows: int) -> Counts:
-    """How many rows each group has. Often all are in one, as in a survey without windows, which is seen at a glance."""
+    """How many rows each group has. Often all are in one (a survey without windows), which is quickly checked."""
     shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups
     counted = rows if shown is groups else len(shown)
     sizes = count_symbols(np.zeros(counted, dtype=np.uint8), shown, size, 1)[:, 0]

@@ -1,4 +1,4 @@
-"""The counting loops behind protocols.kernels, compiled by numba at their first call and kept for the next process.
+"""The loops behind `counting`, compiled by numba at their first call and kept for the next process.
 
 Bits are added 64 at a time by a carry-save adder. Three words become a sum and a carry in five operations, for 64
 places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes, Counts, Whole, Words
 from protocols.arrays.compiling import address_of, compiled
-
-Counts = NDArray[np.int64]
-Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 
@@ -50,7 +45,7 @@ def by_group(groups: Whole, free: Counts) -> Words:
 
 
 def _load_word(typing: Any, data: Any, place: Any) -> Any:
-    """Eight bytes from any place, aligned or not, as one word: numba has no way to say so, LLVM has."""
+    """Eight bytes from any place, aligned or not, as one word: LLVM can express this, numba cannot."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = builder.load(address_of(context, builder, signature, arguments, 64))
@@ -91,7 +86,7 @@ def spread(word: np.uint64, level: int, counts: Counts) -> None:
 
 @compiled
 def add_up(data: Bytes, width: int, order: Words, ends: Counts, counts: Counts) -> None:
-    """Count bits by group: rows of `width` bytes, of which order[ends[g-1]:ends[g]] are group g (no order: as is)."""
+    """Count bits by group: rows of `width` bytes; group g has rows order[ends[g-1]:ends[g]], or all in order."""
     levels = 1
     while ends[-1] >> levels:
         levels += 1

@@ -1,38 +1,57 @@
-"""The zoo, as a list: a new mechanism is one short builder and one line here."""
+"""Every mechanism there is: the one list that names, checks, choices, the reference and the tests derive from."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from protocols.mechanisms.direct import build_grr, build_l_grr
-from protocols.mechanisms.evolving import build_dbitflip, build_loloha
-from protocols.mechanisms.mechanism import Budget, Builder, Calibration, Mechanism
-from protocols.mechanisms.ordered import build_geometric, build_l_geometric
-from protocols.mechanisms.unary import build_l_osue, build_l_oue, build_l_soue, build_l_sue, build_oue, build_sue
+from protocols.mechanisms.builders import direct, evolving, ordered, unary
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 
-ONE_ROUND: dict[str, Builder] = {
-    "grr": build_grr,
-    "sue": build_sue,
-    "oue": build_oue,
-    "geometric": build_geometric,
-    "loloha": build_loloha,
-    "dbitflip": build_dbitflip,
+RECORDS: dict[str, MechanismRecord] = {
+    record.name: record
+    for record in (
+        direct.GRR,
+        unary.SUE,
+        unary.OUE,
+        ordered.GEOMETRIC,
+        direct.L_GRR,
+        unary.L_OSUE,
+        unary.L_SUE,
+        unary.L_OUE,
+        unary.L_SOUE,
+        ordered.L_GEOMETRIC,
+        evolving.LOLOHA,
+        evolving.DBITFLIP,
+        unary.SUE_Z,
+        unary.SUE_R,
+        unary.OUE_Z,
+        unary.OUE_R,
+    )
 }
-TWO_ROUNDS: dict[str, Builder] = {
-    "l-grr": build_l_grr,
-    "l-sue": build_l_sue,
-    "l-osue": build_l_osue,
-    "l-oue": build_l_oue,
-    "l-soue": build_l_soue,
-    "l-geometric": build_l_geometric,
-    "loloha": build_loloha,
-}
+"""By name, in the order in which people see them."""
+
+NAMES: tuple[str, ...] = (*CHOOSERS, *RECORDS)
+"""What a survey may write as a mechanism."""
+
+
+def fitting(use: Use) -> list[MechanismRecord]:
+    """Every mechanism that can be used this way.
+
+    >>> [record.name for record in fitting("rs+rfd")]
+    ['grr', 'sue-r', 'oue-r']
+    """
+    return [record for record in RECORDS.values() if record.fits(use)]
 
 
 @lru_cache(maxsize=1024)
 def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """A mechanism by name. Kept: calibrating a long ordered range takes a while, and surveys compare their options."""
-    return (ONE_ROUND if budget.one is None else TWO_ROUNDS)[name](k, budget, parameter)
+    """A mechanism by name, with as many rounds as the budget has parts.
 
-
-__all__ = ["ONE_ROUND", "TWO_ROUNDS", "Budget", "Builder", "Calibration", "Mechanism", "build"]
+    Kept, because calibrating a long ordered range takes a while and surveys compare their options.
+    """
+    record = RECORDS[name]
+    builder = record.one_round if budget.one is None else record.two_rounds
+    if builder is None:
+        raise ValueError(f"{name} has no {'single round' if budget.one is None else 'second round'}")
+    return builder(k, budget, parameter)

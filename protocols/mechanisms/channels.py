@@ -1,4 +1,4 @@
-"""What the crowd's reports say about the crowd: the support channel (PROTOCOLS 1).
+"""The support channel: how true frequencies become frequencies of reports (PROTOCOLS 1).
 
 A report *supports* some values of an attribute. Whatever the mechanism, the chance that a report supports value i is
 
@@ -15,24 +15,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.mechanisms.rounds import Flip, Matrix
+from protocols.arrays.aliases import Floats, Mask, Places
+from protocols.mechanisms.rounds import Flip
 
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
-Together = Callable[[Vector, Places], Matrix]  # of values drawn from a distribution: joint support in some places
+Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
 
 
-def independent(bits: Flip, values: Vector) -> Matrix:
+def independent(bits: Flip, values: Floats) -> Floats:
     """The chance that two different bits are both set, each on its own, when values are drawn from `values`."""
     either = values[:, None] + values[None, :]
     return np.asarray(bits.q * bits.q * (1 - either) + bits.p * bits.q * either)
 
 
-def independent_pairs(bits: Flip, values: Vector) -> float:
-    """The sum of `independent` over all pairs of different bits, without a number for each of them."""
+def independent_pairs(bits: Flip, values: Floats) -> float:
+    """The sum of `independent` over all pairs of different bits, without a matrix of them."""
     others = len(values) - 1
     return float(bits.q * others * (bits.q * len(values) + 2 * bits.gain * values.sum()))
 
@@ -43,8 +40,8 @@ class SupportChannel:
 
     `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
     fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
-    encoded value, supports are independent of each other, unless `together` says how often two values are supported
-    at once when values are drawn from a distribution (a lifelong hash or lifelong buckets tie them).
+    encoded value, supports are independent of each other, unless `together` gives how often two values are
+    supported at once (lifelong hashes and buckets make them dependent).
 
     >>> from protocols.mechanisms.rounds import grr
     >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
@@ -56,7 +53,7 @@ class SupportChannel:
     flip: Flip
     exclusive: bool
     share: float = 1.0
-    fake: Vector | None = field(default=None, repr=False)
+    fake: Floats | None = field(default=None, repr=False)
     together: Together | None = field(default=None, repr=False)
 
     @property
@@ -64,14 +61,14 @@ class SupportChannel:
         return self.share * self.flip.gain
 
     @property
-    def floor(self) -> Vector:
+    def floor(self) -> Floats:
         return self.share * self.flip.q + (1 - self.share) * self._fake_support()
 
-    def support(self, frequencies: Vector) -> Vector:
+    def support(self, frequencies: Floats) -> Floats:
         """The chance that a report supports each value."""
         return self.floor + self.gain * frequencies
 
-    def joint(self, frequencies: Vector, places: Places | None = None) -> Matrix:
+    def joint(self, frequencies: Floats, places: Places | None = None) -> Floats:
         """The chance that one report supports both i and j (diagonal: `support`), of all values or of some places."""
         some = np.arange(self.k) if places is None else places
         both = self.share * self._joint_given(frequencies, some)
@@ -80,7 +77,7 @@ class SupportChannel:
         np.fill_diagonal(both, self.support(frequencies)[some])
         return both
 
-    def pairs(self, frequencies: Vector, group: Mask) -> float:
+    def pairs(self, frequencies: Floats, group: Mask) -> float:
         """The sum of `joint` over a group: the mean square of how many of its values one report supports.
 
         >>> from protocols.mechanisms.rounds import oue
@@ -97,22 +94,22 @@ class SupportChannel:
         return alone + sum(share * independent_pairs(self.flip, values[group]) for share, values in parts)
 
     @property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> Floats:
         """P(report is j | truth is i), for exclusive channels."""
         if not self.exclusive:
             raise TypeError("only a channel whose reports support exactly one value has a matrix")
         return np.asarray(self.floor[None, :] + self.gain * np.eye(self.k))
 
-    def _fake_support(self) -> Vector:
+    def _fake_support(self) -> Floats:
         if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
             return self._faked
         return np.asarray(self.flip.q + self.flip.gain * self._faked)
 
     @property
-    def _faked(self) -> Vector:
+    def _faked(self) -> Floats:
         return np.zeros(self.k) if self.fake is None else self.fake
 
-    def _joint_given(self, values: Vector, places: Places) -> Matrix:
+    def _joint_given(self, values: Floats, places: Places) -> Floats:
         """Joint support when the encoded value is drawn from `values` (all zero: nothing is encoded)."""
         if self.exclusive:
             return np.zeros((len(places), len(places)))
@@ -123,7 +120,7 @@ class SupportChannel:
 class MatrixChannel:
     """A full channel matrix over an ordered domain; a report supports the value it names."""
 
-    matrix: Matrix = field(repr=False)
+    matrix: Floats = field(repr=False)
     exclusive = True
 
     @property
@@ -131,14 +128,14 @@ class MatrixChannel:
         return len(self.matrix)
 
     @cached_property
-    def votes(self) -> Matrix:
-        """What a report (row) says for each value: the mean over all reports is the unbiased estimate."""
+    def votes(self) -> Floats:
+        """The vote of a report (row) for each value: the mean over all reports is the unbiased estimate."""
         return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
 
-    def support(self, frequencies: Vector) -> Vector:
+    def support(self, frequencies: Floats) -> Floats:
         return np.asarray(frequencies @ self.matrix)
 
-    def joint(self, frequencies: Vector) -> Matrix:
+    def joint(self, frequencies: Floats) -> Floats:
         """The chance that one report supports both i and j: it supports one value."""
         return np.diag(self.support(frequencies))
 
@@ -146,7 +143,7 @@ class MatrixChannel:
 Channel = SupportChannel | MatrixChannel
 
 
-def variance(channel: Channel, frequencies: Vector) -> Vector:
+def variance(channel: Channel, frequencies: Floats) -> Floats:
     """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
 
     >>> from protocols.mechanisms.rounds import grr
@@ -161,7 +158,7 @@ def variance(channel: Channel, frequencies: Vector) -> Vector:
 
 
 def variance_at_zero(channel: Channel) -> float:
-    """The mean of `variance` where nobody has the value: what mechanisms are chosen by.
+    """The mean of `variance` at frequency 0, by which mechanisms are compared.
 
     >>> from protocols.mechanisms.rounds import grr
     >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)

@@ -1,41 +1,35 @@
-"""How a value becomes something noise can be added to, and which values an answer supports.
+"""Encodings: how a value becomes a symbol or bits, and which values an answer supports.
 
-An encoding knows nothing of budgets. It turns a value into a *cell* (what is memoised: the value itself, or its hash,
-or its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what
-answers support.
+An encoding does not depend on budgets. It turns a value into a *cell* (what is memoised: the value itself, its hash, or
+its bucket), cells into a column of memos with the noise of round 1, adds the noise of round 2, and counts what answers
+support.
 
     Direct    the value is a symbol                    GRR, truncated geometric
     Unary     the value is a one-hot vector of bits    SUE, OUE
 
-Encodings with something that a device keeps for life are in `lifelong`.
+Encodings with lifelong traits are in `lifelong`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, Layout, Mask, PackedBits, Symbols, smallest_unsigned
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole
+from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together
-from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
-Values = NDArray[np.integer[Any]]
-Counts = NDArray[np.int64]
-Traits = NDArray[np.integer[Any]] | None
-Groups = NDArray[np.integer[Any]]
-Distribution = NDArray[np.float64] | None  # of fake values; None: zero vectors
-
 
 class Encoding(Protocol):
-    """What every encoding can do. `traits` are what a device keeps for life (its hash, its buckets), or None."""
+    """The interface of encodings. `traits` are what a device keeps for life (its hash, its buckets), or None."""
 
     @property
     def k(self) -> int: ...
@@ -47,6 +41,11 @@ class Encoding(Protocol):
         ...
 
     @property
+    def detail(self) -> str:
+        """Its own parameter for people, such as "g = 3"; empty if it has none."""
+        ...
+
+    @property
     def memo(self) -> Layout: ...
     @property
     def answer(self) -> Layout: ...
@@ -55,7 +54,11 @@ class Encoding(Protocol):
         ...
 
     def together(self, flip: Flip) -> Together | None:
-        """How often an answer supports two values at once, where lifelong traits tie them; else None."""
+        """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
+        ...
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """The sum over all answers of the largest likelihood that any value gives them, after `noise`."""
         ...
 
     def traits(self, draws: Draws) -> Traits: ...
@@ -64,8 +67,11 @@ class Encoding(Protocol):
         """Round 1: cells encoded, with noise."""
         ...
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
-        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4)."""
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
+
+        `fakes` is the distribution of fake values; None: fakes are zero vectors.
+        """
         ...
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -73,11 +79,11 @@ class Encoding(Protocol):
         ...
 
     def finish(self, column: Column, traits: Traits) -> Column: ...
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts: ...
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
 
 
 class _Plain:
-    """What holds wherever the memo looks like the answer and a device keeps nothing for life."""
+    """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
     def seen(self, flip: Flip) -> Flip:
         return flip
@@ -101,6 +107,7 @@ class Direct(_Plain):
 
     k: int
     exclusive = True
+    detail = ""
 
     @property
     def states(self) -> int:
@@ -114,15 +121,20 @@ class Direct(_Plain):
     def answer(self) -> Symbols:
         return Symbols(self.k)
 
+    def best_likelihoods(self, noise: Round) -> float:
+        if isinstance(noise, MatrixRound):
+            return float(noise.matrix.max(axis=0).sum())
+        return self.k * noise.p
+
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        if isinstance(noise, Blur):
+        if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
-        # The lie is relative: shift by 0 with p, by each other amount with q. One table serves all values.
+        # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
-        """A fake is a symbol without noise: a shift of nothing, from a distribution of its own."""
-        if fakes is None or isinstance(noise, Blur):
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+        """A fake is a symbol without noise: a shift of 0 by the fake value."""
+        if fakes is None or isinstance(noise, MatrixRound):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
         exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
         return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
@@ -130,7 +142,7 @@ class Direct(_Plain):
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.memoise(memo, noise, draws)
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_symbols(answers, groups, size, self.k)
 
 
@@ -140,6 +152,7 @@ class Unary(_Plain):
 
     k: int
     exclusive = False
+    detail = ""
 
     @property
     def states(self) -> int:
@@ -153,25 +166,31 @@ class Unary(_Plain):
     def answer(self) -> PackedBits:
         return PackedBits(self.k)
 
+    def best_likelihoods(self, noise: Round) -> float:
+        """An answer with any bit set is likeliest under a value whose bit is; one without, under every value alike."""
+        flip = bit_flip(noise)
+        silent = (1 - flip.q) ** self.k  # the chance that no bit is set if none is set in the truth
+        return flip.p / flip.q * (1 - silent) + (1 - flip.p) / (1 - flip.q) * silent
+
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
-        """A fake is the vector of a value nobody has, or of no value, perturbed like a true one."""
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+        """A fake is the vector of a drawn value, or of no value, perturbed like a true one."""
         if fakes is None:
             return self._one_hot(cells, own, noise, draws)
         return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        flip = _flip(noise)
+        flip = bit_flip(noise)
         flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
-        if flip.p + flip.q != 1:  # a one is turned with 1 - p, not with q
+        if flip.p + flip.q != 1:  # ones are flipped with 1 - p, not with q
             flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
         return memo ^ self._cleared(flips)
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
-        """Every bit is 1 with q, except for the cell's own, if there is one: that is 1 with p."""
-        flip, narrow = _flip(noise), cells.astype(smallest_unsigned(self.k))
+        """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
+        flip, narrow = bit_flip(noise), cells.astype(smallest_unsigned(self.k))
         exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
         return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))
 
@@ -179,13 +198,14 @@ class Unary(_Plain):
         column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
         return column
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
 
 
-def _flip(noise: Round) -> Flip:
-    if isinstance(noise, Blur):
-        raise TypeError("a unary encoding takes bit flips, not a matrix")
+def bit_flip(noise: Round) -> Flip:
+    """The round of noise of an encoding whose places are all flipped alike."""
+    if isinstance(noise, MatrixRound):
+        raise TypeError("this encoding takes flips, not a matrix")
     return noise
 
 
@@ -201,5 +221,5 @@ def _table(probabilities: tuple[float, ...]) -> Table:
 
 
 @lru_cache(maxsize=64)
-def _rows(blur: Blur) -> Rows:
+def _rows(blur: MatrixRound) -> Rows:
     return Rows(blur.matrix)

@@ -1,4 +1,4 @@
-"""Encodings with something that a device keeps for life, and that its reports show (PROTOCOLS 5).
+"""Encodings with lifelong traits, which reports show (PROTOCOLS 5).
 
 Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
 Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, Mask, PackedBits, Symbols
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole
+from protocols.arrays.columns import PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_symbols
-from protocols.mechanisms.channels import Places, Together, Vector, independent
-from protocols.mechanisms.encodings import Counts, Direct, Distribution, Groups, Traits, Unary, Values
-from protocols.mechanisms.rounds import Flip, Matrix, Round
+from protocols.mechanisms.channels import Together, independent
+from protocols.mechanisms.encodings import Direct, Unary, bit_flip
+from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
 
@@ -49,6 +49,10 @@ class Hashed:
         return min(self.g, self.k)
 
     @property
+    def detail(self) -> str:
+        return f"g = {self.g}"
+
+    @property
     def memo(self) -> Symbols:
         return Symbols(self.g)
 
@@ -57,7 +61,7 @@ class Hashed:
         return Symbols(self.family * self.g)
 
     @cached_property
-    def hashes(self) -> NDArray[np.int64]:
+    def hashes(self) -> Whole:
         """hashes[x, i]: where hash x sends value i."""
         every = np.stack(np.unravel_index(np.arange(self.family), (self.g,) * self.digits), axis=1)
         leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
@@ -70,17 +74,23 @@ class Hashed:
     def together(self, flip: Flip) -> Together:
         """Two values are supported together when a hash sends both to the answer: averaged over the family.
 
-        Of nobody's value (shares that sum to 0) an answer says nothing: every symbol alike.
+        If no value is encoded (shares that sum to 0), every symbol is equally likely.
         """
 
-        def joint(values: Vector, places: Places) -> Matrix:
+        def joint(values: Floats, places: Places) -> Floats:
             sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
             shared = values.sum()
-            said = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
+            chances = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
             some = sent[:, places]
-            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, said, optimize=True) / self.family)
+            return np.asarray(np.einsum("xiy,xjy,xy->ij", some, some, chances, optimize=True) / self.family)
 
         return joint
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
+        flip = bit_flip(noise)
+        reached = np.mean([len(np.unique(row)) for row in self.hashes])
+        return float(reached * flip.p + (self.g - reached) * flip.q)
 
     def traits(self, draws: Draws) -> Traits:
         return uniform(self.family).sample(draws).astype(np.int64)
@@ -91,7 +101,7 @@ class Hashed:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Direct(self.g).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
         raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -100,9 +110,9 @@ class Hashed:
     def finish(self, column: Column, traits: Traits) -> Column:
         return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
-        said = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
-        by_value = np.take_along_axis(said, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
+        counts = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
+        by_value = np.take_along_axis(counts, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
         return np.asarray(by_value.sum(axis=1))
 
 
@@ -123,6 +133,10 @@ class Buckets:
         return min(self.d + 1, self.k)
 
     @property
+    def detail(self) -> str:
+        return f"d = {self.d}"
+
+    @property
     def memo(self) -> PackedBits:
         return PackedBits(self.d)
 
@@ -135,12 +149,20 @@ class Buckets:
         return Flip(held * flip.p, held * flip.q)
 
     def together(self, flip: Flip) -> Together:
-        """Both values must be among the d, which are drawn without replacement; then the bits are independent."""
+        """Both values must be among the d, drawn without replacement; given that, the bits are independent."""
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
         return lambda values, places: both_held * independent(flip, values[places])
 
+    def best_likelihoods(self, noise: Round) -> float:
+        """As for all bits, but an answer without a bit is likeliest under the values that are not held, if any."""
+        if self.d == self.k:
+            return Unary(self.d).best_likelihoods(noise)
+        flip = bit_flip(noise)
+        silent = (1 - flip.q) ** self.d
+        return flip.p / flip.q * (1 - silent) + silent
+
     def traits(self, draws: Draws) -> Traits:
-        """The d values each device holds, ascending: every set of d alike (Floyd's draw without replacement)."""
+        """The d values each device holds, ascending; every set is equally likely (Floyd's algorithm)."""
         words = draws.blocks(-(-self.d // 2)).view("<u8")
         held = np.empty((len(draws), self.d), dtype=np.int64)
         for place, last in enumerate(range(self.k - self.d, self.k)):
@@ -156,7 +178,7 @@ class Buckets:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Unary(self.d).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Distribution, noise: Round, draws: Draws) -> Column:
+    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
         raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -167,5 +189,5 @@ class Buckets:
         np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
         return self.answer.pack(bits)
 
-    def count(self, answers: Column, groups: Groups, size: int) -> Counts:
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)

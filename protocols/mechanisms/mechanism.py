@@ -1,17 +1,14 @@
-"""A mechanism is an encoding and one or two rounds of noise; nothing else."""
+"""A mechanism: an encoding and one or two rounds of noise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from protocols.arrays.columns import Column
+from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Encoding, Values
-from protocols.mechanisms.rounds import Blur, Flip, Round
+from protocols.mechanisms.encodings import Encoding
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
 Calibration = Literal["exact", "published"]
@@ -49,7 +46,7 @@ class Mechanism:
             return self.first
         if isinstance(self.first, Flip) and isinstance(self.second, Flip):
             return self.first.then(self.second)
-        assert isinstance(self.first, Blur) and isinstance(self.second, Blur)
+        assert isinstance(self.first, MatrixRound) and isinstance(self.second, MatrixRound)
         return self.first.then(self.second)
 
     def memoise(self, cells: Values, draws: Draws) -> Column:
@@ -60,16 +57,16 @@ class Mechanism:
         """Round 2 over memos; without one, the memo is the report."""
         return memo if self.second is None else self.encoding.perturb(memo, self.second, draws)
 
-    def channel(self, share: float = 1.0, fake: NDArray[np.float64] | None = None) -> Channel:
-        """What one report says; `share` and `fake` as in SupportChannel."""
+    def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
+        """The channel of one report; `share` and `fake` as in SupportChannel."""
         return self._channel(self.one_report, share, fake)
 
-    def memo_channel(self, share: float = 1.0, fake: NDArray[np.float64] | None = None) -> Channel:
-        """What round 1 alone would say: the floor under which no averaging gets (PROTOCOLS 3)."""
+    def memo_channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
+        """The channel of round 1 alone, whose variance averaging over periods cannot reduce (PROTOCOLS 3)."""
         return self._channel(self.first, share, fake)
 
-    def _channel(self, noise: Round, share: float, fake: NDArray[np.float64] | None) -> Channel:
-        if isinstance(noise, Blur):
+    def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
+        if isinstance(noise, MatrixRound):
             return MatrixChannel(noise.matrix)
         seen, together = self.encoding.seen(noise), self.encoding.together(noise)
         return SupportChannel(self.k, seen, self.encoding.exclusive, share, fake, together)

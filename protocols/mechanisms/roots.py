@@ -1,4 +1,4 @@
-"""Where a function crosses zero. SciPy's solver takes over a second to import, so it is imported when it is needed."""
+"""Finding roots. SciPy takes over a second to import, so it is imported at the first use."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ Either way two rounds chain into one by the same formula,
 
     p = p1 (p2 - q2) + q2        q = q1 (p2 - q2) + q2
 
-because what does not keep its value lands on i with probability q2 whatever else it was. A `Blur` is the general
-case: a full channel matrix over an ordered domain, which chains by multiplication.
+because an input that is not i becomes i with probability q2, whatever it is. A `MatrixRound` is a full channel matrix
+over an ordered domain; two chain by multiplication.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from functools import cached_property
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-IMPOSSIBLE = -100.0  # ln of a chance that 64 random bits never draw; as 0 it spares linear algebra denormal numbers
+from protocols.arrays.aliases import Floats
+
+IMPOSSIBLE = -100.0  # ln of a probability that 64 random bits never draw; taken as 0, which avoids denormal numbers
 
 
 @dataclass(frozen=True)
 class Flip:
-    """Keep with p, hit any other place with q.
+    """Support the input's own place with probability p, any other with q.
 
     >>> Flip(0.75, 0.25).then(Flip(0.75, 0.25))
     Flip(p=0.625, q=0.375)
@@ -43,21 +43,21 @@ class Flip:
 
 
 @dataclass(frozen=True, eq=False)
-class Blur:
-    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms: far ends are improbable."""
+class MatrixRound:
+    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms against underflow."""
 
-    logs: Matrix = field(repr=False)
+    logs: Floats = field(repr=False)
 
     @cached_property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> Floats:
         return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
 
-    def then(self, other: Blur) -> Blur:
+    def then(self, other: MatrixRound) -> MatrixRound:
         with np.errstate(divide="ignore"):
-            return Blur(np.log(self.matrix @ other.matrix))
+            return MatrixRound(np.log(self.matrix @ other.matrix))
 
 
-Round = Flip | Blur
+Round = Flip | MatrixRound
 
 
 def grr(k: int, eps: float) -> Flip:
@@ -78,11 +78,11 @@ def sue(eps: float) -> Flip:
 
 
 def oue(eps: float) -> Flip:
-    """Optimised unary encoding: ones are coin tosses, zeros keep nearly all of the budget."""
+    """Optimised unary encoding: ones are kept with 1/2, and the budget is spent on keeping zeros."""
     return Flip(0.5, exp(-eps) / (1 + exp(-eps)))
 
 
-def geometric(k: int, eps: float) -> Blur:
+def geometric(k: int, eps: float) -> MatrixRound:
     """The truncated geometric mechanism over 0 .. k-1: eps per unit of distance.
 
     >>> geometric(3, log(2)).matrix.sum(axis=1).round(12).tolist()
@@ -90,8 +90,8 @@ def geometric(k: int, eps: float) -> Blur:
     """
     places = np.arange(k)
     logs = -eps * np.abs(places[:, None] - places[None, :]) - log1p(exp(-eps))
-    logs[:, 1:-1] += log(-expm1(-eps))  # what lies beyond an end is said to be at it
-    return Blur(logs)
+    logs[:, 1:-1] += log(-expm1(-eps))  # what would be beyond an end is reported as the end
+    return MatrixRound(logs)
 
 
 def symmetric_loss(flip: Flip) -> float:
@@ -99,7 +99,7 @@ def symmetric_loss(flip: Flip) -> float:
     return log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
 
 
-def end_evidence(first: Blur, second: Blur | None, t: float = 1) -> NDArray[np.float64]:
+def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
     Geometric rounds have rising likelihood ratios: whatever two values one compares, answers at an end of the domain

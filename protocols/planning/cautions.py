@@ -1,4 +1,4 @@
-"""What a survey's author should know before asking anyone: each caution has a code, and says what to do."""
+"""Cautions for the author of a survey: each has a code, what holds, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.rounds import Blur
+from protocols.mechanisms.catalogue import RECORDS
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-CHEAP_TO_POISON = 20  # people a made-up report may be worth before a plan says so
-AS_GOOD_AS_A_NAME = 32  # bits of a memo that is sent as it is
+CHEAP_TO_POISON = 20  # people that a forged report may count for without a caution
+IDENTIFYING_BITS = 32  # of a memo that is sent as it is
 
 Found = Iterator[tuple[str, str]]
 
 
 class Caution(BaseModel):
-    """Something that holds for this survey and is easily overlooked."""
+    """Something about this survey that is easily overlooked."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -55,8 +53,8 @@ def _of_fakes(scheme: Scheme) -> Found:
     if fakes and survey.guarantee != "tuple":
         promise = scheme.guarantees.per_report
         text = f"""guarantee: {survey.guarantee} protects one attribute at a time. Two people who differ in several
-            are told apart by up to {promise.whole:.3g} per report, not {promise.attribute:.3g}; and the attribute that
-            is true is drawn once, so further values (or reports, without memos) are not amplified. Use guarantee:
+            are distinguished by up to {promise.whole:.3g} per report, not {promise.attribute:.3g}; and the true
+            attribute is drawn once, so further values (or reports, without memos) are not amplified. Use guarantee:
             tuple if whole profiles must be protected."""
         yield "amplification", text
 
@@ -64,23 +62,23 @@ def _of_fakes(scheme: Scheme) -> Found:
 def _of_linking(scheme: Scheme) -> Found:
     survey = scheme.survey
     if survey.longitudinal:
-        text = """Whoever can link a device's reports sees when its value changed; no memo hides that. Tokens do not
-            link, so keep reports apart from addresses and accounts."""
+        text = """An observer who can link a device's reports sees when its value changed; memos do not hide that.
+            Tokens do not link reports, so keep reports apart from addresses and accounts."""
         yield "visible-changes", text
-    lifelong = [q for q in scheme.questions if isinstance(q.mechanism.encoding, Hashed | Buckets)]
+    lifelong = [q for q in scheme.questions if q.record.lifelong]
     if lifelong:
         text = f"""{_names(lifelong)}: every report shows the device's hash or buckets, which never change. That links
             reports, up to the size of the family."""
         yield "lifelong-traits", text
     if survey.longitudinal and survey.eps_1 is None:
-        wide = [q for q in scheme.questions if _memo_bits(q) >= AS_GOOD_AS_A_NAME]
-        names = f"For {_names(wide)} it is long enough to serve as a name." if wide else ""
+        wide = [q for q in scheme.questions if q.mechanism.encoding.memo.bits >= IDENTIFYING_BITS]
+        names = f"For {_names(wide)} it is long enough to identify a device." if wide else ""
         text = f"""Without eps_1 the memo itself is sent in every period: the same answer again links reports. {names}
             Declare eps_1 unless that is acceptable."""
         yield "memo-is-sent", text
     if survey.horizon > 1:
-        text = f"""Each report tells how long its device was silent, up to {survey.horizon} periods. That is not
-            noised, and rare gaps help linking. Keep the horizon as short as the windows you publish."""
+        text = f"""Each report contains how many periods ago its device last reported, up to {survey.horizon}. That
+            has no noise, and rare gaps help linking. Keep the horizon as short as the windows you publish."""
         yield "gaps", text
 
 
@@ -95,15 +93,16 @@ def _of_costs(scheme: Scheme) -> Found:
         text = f"""Every new value costs again; a device that takes them all reveals up to {total.whole:.3g}. Set
             memo_cap to bound it."""
         yield "no-memo-cap", text
-    if survey.calibration == "published" and survey.eps_1 is not None:
+    wasteful = [q for q in scheme.questions if RECORDS[q.mechanism.name].published_differs]
+    if survey.calibration == "published" and survey.eps_1 is not None and wasteful:
         text = """calibration: published leaves part of eps_1 unused, most of it for large domains. Use it to reproduce
             tables, exact to collect."""
         yield "published-calibration", text
-    ordered = [question for question in scheme.questions if isinstance(question.mechanism.first, Blur)]
-    if ordered:
-        unit, worst = max(promise.between_neighbours(1).values()), max(promise.per_attribute(1))
-        text = f"""{_names(ordered)}: the geometric mechanism protects nearness. One report separates neighbours by
-            {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
+    neighbours = promise.between_neighbours(1)
+    if neighbours:
+        unit, worst = max(neighbours.values()), max(promise.per_attribute(1))
+        text = f"""{", ".join(neighbours)}: the geometric mechanism protects nearness. One report separates
+            neighbours by {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
         yield "distance-only", text
 
 
@@ -111,21 +110,16 @@ def _of_forgery(scheme: Scheme) -> Found:
     for question in scheme.questions:
         weight = forged_weight(question.channel)
         if weight >= CHEAP_TO_POISON:
-            text = f"""{question.name}: with {question.label} at {question.k} values one made-up report counts like
+            text = f"""{question.name}: with {question.label} at {question.k} values one forged report counts like
                 {weight:.0f} people. Use a unary mechanism, or fewer values."""
             yield "cheap-to-poison", text
 
 
 def _of_presence(scheme: Scheme) -> Found:
     if scheme.survey.presence_epsilon is None:
-        text = """How many devices report is counted exactly and is not private. Set presence_epsilon to publish noisy
-            numbers."""
+        text = """The number of devices that report is published exactly and is not private. Set presence_epsilon to
+            publish it with noise."""
         yield "presence", text
-
-
-def _memo_bits(question: Question) -> int:
-    memo = question.mechanism.encoding.memo
-    return memo.count if isinstance(memo, PackedBits) else (memo.count - 1).bit_length()
 
 
 def _names(questions: list[Question]) -> str:

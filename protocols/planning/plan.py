@@ -1,49 +1,40 @@
-"""A plan: what a survey will cost, reveal and deliver, before anyone is asked.
+"""A plan: what a survey will cost, reveal and deliver, before it is published.
 
-Everything is computed from the compiled survey; `plan` is pure, and the command line only draws what it returns.
+Everything is computed from the compiled survey; `plan` is pure, and the command line only shows what it returns.
 """
 
 from __future__ import annotations
 
-from math import ceil, inf, isinf, sqrt
+from math import ceil, inf, sqrt
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.channels import Channel, SupportChannel, variance, variance_at_zero
-from protocols.mechanisms.encodings import Encoding
-from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
-from protocols.privacy.guarantees import Loss
+from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-LINKED = (2, 7, 30, 365)  # how many linked reports the plan looks at, between one and all
+LINKED = (2, 7, 30, 365)  # numbers of linked reports that the plan shows, between one and all
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Figure(_Model):
-    """A loss over whole tuples and over one attribute; None means without bound."""
-
-    whole: float | None
-    attribute: float | None
-    exact: bool = True
-
-
 class GuaranteePlan(_Model):
     """What observers can learn. `after` is by number of linked reports, `neighbours` by ordered attribute."""
 
     declared: str
-    per_report: Figure
-    after: dict[int, Figure]
-    for_ever: Figure
-    per_additional_value: Figure | None
-    at_the_cap: Figure | None
+    per_report: Loss
+    after: dict[int, Loss]
+    for_ever: Loss
+    per_additional_value: Loss | None
+    at_the_cap: Loss | None
     values_at_the_cap: dict[str, int] | None
     neighbours_per_report: dict[str, float]
     neighbours_for_ever: dict[str, float]
@@ -57,7 +48,7 @@ class NoisePlan(_Model):
 
 
 class PrecisionPlan(_Model):
-    """Standard errors of a frequency: of a value that nobody has, and of one that half of the devices have.
+    """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
 
     `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
     because memos repeat. `devices_needed` for the wanted error, at the worse of both.
@@ -78,7 +69,7 @@ class AttributePlan(_Model):
     mechanism: str
     detail: str  # its own parameter, such as g = 3
     why: str
-    alternatives: dict[str, float]  # n times the variance where nobody has the value
+    alternatives: dict[str, float]  # n times the variance at frequency 0
     eps_inf: float
     eps_1: float | None
     first: NoisePlan
@@ -88,11 +79,11 @@ class AttributePlan(_Model):
     answer_bytes: int
     precision: PrecisionPlan
     value_guess: float  # the best single-report guess of the value; 1 / values is luck
-    forged_report: float  # how many people a made-up report can add to one value
+    forged_report: float  # how many people a forged report can add to one value
 
 
 class Plan(_Model):
-    """A survey, looked at from all sides."""
+    """Mechanisms, guarantees, precision and risks of a survey."""
 
     survey: str
     title: str
@@ -103,7 +94,7 @@ class Plan(_Model):
     attributes: tuple[AttributePlan, ...]
     guarantee: GuaranteePlan
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
-    attribute_guess_if_same: float | None  # the same, if everybody has the same values
+    attribute_guess_if_same: float | None  # the same, if all devices have the same values
     cautions: tuple[Caution, ...]
 
 
@@ -146,7 +137,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
         name=question.name,
         values=question.k,
         mechanism=question.label,
-        detail=_detail(mechanism.encoding),
+        detail=mechanism.encoding.detail,
         why=_why(question, rivals),
         alternatives=dict(sorted(rivals.items(), key=lambda item: item[1])),
         eps_inf=question.budget.inf,
@@ -162,15 +153,9 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
     )
 
 
-def _detail(encoding: Encoding) -> str:
-    if isinstance(encoding, Hashed):
-        return f"g = {encoding.g}"
-    return f"d = {encoding.d}" if isinstance(encoding, Buckets) else ""
-
-
 def _why(question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
-    if asked not in ("auto", "adp", "allomfree"):
+    if asked not in CHOOSERS:
         return "the survey asks for it"
     if question.label not in rivals:
         return f"chosen by {asked}"
@@ -201,7 +186,7 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
 def _mean_variance(channel: Channel, frequency: float) -> float:
     """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
     k = channel.k
-    if isinstance(channel, SupportChannel):  # here a value's variance is a matter of its own frequency
+    if isinstance(channel, SupportChannel):  # here a value's variance depends on its own frequency only
         return float(variance(channel, np.full(k, frequency)).mean())
     cases = np.full((k, k), (1 - frequency) / (k - 1))
     np.fill_diagonal(cases, frequency)
@@ -213,11 +198,11 @@ def _guarantee(scheme: Scheme) -> GuaranteePlan:
     repeats = survey.longitudinal
     return GuaranteePlan(
         declared=_declared(scheme),
-        per_report=_figure(promise.per_report),
-        after={t: _figure(promise.after(t)) for t in LINKED},
-        for_ever=_figure(promise.for_ever),
-        per_additional_value=None if promise.per_additional_value is None else _figure(promise.per_additional_value),
-        at_the_cap=None if promise.at_the_cap is None else _figure(promise.at_the_cap),
+        per_report=promise.per_report,
+        after={t: promise.after(t) for t in LINKED},
+        for_ever=promise.for_ever,
+        per_additional_value=promise.per_additional_value,
+        at_the_cap=promise.at_the_cap,
         values_at_the_cap={q.name: c for q, c in zip(scheme.questions, promise.values, strict=True)}
         if repeats
         else None,
@@ -231,11 +216,3 @@ def _declared(scheme: Scheme) -> str:
     budgets = {"eps": survey.eps, "eps_inf": survey.eps_inf, "eps_1": survey.eps_1}
     text = ", ".join(f"{name} = {value:g}" for name, value in budgets.items() if value is not None)
     return f"{text}, guarantee: {survey.guarantee}" if scheme.questions[0].faked else text
-
-
-def _figure(loss: Loss) -> Figure:
-    return Figure(
-        whole=None if isinf(loss.whole) else loss.whole,
-        attribute=None if isinf(loss.attribute) else loss.attribute,
-        exact=loss.exact,
-    )

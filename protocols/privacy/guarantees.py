@@ -1,4 +1,4 @@
-"""What a survey really promises: every figure computed from its channels, none quoted (PROTOCOLS 3 to 5)."""
+"""The exact guarantees of a survey, computed from its channels (PROTOCOLS 3 to 5)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from protocols.mechanisms.rounds import Blur
+from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.linked import loss, loss_of_values, neighbour_loss
+from protocols.privacy.loss import UNBOUNDED, Loss
 from protocols.question import Question
 from protocols.survey.model import Survey
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The largest log-ratio an observer can find: between any two tuples, and between two that differ in one place.
-
-    `exact` is False where the figure is an upper bound; it is never below the truth.
-    """
-
-    whole: float
-    attribute: float
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,13 +36,13 @@ class Guarantees:
         if not self._fresh:
             losses = [loss(question.mechanism, t) for question in self.questions]
         elif t == inf:
-            return Loss(inf, inf)
+            return UNBOUNDED
         else:
             losses = [t * loss(question.mechanism) for question in self.questions]
         if self._hides:
             one = attribute_losses(self.questions, t, self._fresh)
-            return Loss(tuple_loss(self.questions, t, self._fresh), max(one))
-        return Loss(self._over_tuples(losses), max(losses))
+            return Loss(whole=tuple_loss(self.questions, t, self._fresh), attribute=max(one), exact=True)
+        return Loss(whole=self._over_tuples(losses), attribute=max(losses), exact=True)
 
     @property
     def per_report(self) -> Loss:
@@ -68,11 +57,12 @@ class Guarantees:
     def per_additional_value(self) -> Loss | None:
         """What each further value may add; None where nothing is memoised (each report adds `per_report`).
 
-        Fake data does not dampen it: the true attribute was drawn once, and its first value may have shown which.
+        Fake data does not reduce it: the true attribute is drawn once, and the first value may have revealed which.
         """
         if self._fresh:
             return None
-        return Loss(self.for_ever.whole, max(loss(question.mechanism, inf) for question in self.questions))
+        largest = max(loss(question.mechanism, inf) for question in self.questions)
+        return Loss(whole=self.for_ever.whole, attribute=largest, exact=True)
 
     @cached_property
     def values(self) -> tuple[int, ...]:
@@ -87,10 +77,10 @@ class Guarantees:
             return None
         losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
         if not self._hides:
-            return Loss(self._over_tuples(losses), max(losses))
+            return Loss(whole=self._over_tuples(losses), attribute=max(losses), exact=True)
         one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
         uniform = all(question.attribute.prior is None for question in self.questions)
-        return Loss(max(losses), max(one), exact=uniform and len(set(self.values)) == 1)
+        return Loss(whole=max(losses), attribute=max(one), exact=uniform and len(set(self.values)) == 1)
 
     def per_attribute(self, t: float) -> tuple[float, ...]:
         """For each attribute the loss where only it changes, after t linked reports."""
@@ -102,7 +92,7 @@ class Guarantees:
 
     def between_neighbours(self, t: float) -> dict[str, float]:
         """For ordered mechanisms: what one unit of distance costs, after t linked reports."""
-        ordered = [question for question in self.questions if isinstance(question.mechanism.first, Blur)]
+        ordered = [question for question in self.questions if isinstance(question.mechanism.first, MatrixRound)]
         if self._fresh:
             return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}
         return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}
@@ -117,5 +107,5 @@ class Guarantees:
 
     @property
     def _over_tuples(self) -> Callable[[Sequence[float]], float]:
-        """Answers to all attributes add up; an answer to one of them costs what that one costs."""
+        """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
         return sum if self.survey.solution == "spl" else max

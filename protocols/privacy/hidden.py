@@ -6,11 +6,11 @@ constants leaves
     P(y | v)  proportional to  sum_j L_j(y_j | v_j),      L_j(y|v) = A_j(y|v) / F_j(y)
 
 after one report, after t linked ones, or for the memos themselves. The attributes' answers are chosen independently,
-so every figure is about which pairs (L_j(y|v), L_j(y|v')) can be reached:
+so every loss is a maximum over the possible pairs (L_j(y|v), L_j(y|v')):
 
     one attribute changes    (high + R) / (high e^-loss + R), with R the others' smallest L: both numbers as large as
                              they get at the same answer, the one that names the rarest fake value
-    all may change           sum of first / sum of second, a fractional maximisation over reachable pairs
+    all may change           sum of first / sum of second, a fractional maximisation over possible pairs
 """
 
 from __future__ import annotations
@@ -20,24 +20,22 @@ from itertools import product
 from math import exp, inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.privacy.linked import bit_odds, loss, symbol_odds
 from protocols.question import Question
 
-Pairs = NDArray[np.float64]
 
-
-def reachable(question: Question, t: float) -> Pairs:
-    """Rows (L(y|v), L(y|v')) among which every maximum of first - rate * second lies.
+def possible_pairs(question: Question, t: float) -> Floats:
+    """Rows (L(y|v), L(y|v')) that contain every maximum of first - rate * second.
 
     L is a ratio of functions that are linear in each bit's odds (or in each symbol's likelihood), and linear in the
     fake shares of the values concerned. Such a ratio is monotone in each of them, so the extremes suffice: odds of
     all ones or all zeros, and values with the smallest and largest fake shares (two of each, as v and v' differ).
     """
     if isinstance(question.mechanism.encoding.memo, PackedBits):
-        return _reachable_bits(question, t)
+        return _possible_bit_pairs(question, t)
     odds = symbol_odds(question.mechanism, t)
     assert question.fake is not None, "a symbol has no zero vector"
     hit, miss = odds.value.p, odds.value.q
@@ -47,7 +45,7 @@ def reachable(question: Question, t: float) -> Pairs:
     return np.array(pairs)
 
 
-def _reachable_bits(question: Question, t: float) -> Pairs:
+def _possible_bit_pairs(question: Question, t: float) -> Floats:
     odds = bit_odds(question.mechanism, t)
     ends = (odds.up, odds.down)
     if question.fake is None:
@@ -94,7 +92,7 @@ def tuple_loss(questions: Sequence[Question], t: float, fresh: bool) -> float:
     """
     if fresh:
         return t * max(loss(question.mechanism) for question in questions)
-    choices = [reachable(question, t) for question in questions]
+    choices = [possible_pairs(question, t) for question in questions]
     rate = 1.0
     while True:
         picks = [pairs[(pairs[:, 0] - rate * pairs[:, 1]).argmax()] for pairs in choices]
@@ -108,7 +106,7 @@ def tuple_loss(questions: Sequence[Question], t: float, fresh: bool) -> float:
 def attribute_losses(questions: Sequence[Question], t: float, fresh: bool, values: Sequence[int] = ()) -> list[float]:
     """For each attribute the largest log-ratio between two tuples that differ only there, after t linked reports.
 
-    `values`: how many values of each attribute were memoised (1 unless told). For more than one the figure is exact
+    `values`: how many values of each attribute were memoised (by default 1). For more than one the figure is exact
     for uniform and zero fakes; under a prior it is an upper bound, because distinct values cannot all be the rarest.
     """
     counts = list(values) or [1] * len(questions)

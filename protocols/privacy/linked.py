@@ -1,13 +1,13 @@
 """What t linked answers about one value reveal, exactly (PROTOCOLS 3).
 
 An observer who can link reports sees t answers that came from one memo. The worst sequence repeats one answer: the
-likelihoods are linear in the memo's, each answer multiplies them, and piling all t answers on one memo separates two
+likelihoods are linear in the memo's, each answer multiplies them, and t answers that all favour one memo separate two
 values most. So t answers act like a single round whose likelihoods are the second round's to the power t, and
 `Flip.then` chains them to round 1 as it chains anything else. Only ratios matter, so the larger is scaled to 1: t may
 be any number, infinity included, which means the memo itself.
 
-An answer is a symbol (direct, hashed) or bits (unary, buckets): the layout of the memo says which. What a device
-keeps for life (its hash, its buckets) is taken to be known to the observer.
+An answer is a symbol (direct, hashed) or bits (unary, buckets), as the layout of the memo. What a device keeps for life
+(its hash, its buckets) is assumed to be known to the observer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from math import inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip, end_evidence
+from protocols.mechanisms.rounds import Flip, MatrixRound, end_evidence
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,21 @@ class BitOdds:
 
     @property
     def loss(self) -> float:
-        """Of two values with a bit each: one bit speaks for the first, the other against the second."""
+        """Between two values with a bit each: one bit supports the first value, the other contradicts the second."""
         return log(self.up / self.down)
 
     @property
     def single(self) -> float:
-        """Of a value with a bit against one without any."""
+        """Between a value with a bit and one without any."""
         return max(log(self.up), -log(self.down))
 
 
 def symbol_odds(mechanism: Mechanism, t: float) -> SymbolOdds:
     """The odds of t linked symbols.
 
-    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
-    >>> mechanism = TWO_ROUNDS["l-grr"](10, Budget(2.0, 1.0))
+    >>> mechanism = build("l-grr", 10, Budget(2.0, 1.0))
     >>> [round(symbol_odds(mechanism, t).loss, 4) for t in (1, 2, 5, inf)]
     [1.0, 1.7532, 1.9992, 2.0]
     """
@@ -77,7 +77,7 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return symbol_odds(mechanism, t).loss
@@ -98,7 +98,7 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     buckets has one cell for all values it does not hold; a history that visits every cell pairs that one with two
     others, which together differ by one bit each way.
     """
-    if isinstance(mechanism.first, Blur):
+    if isinstance(mechanism.first, MatrixRound):
         ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history
         return neighbour_loss(mechanism, inf) * float(ends[-count:].sum() - ends[:count].sum())
     memo = mechanism.encoding.memo
@@ -113,7 +113,9 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
     return first, second
 
 
-def _ends(mechanism: Mechanism, t: float) -> NDArray[np.float64]:
+def _ends(mechanism: Mechanism, t: float) -> Floats:
     first, second = mechanism.first, mechanism.second
-    assert isinstance(first, Blur) and (second is None or isinstance(second, Blur)), "only matrices have ends"
+    assert isinstance(first, MatrixRound) and (second is None or isinstance(second, MatrixRound)), (
+        "only matrices have ends"
+    )
     return end_evidence(first, second, t)

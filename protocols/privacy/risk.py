@@ -1,8 +1,7 @@
 """What an attacker can do with a single report, in closed form (PROTOCOLS 4).
 
 Two guesses: the value of an attribute, and, where one attribute is true and the others are fake, which one it is. Both
-are the accuracy of the best possible guess, so no classifier does better. And one forgery: how much a made-up report
-counts.
+are the accuracy of the best possible guess, so no classifier does better. And forging: how much a forged report counts.
 """
 
 from __future__ import annotations
@@ -10,49 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel, MatrixChannel
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip
+from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
-Variable = tuple[NDArray[np.float64], NDArray[np.float64]]
+Variable = tuple[Floats, Floats]
 
 
 def value_guess(question: Question) -> float:
     """The chance to guess a device's value from one report, if all values are alike beforehand.
 
     The best guess is the value under which the answer is likeliest, so the accuracy is the sum over all answers of the
-    largest likelihood, divided by k. Fake answers dilute it: they are right by luck, 1 in k.
+    largest likelihood, divided by k. From a fake answer the guess is right with probability 1/k.
 
-    >>> from protocols.mechanisms.catalogue import ONE_ROUND
+    >>> from protocols.mechanisms.catalogue import RECORDS, build
     >>> from protocols.mechanisms.mechanism import Budget
     >>> from protocols.survey.attribute import Attribute
-    >>> budget = Budget(1.0)
-    >>> coin = Question(Attribute(name="a", values=("x", "y")), ONE_ROUND["grr"](2, budget), "grr", budget)
-    >>> round(value_guess(coin), 4)
+    >>> budget, coin = Budget(1.0), Attribute(name="a", values=("x", "y"))
+    >>> asked = Question(coin, build("grr", 2, budget), RECORDS["grr"], budget)
+    >>> round(value_guess(asked), 4)
     0.7311
     """
-    return question.share * _likeliest(question.mechanism) / question.k + (1 - question.share) / question.k
-
-
-def _likeliest(mechanism: Mechanism) -> float:
-    """The sum over all answers of the largest likelihood of any value."""
-    noise, encoding = mechanism.one_report, mechanism.encoding
-    if isinstance(noise, Blur):
-        return float(noise.matrix.max(axis=0).sum())
-    if isinstance(encoding, Hashed):  # a symbol that no value is sent to is a lie under every value
-        reached = np.mean([len(np.unique(row)) for row in encoding.hashes])
-        return float(reached * noise.p + (encoding.g - reached) * noise.q)
-    if encoding.exclusive:
-        return mechanism.k * noise.p
-    held = encoding.d if isinstance(encoding, Buckets) else mechanism.k
-    silent = (1 - noise.q) ** held  # no bit is set, if the value is none of those held
-    best_if_silent = 1.0 if held < mechanism.k else (1 - noise.p) / (1 - noise.q)
-    return noise.p / noise.q * (1 - silent) + best_if_silent * silent
+    mechanism = question.mechanism
+    best = mechanism.encoding.best_likelihoods(mechanism.one_report)
+    return question.share * best / question.k + (1 - question.share) / question.k
 
 
 def attribute_guess(questions: Sequence[Question], same: bool) -> float:
@@ -60,7 +43,7 @@ def attribute_guess(questions: Sequence[Question], same: bool) -> float:
 
     The best guess is the attribute whose answer has the largest likelihood ratio of true to fake, so the accuracy is
     the mean of the largest ratio over fake answers, divided by d. Not `same`: values are spread like the fakes (evenly,
-    where fakes are zero vectors). `same`: everybody has the same values, which is the worst case, as the accuracy is
+    where fakes are zero vectors). `same`: all devices have the same values, which is the worst case, as the accuracy is
     convex in how values are spread; only for uniform and zero fakes.
     """
     return _mean_of_largest([_ratio(question, same) for question in questions]) / len(questions)
@@ -73,8 +56,8 @@ def _ratio(question: Question, same: bool) -> Variable:
     if fake is not None and not same:
         if not question.mechanism.encoding.exclusive:
             return np.ones(1), np.ones(1)  # a fake vector is perturbed like a true one
-        lie = np.asarray(question.fake_answer)  # a fake symbol goes through round 2 only, or through no noise at all
-        return (fake * noise.gain + noise.q) / lie, lie
+        faked = np.asarray(question.fake_answer)  # a fake symbol has the noise of round 2 only, or none
+        return (fake * noise.gain + noise.q) / faked, faked
     assert fake is None or np.ptp(fake) == 0, "the worst case is known for uniform and zero fakes"
     if question.mechanism.encoding.exclusive:
         return np.array([k * noise.p, k * noise.q]), np.array([1 / k, 1 - 1 / k])
@@ -92,7 +75,7 @@ def _ratio(question: Question, same: bool) -> Variable:
 
 
 def forged_weight(channel: Channel) -> float:
-    """How many people's worth one made-up report can add to a value's estimate.
+    """How many people one forged report can add to the estimate of a value.
 
     >>> from protocols.mechanisms.channels import SupportChannel
     >>> from protocols.mechanisms.rounds import grr

@@ -1,23 +1,18 @@
-"""The few loops in which the time of drawing goes: which blocks to encrypt, and what their bits mean.
+"""The loops that take most of the time of drawing: which blocks to encrypt, and what their bits mean.
 
-Written twice, as in `kernels`: plainly in numpy (`..._plainly`, the definition), which serves fewer than `MANY` rows (a
-single device needs no compiler), and as a compiled loop for more.
+Fewer than `MANY` rows are drawn in numpy (`few_rows`): a single device needs no compiler. More are drawn by compiled
+loops (`drawing_loops`), which are imported at the first use.
 """
 
 from __future__ import annotations
 
-from math import gcd
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Column, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.arrays.counting import Whole, frozen
-
-Words = NDArray[np.uint64]
-Stream = NDArray[np.uint16]
-Places = NDArray[np.intp]
+from protocols.arrays.counting import frozen
+from protocols.randomness import few_rows
+from protocols.randomness.few_rows import blocks_alone
 
 MANY = 2048
 
@@ -29,20 +24,11 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     [[[7, 4294967301], [7, 8589934597]]]
     """
     if len(devices) * count < MANY:
-        return counter_blocks_plainly(devices, tweaks, first, count)
+        return few_rows.counter_blocks(devices, tweaks, first, count)
     from protocols.randomness.drawing_loops import fill_counters
 
     counters = np.empty((len(devices), count, 2), dtype="<u8")
     fill_counters(frozen(devices), tweaks, first, counters)
-    return counters
-
-
-def counter_blocks_plainly(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
-    """What `counter_blocks` is, by definition."""
-    counters = np.empty((len(devices), count, 2), dtype="<u8")
-    numbers = (np.arange(count, dtype=np.uint64) + np.uint64(first)) << np.uint64(32)
-    counters[:, :, 0] = devices[:, None]
-    counters[:, :, 1] = tweaks[:, None] | numbers[None, :]
     return counters
 
 
@@ -56,31 +42,13 @@ def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> tupl
     ([[[1, 0]], [[1, 3]]], [4, 12])
     """
     if len(devices) < MANY:
-        return shared_blocks_plainly(devices, tweaks, first, count)
+        return few_rows.shared_blocks(devices, tweaks, first, count)
     from protocols.randomness.drawing_loops import fill_shared
 
     counters = np.empty((len(devices), blocks_alone(count), 2), dtype="<u8")
     starts = np.empty(len(devices), dtype=np.uint64)
     fill_shared(frozen(devices), tweaks, first, count, counters, starts)
     return counters, starts
-
-
-def shared_blocks_plainly(devices: Words, tweaks: Whole, first: int, count: int) -> tuple[Words, Words]:
-    """What `shared_blocks` finds, by definition."""
-    blocks = blocks_alone(count)
-    before = (devices % np.uint64(8)).astype(np.int64) * count
-    counters = counter_blocks_plainly(devices // np.uint64(8), tweaks, first, blocks)
-    counters[:, :, 1] += (before[:, None] // 8).astype(np.uint64) << np.uint64(32)
-    return counters, (8 * blocks * np.arange(len(devices)) + before % 8).astype(np.uint64)
-
-
-def blocks_alone(count: int) -> int:
-    """How many blocks hold `count` words in a row, whichever of eight neighbours they belong to.
-
-    >>> blocks_alone(1), blocks_alone(4), blocks_alone(13)
-    (1, 1, 3)
-    """
-    return -(-(8 - gcd(8, count) + count) // 8)
 
 
 def extremes(devices: Words) -> tuple[int, int, bool]:
@@ -90,20 +58,14 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     ((7, 9, True), (7, 9, False))
     """
     if len(devices) < MANY:
-        return extremes_plainly(devices)
-    from protocols.randomness import drawing_loops as noise_loops
+        return few_rows.extremes(devices)
+    from protocols.randomness import drawing_loops
 
-    return noise_loops.extremes(frozen(devices))
-
-
-def extremes_plainly(devices: Words) -> tuple[int, int, bool]:
-    """What `extremes` finds, by definition."""
-    in_a_row = np.array_equal(devices - devices[0], np.arange(len(devices), dtype=np.uint64))
-    return int(devices.min()), int(devices.max()), in_a_row
+    return drawing_loops.extremes(frozen(devices))
 
 
-def look_up(slots: Whole, filled: int, words: Stream, starts: Words | None, symbols: NDArray[Any]) -> Places:
-    """symbols = slots[words], and where (flat) words are `filled` or more: those are not settled yet.
+def look_up(slots: Whole, filled: int, words: ShortWords, starts: Words | None, symbols: Column) -> Places:
+    """symbols = slots[words], and where (flat) words are `filled` or more: those need further bits.
 
     Each row's words begin at its start; without starts, one row's words follow the other's.
 
@@ -114,27 +76,19 @@ def look_up(slots: Whole, filled: int, words: Stream, starts: Words | None, symb
     [[4, 5], [4, 4]]
     """
     if len(symbols) < MANY:
-        return look_up_plainly(slots, filled, words, starts, symbols)
-    from protocols.randomness.drawing_loops import settle, settle_from
+        return few_rows.look_up(slots, filled, words, starts, symbols)
+    from protocols.randomness import drawing_loops
 
     left = np.empty(symbols.size, dtype=np.intp)
     if starts is None:
-        return left[: settle(words, slots, filled, symbols.reshape(-1), left)]
-    return left[: settle_from(starts, words, slots, filled, symbols, left)]
-
-
-def look_up_plainly(slots: Whole, filled: int, words: Stream, starts: Words | None, symbols: NDArray[Any]) -> Places:
-    """What `look_up` finds, by definition."""
-    if starts is not None:
-        words = words[starts[:, None] + np.arange(symbols.shape[1], dtype=np.uint64)]
-    symbols[:] = slots.take(words).reshape(symbols.shape)
-    return np.flatnonzero(words >= filled)
+        return left[: drawing_loops.look_up(words, slots, filled, symbols.reshape(-1), left)]
+    return left[: drawing_loops.look_up_from(starts, words, slots, filled, symbols, left)]
 
 
 def look_up_again(
-    places: Whole, kinds: Whole, slots: NDArray[Any], words: Stream, starts: Words | None, symbols: NDArray[Any]
+    places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
 ) -> None:
-    """In one place of each row, look the word up again, in the table that its kind says.
+    """In one place of each row, look the word up again, in the table of its kind.
 
     >>> symbols, slots = np.array([[4, 5], [4, 4]], dtype=np.uint8), np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8)
     >>> look_up_again(np.array([1, 0]), np.array([1, 0]), slots, np.array([0, 2, 1, 1], dtype=np.uint16), None, symbols)
@@ -142,59 +96,39 @@ def look_up_again(
     [[4, 9], [4, 4]]
     """
     if len(symbols) < MANY:
-        return look_up_again_plainly(places, kinds, slots, words, starts, symbols)
-    from protocols.randomness import drawing_loops as noise_loops
+        return few_rows.look_up_again(places, kinds, slots, words, starts, symbols)
+    from protocols.randomness import drawing_loops
 
     given = np.empty(0, dtype=np.uint64) if starts is None else starts
-    return noise_loops.look_up_again(frozen(places), frozen(kinds), words, given, slots, symbols)
+    return drawing_loops.look_up_again(frozen(places), frozen(kinds), words, given, slots, symbols)
 
 
-def look_up_again_plainly(
-    places: Whole, kinds: Whole, slots: NDArray[Any], words: Stream, starts: Words | None, symbols: NDArray[Any]
-) -> None:
-    """What `look_up_again` does, by definition."""
-    rows, count = symbols.shape
-    first = np.arange(rows) * count if starts is None else starts.astype(np.int64)
-    symbols[np.arange(rows), places] = slots[kinds, words[first + places]]
-
-
-def shift(cells: Whole, shifts: NDArray[Any], k: int) -> NDArray[Any]:
-    """Symbols of 0..k-1, each shifted by 0..k-1 places, beginning anew at k.
+def shift(cells: Whole, shifts: Column, k: int) -> Column:
+    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k.
 
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
     [1, 0]
     """
     if len(cells) < MANY:
-        return shift_plainly(cells, shifts, k)
-    from protocols.randomness import drawing_loops as noise_loops
+        return few_rows.shift(cells, shifts, k)
+    from protocols.randomness import drawing_loops
 
     shifted = np.empty_like(shifts)
-    noise_loops.shift(frozen(cells), shifts, k, shifted)
+    drawing_loops.shift(frozen(cells), shifts, k, shifted)
     return shifted
 
 
-def shift_plainly(cells: Whole, shifts: NDArray[Any], k: int) -> NDArray[Any]:
-    """What `shift` gives, by definition."""
-    return np.asarray((cells.astype(np.int64) + shifts) % k, dtype=shifts.dtype)
-
-
-def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> NDArray[Any]:
-    """The symbol each word stands for: how many cuts of its row it is not below.
+def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:
+    """The symbol of each word: how many cuts of its row it is not below.
 
     >>> cuts = np.array([[10, 20], [5, 6]], dtype=np.uint64)
     >>> invert(cuts, np.array([0, 1]), np.array([10, 4], dtype=np.uint64)).tolist()
     [1, 0]
     """
     if not many:
-        return invert_plainly(cuts, rows, words)
-    from protocols.randomness import drawing_loops as noise_loops
+        return few_rows.invert(cuts, rows, words)
+    from protocols.randomness import drawing_loops
 
     symbols = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
-    noise_loops.invert(cuts, rows, words, symbols)
+    drawing_loops.invert(cuts, rows, words, symbols)
     return symbols
-
-
-def invert_plainly(cuts: Words, rows: Whole, words: Words) -> NDArray[Any]:
-    """What `invert` finds, by definition."""
-    below = [np.searchsorted(cuts[row], word, side="right") for row, word in zip(rows, words, strict=True)]
-    return np.array(below, dtype=smallest_unsigned(cuts.shape[1] + 1))

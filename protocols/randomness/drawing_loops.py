@@ -1,4 +1,4 @@
-"""The drawing loops behind protocols.noise, compiled by numba at their first call and kept for the next process.
+"""What `drawing` does for many rows: loops compiled by numba at their first call and kept for the next process.
 
 Indices are unsigned because numba then leaves out the test for negative ones. A row's first block and first word are
 outside the loop over its others: often there is no other, and then a loop over all would take twice as long.
@@ -6,15 +6,10 @@ outside the loop over its others: often there is no other, and then a loop over 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Whole, Words
 from protocols.arrays.compiling import compiled
-
-Words = NDArray[np.uint64]
-Whole = NDArray[np.integer[Any]]
 
 ZERO, ONE, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 3, 7, 32))
 
@@ -48,11 +43,11 @@ def fill_shared(devices: Words, tweaks: Whole, first: int, count: int, counters:
 @compiled
 def extremes(devices: Words) -> tuple[int, int, bool]:
     """The lowest and the highest device, and whether they are numbered in a row."""
-    low, high, odd = devices[0], devices[0], ZERO
+    low, high, off = devices[0], devices[0], ZERO
     for row in range(len(devices)):
         low, high = min(low, devices[row]), max(high, devices[row])
-        odd |= (devices[row] - devices[0]) ^ np.uint64(row)
-    return low, high, odd == ZERO
+        off |= (devices[row] - devices[0]) ^ np.uint64(row)
+    return low, high, off == ZERO
 
 
 @compiled
@@ -64,10 +59,10 @@ def greatest(words: Whole) -> np.uint16:
 
 
 @compiled
-def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words]; where words are `filled` or more goes into `left`, and how many there are is returned.
+def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+    """symbols = slots[words]; places of words that are `filled` or more are written to `left` and counted.
 
-    There are few, so they are looked for only in parts whose greatest word is one.
+    There are few of them, so only parts whose greatest word is one are searched.
     """
     for i in range(len(words)):
         symbols[i] = slots[words[i]]
@@ -83,7 +78,7 @@ def settle(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole)
 
 
 @compiled
-def settle_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
     """The same, where each row's words begin at a place of their own."""
     rows, count = symbols.shape
     found = 0

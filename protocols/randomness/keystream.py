@@ -1,8 +1,7 @@
-"""Derived randomness: one secret, every draw (PROTOCOLS 8).
+"""Derived randomness: every draw is a function of one secret (PROTOCOLS 8).
 
-Nothing on the privacy path is drawn twice, so nothing is drawn at all: each draw is a pseudorandom function of a
-secret, a purpose, a device and a tweak (the memoised cell, or the period). Losing a store loses no randomness, and a
-retry makes the same report.
+Each draw is a pseudorandom function of a secret, a purpose, a device and a tweak (the memoised cell, or the period). So
+losing a store loses no randomness, and a retry makes the same report.
 
 The function is AES-128 on a counter block, which is an AES-CTR keystream with random access:
 
@@ -10,8 +9,8 @@ The function is AES-128 on a counter block, which is an AES-CTR keystream with r
     block = AES(key, device: u64 | tweak: u32 | number: u32)  16 bytes each, little-endian counters
 
 Most draws need only a few 16-bit words. There eight neighbouring devices share a stream of blocks, that of device // 8
-under numbers of its own: the first of them has its first so many words, the second the next, and so on. A fleet's
-keystream is then made without waste, and a device alone makes the few blocks in which its words are.
+under numbers of its own: the first device has the stream's first words, the second the next, and so on. A fleet's
+keystream is then computed without waste, and a device alone computes the few blocks that hold its words.
 
 A fleet is one secret and many device indices; a real device is its own secret and index 0. Both take the same path,
 so a device computed alone and the same device computed among a million give the same draws.
@@ -27,21 +26,20 @@ from functools import cached_property
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Tweaks, Whole, Words
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import Stream, Words, blocks_alone, counter_blocks, extremes, shared_blocks
+from protocols.randomness.drawing import counter_blocks, extremes, shared_blocks
+from protocols.randomness.few_rows import blocks_alone
 
 BLOCK = 16
-KEY = 16  # bytes of it; what is seen of a draw is an answer, and AES-256 would take half as long again
+KEY = 16  # bytes: AES-256 would take half as long again
 MOST = (1 << 64) - 1
 NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
-PART = 1 << 20  # bytes of blocks at a time: memory that stays in a core's cache and need not be asked for anew
+PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
-
-Devices = NDArray[np.uint64]
 
 
 class Keyring:
@@ -77,7 +75,7 @@ class Keyring:
             self._keys[purpose] = hmac.digest(self._secret, message, "sha256")
         return self._keys[purpose]
 
-    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | NDArray[np.integer] = 0) -> Draws:
+    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
         tweaks = np.asarray(tweak, dtype=np.uint32)
         tweaks = tweaks if tweaks.ndim else np.broadcast_to(tweaks, devices.shape)
@@ -90,7 +88,7 @@ class Draws:
 
     key: bytes = field(repr=False)
     devices: Devices
-    tweaks: NDArray[np.uint32]
+    tweaks: Tweaks
     lane: int = 0
 
     def __len__(self) -> int:
@@ -100,12 +98,12 @@ class Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
 
-    def blocks(self, count: int) -> NDArray[np.uint8]:
+    def blocks(self, count: int) -> Bytes:
         """`count` blocks of 16 bytes for each row."""
         counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
         return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
-    def parts(self, count: int) -> Iterator[tuple[slice, Stream, Words | None]]:
+    def parts(self, count: int) -> Iterator[tuple[slice, ShortWords, Words | None]]:
         """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
 
         Without starts, one row's words follow the other's.
@@ -115,8 +113,8 @@ class Draws:
             rows = slice(first, first + step)
             yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
 
-    def _words(self, devices: Devices, tweaks: NDArray[np.uint32], count: int) -> tuple[Stream, Words | None]:
-        """Where many neighbours are here, their streams are made as a whole; elsewhere only the blocks rows need."""
+    def _words(self, devices: Devices, tweaks: Tweaks, count: int) -> tuple[ShortWords, Words | None]:
+        """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
         first = self._from(SHARED)
         low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
@@ -130,7 +128,7 @@ class Draws:
         start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], None
 
-    def extra(self, rows: NDArray[np.intp], places: NDArray[np.intp]) -> NDArray[np.uint64]:
+    def extra(self, rows: Places, places: Places) -> Words:
         """64 further bits for some (row, word) pairs."""
         counters = np.empty((len(rows), 2), dtype="<u8")
         counters[:, 0] = self.devices[rows]
@@ -141,7 +139,7 @@ class Draws:
     def _from(self, lane: int) -> int:
         return (self.lane + lane) * LANE
 
-    def _encrypt(self, counters: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    def _encrypt(self, counters: Words) -> Bytes:
         flat = counters.reshape(-1).view(np.uint8)
         out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8)
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.

@@ -1,8 +1,8 @@
 """Exact sampling from integers (PROTOCOLS 8): no float is compared, no remainder is taken.
 
 A distribution over m symbols becomes a table of 2^16 slots. Symbol i owns floor(P_i 2^16) of them, and the slots that
-are left over are resolved by 64 further bits among the symbols' remainders. One look-up settles nearly every draw,
-and the probabilities are exact to 2^-64.
+are left over are resolved by 64 further bits among the symbols' remainders. One look-up is enough for nearly every
+draw, and the probabilities are exact to 2^-64.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, smallest_unsigned
+from protocols.arrays.aliases import Column, Floats, Places, Whole, Words
+from protocols.arrays.columns import smallest_unsigned
 from protocols.randomness.drawing import MANY, invert, look_up, look_up_again
 from protocols.randomness.keystream import Draws
 
-Probabilities = Sequence[float] | NDArray[np.float64]
-Exempt = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]  # for each row: a place, and its kind
+Probabilities = Sequence[float] | Floats
+Exempt = tuple[Whole, Whole]  # for each row: a place, and its kind
 
 SLOTS = 1 << 16
 WORD = 1 << 64
@@ -44,8 +43,8 @@ class Table:
             np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
         ]
         self.symbols = len(weights[0])
-        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that a word tells without its kind
-        self._slots: NDArray[Any] = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
+        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
+        self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
         cuts = []
         for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
             self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
@@ -56,7 +55,7 @@ class Table:
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
 
-        What is `exempt` (a place in each row, and a kind) is of the distribution of its kind instead.
+        `exempt` names a place in each row, and the kind: the distribution to draw from there instead.
         """
         if count is None:
             return self.sample(draws, 1, exempt)[:, 0]
@@ -66,11 +65,11 @@ class Table:
             left.append(look_up(self._slots[0], self.filled, words, starts, out[rows]) + rows.start * count)
             if exempt is not None:
                 look_up_again(exempt[0][rows], exempt[1][rows], self._slots, words, starts, out[rows])
-        self._settle(out, np.concatenate(left), draws, exempt)
+        self._resolve(out, np.concatenate(left), draws, exempt)
         return out
 
-    def _settle(self, out: Column, left: NDArray[np.intp], draws: Draws, exempt: Exempt | None) -> None:
-        """What one word does not settle takes 64 further bits."""
+    def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
+        """Draw the symbols of words beyond the filled slots, with 64 further bits each."""
         if len(left):
             rows, places = np.divmod(left, out.shape[1])
             kinds = np.zeros(len(rows), dtype=np.uint8)
@@ -79,7 +78,7 @@ class Table:
             out.reshape(-1)[left] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
 
     def exact(self, kind: int = 0) -> list[Fraction]:
-        """The probabilities this table really has."""
+        """The probabilities of this table, exactly."""
         owned = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols)
         cuts = [0, *(int(cut) for cut in self._cuts[kind]), WORD]
         left = Fraction(SLOTS - self.filled, SLOTS)
@@ -91,17 +90,17 @@ class Table:
 class Rows:
     """One distribution per input symbol: a channel matrix, sampled by inverting each row's cumulative sum."""
 
-    def __init__(self, matrix: NDArray[np.float64]) -> None:
+    def __init__(self, matrix: Floats) -> None:
         self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
 
-    def sample(self, rows: NDArray[np.integer], draws: Draws) -> Column:
+    def sample(self, rows: Whole, draws: Draws) -> Column:
         """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
         return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
 
 
 @lru_cache(maxsize=64)
 def uniform(count: int) -> Table:
-    """All of `count` symbols alike."""
+    """`count` symbols with equal probabilities."""
     return Table([1.0] * count)
 
 
@@ -112,7 +111,7 @@ def eight_bits(q: float, p: float | None = None) -> Table:
     return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
 
 
-def below(count: int, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+def below(count: int, words: Words) -> Whole:
     """64 random bits each as a number below `count` (< 2^31): the upper half of their product, no remainder taken.
 
     >>> below(10, np.array([0, 1 << 63, (1 << 64) - 1], dtype=np.uint64)).tolist()
@@ -138,7 +137,7 @@ def _whole_numbers(floats: Probabilities) -> list[int]:
     return [numerator * (scale // denominator) for numerator, denominator in ratios]
 
 
-def _cuts(weights: Sequence[int]) -> NDArray[np.uint64]:
+def _cuts(weights: Sequence[int]) -> Words:
     """Where [0, 2^64) is cut so that piece i has weights[i] of it (the last piece ends at 2^64)."""
     total = sum(weights)
     if total == 0:

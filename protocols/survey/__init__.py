@@ -1,4 +1,4 @@
-"""What a survey says: attributes, values, budgets, periods, and its fingerprint."""
+"""The survey model: attributes, values, budgets, periods, and the fingerprint."""
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.durations import parse_duration

@@ -1,23 +1,30 @@
-"""One question of a survey: what can be answered, and how the answer is protected."""
+"""One attribute of a survey: its possible values, and how answers are protected."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 
+from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.survey.names import Name
 
-MechanismName = Literal[
-    "auto", "adp", "allomfree", "grr", "sue", "oue", "geometric", "l-grr", "l-sue", "l-osue", "l-oue", "l-soue",
-    "l-geometric", "loloha", "dbitflip", "sue-z", "sue-r", "oue-z", "oue-r",
-]  # fmt: skip
-
 MAX_VALUES = 1 << 16
-MAX_ORDERED = 1024  # values of a mechanism that needs its whole matrix
 MIN_SHARE = 1e-6  # of a prior
 
 Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]
+
+
+def _known_mechanism(name: str) -> str:
+    if name not in NAMES:
+        raise ValueError(f"should be one of {', '.join(NAMES)}")
+    return name
+
+
+MechanismName = Annotated[
+    str, AfterValidator(_known_mechanism), WithJsonSchema({"type": "string", "enum": list(NAMES)})
+]
+PARAMETERS = "; ".join(f"{name}: {record.parameter}" for name, record in RECORDS.items() if record.parameter)
 
 
 class Strict(BaseModel):
@@ -52,7 +59,7 @@ class Span(Strict):
 
 
 class Attribute(Strict):
-    """One question: what it is called, what can be answered, how the answer is protected."""
+    """One attribute: its name, its possible values, and how answers are protected."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,62}$",
@@ -71,9 +78,7 @@ class Attribute(Strict):
     mechanism: MechanismName = Field(
         "auto", description="how answers are randomised; auto chooses what gives the smaller error"
     )
-    parameter: int | None = Field(
-        None, ge=1, le=MAX_VALUES, description="loloha: to how many values answers are hashed; dbitflip: bits held"
-    )
+    parameter: int | None = Field(None, ge=1, le=MAX_VALUES, description=PARAMETERS)
     prior: dict[Name, Share] | None = Field(
         None, description="for rs+rfd: how often fake answers are each value; the shares sum to 1"
     )
@@ -81,7 +86,7 @@ class Attribute(Strict):
     @model_validator(mode="before")
     @classmethod
     def _name_the_range(cls, data: Any) -> Any:
-        """A range's values have the names of its numbers. A range that is wrong is left to its own validation."""
+        """Name the values of a range by its numbers. A wrong range is left to its own validation."""
         if isinstance(data, dict) and isinstance(data.get("range"), dict | Span) and not data.get("values"):
             try:
                 return {**data, "values": Span.model_validate(data["range"]).names()}
@@ -101,24 +106,33 @@ class Attribute(Strict):
             self._check_group(f"{where}: group {group!r}", members)
         if self.prior is not None:
             self._check_prior(where, self.prior)
-        if self.parameter is not None and self.mechanism not in ("loloha", "dbitflip"):
-            raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
-        if "geometric" in self.mechanism and self.k > MAX_ORDERED:
-            raise ValueError(f"{where}: {self.mechanism} takes {MAX_ORDERED} values, not {self.k}; use a larger step")
+        self._check_mechanism(where)
         return self
+
+    def _check_mechanism(self, where: str) -> None:
+        record = RECORDS.get(self.mechanism)  # None: it is yet to be chosen
+        if self.parameter is not None and (record is None or not record.parameter):
+            raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
+        if record is not None and record.max_values is not None and self.k > record.max_values:
+            raise ValueError(
+                f"{where}: {self.mechanism} takes at most {record.max_values} values, not {self.k}; "
+                "use fewer values (in a range a larger step), or another mechanism"
+            )
 
     def _check_group(self, where: str, members: tuple[str, ...]) -> None:
         if not members:
             raise ValueError(f"{where} is empty; name its values or leave it out")
         refuse_twice(members, f"{where} lists", "name each value once")
-        strange = set(members) - set(self.values)
-        if strange:
-            raise ValueError(f"{where} names {min(strange)!r}, which is not among the values; correct one of them")
+        unknown = set(members) - set(self.values)
+        if unknown:
+            raise ValueError(f"{where} names {min(unknown)!r}, which is not among the values; correct one of them")
 
     def _check_prior(self, where: str, prior: dict[str, float]) -> None:
         if set(prior) != set(self.values):
-            odd = min(set(prior) ^ set(self.values))
-            raise ValueError(f"{where}: the prior and the values disagree about {odd!r}; give every value one share")
+            differs = min(set(prior) ^ set(self.values))
+            raise ValueError(
+                f"{where}: the prior and the values disagree about {differs!r}; give every value one share"
+            )
         if abs(sum(prior.values()) - 1) > 1e-9:
             raise ValueError(f"{where}: the prior sums to {sum(prior.values()):.12g}; make it sum to 1")
 
@@ -132,7 +146,7 @@ class Attribute(Strict):
 
 
 def refuse_twice(names: tuple[str, ...], what: str, fix: str) -> None:
-    """Names are told apart."""
+    """Raise ValueError if a name is in the list twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

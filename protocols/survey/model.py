@@ -1,7 +1,7 @@
-"""A survey: everything devices and collectors must agree on, in one file.
+"""A survey: everything devices and collectors must agree on.
 
-Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint travels with each
-report, so that a report made under other terms is refused instead of miscounted.
+Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint is in each report, so
+that a report made under other terms is refused instead of miscounted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 from protocols.errors import SurveyError
 from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
 from protocols.survey.durations import Duration, format_duration
-from protocols.survey.names import Words
+from protocols.survey.names import Text
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -40,7 +40,7 @@ def _moment(value: Any) -> Any:
 
 
 def _budget(value: Any) -> Any:
-    if isinstance(value, str) and "_" in value:  # a slip of the finger that Python and YAML take for 10
+    if isinstance(value, str) and "_" in value:  # Python and YAML read the typing error 1_0 as 10
         raise ValueError("a _ in a number; write it like 1.0")
     return value
 
@@ -48,7 +48,7 @@ def _budget(value: Any) -> Any:
 Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 OUTAGE = timedelta(days=7)
-"""How long all workers may be gone before reports of a `clock: wall` survey are refused as too far ahead."""
+"""How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
 class Survey(Strict):
@@ -57,8 +57,8 @@ class Survey(Strict):
     id: str = Field(
         pattern=ID_PATTERN, description="its name for ever: lower-case letters, digits, . _ -; new terms need a new id"
     )
-    title: Words = Field("", description="for people; may change at any time")
-    description: Words = Field("", description="for people; may change at any time")
+    title: Text = Field("", description="for people; may change at any time")
+    description: Text = Field("", description="for people; may change at any time")
     start: Moment = Field(description="when period 0 begins, with a time zone, such as 2026-01-01T00:00:00Z")
     period: Duration = Field(
         description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"
@@ -170,7 +170,7 @@ class Survey(Strict):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the terms, 32 hexadecimal digits; what is said for people and how results are shown is no term."""
+        """A hash of the terms, 32 hexadecimal digits. Texts for people and how results are shown are not terms."""
         shown: Any = {"title": True, "description": True, "attributes": {"__all__": {"groups", "role"}}}
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         terms["start"] = self.start.astimezone(UTC).isoformat()
@@ -179,9 +179,9 @@ class Survey(Strict):
 
     @property
     def ahead(self) -> int:
-        """How far beyond the last closed period reports are taken: what grace keeps open, and two more.
+        """How many periods beyond the last closed one reports are accepted: those that grace keeps open, and two more.
 
-        With `clock: wall` it is the workers who close periods: while none runs, reports of a week wait in the log.
+        With `clock: wall` workers close periods, so reports of `OUTAGE` are accepted that came while none was running.
         """
         waiting = max(self.grace, OUTAGE) if self.clock == "wall" else self.grace
         return ceil(waiting / self.period) + 2

@@ -1,4 +1,4 @@
-"""Words in a survey: names that are compared byte for byte, and text for people.
+"""Strings of a survey: names that are compared byte for byte, and text for people.
 
 Both are brought to Unicode's composed form (NFC), so that an é typed in two ways is one é, and neither may hold
 characters that no screen shows or no file can store.
@@ -16,7 +16,7 @@ _UNFIT = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of surrogate pairs, line a
 
 
 def as_text(value: Any) -> Any:
-    """Numbers are taken as they are written; a boolean is not, because nobody knows how it was written.
+    """A number as text; a boolean is refused, because how it was written is unknown.
 
     >>> as_text(2017)
     '2017'
@@ -59,4 +59,4 @@ Name = Annotated[
     AfterValidator(clean_name),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),  # as written in YAML: yes, 12:30 and 1.0 are names
 ]
-Words = Annotated[str, Field(max_length=10_000), AfterValidator(clean_words)]
+Text = Annotated[str, Field(max_length=10_000), AfterValidator(clean_words)]

@@ -23,7 +23,7 @@ INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  #
 KINDS = {"tuple_type": "should be a list"} | dict.fromkeys(
     ("dict_type", "model_type", "model_attributes_type"), "should be keys and values"
 )  # by pydantic's names, which are those of Python
-PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # what its other sentences need not say
+PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # parts of its other messages that are left out
 WIDTH = 110
 
 
@@ -59,11 +59,17 @@ def parse_survey(text: str, source: str = "survey") -> Survey:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
     except ValidationError as error:
-        problems = [_explain(problem, document) for problem in _told(error.errors(include_url=False))]
-        raise SurveyError(f"{source}: " + "\n".join(problems), "docs/survey-reference.md explains every key") from None
+        raise SurveyError(
+            f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"
+        ) from None
     except SurveyError as error:
         raise SurveyError(f"{source}: {error.message}", error.hint) from None
     return survey
+
+
+def explain(error: ValidationError, document: Document) -> str:
+    """Every problem that validation found in a document, one a line."""
+    return "\n".join(_explain(problem, document) for problem in _shown_problems(error.errors(include_url=False)))
 
 
 def format_survey(survey: Survey) -> str:
@@ -104,8 +110,8 @@ def _default(field: FieldInfo) -> Any:
     return format_duration(field.default) if isinstance(field.default, timedelta) else field.default
 
 
-def _told(problems: list[ErrorDetails]) -> list[ErrorDetails]:
-    """All problems, but not that there are no attributes where those there are have problems of their own."""
+def _shown_problems(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """All problems, except that there are no attributes, where each of them has problems of its own."""
     if any(problem["loc"][0] == "attributes" for problem in problems if len(problem["loc"]) > 1):
         return [problem for problem in problems if (problem["loc"], problem["type"]) != (("attributes",), "too_short")]
     return problems
@@ -117,7 +123,7 @@ def _explain(problem: ErrorDetails, document: Document) -> str:
     line = document.line(path[:-1] if problem["type"] == "missing" else path)
     where = f"line {line}: " if line is not None else ""
     if problem["type"] == "value_error" and (not path or (path[0] == "attributes" and len(path) == 2)):
-        return where + message  # our own sentences about a whole survey or attribute name their keys
+        return where + message  # our messages about a whole survey or attribute name their keys
     key = where + _key(path, document.data)
     model, field = _field(path)
     meaning = f" ({field.description})" if field is not None else ""

@@ -1,8 +1,8 @@
-"""YAML in which everything is what it looks like.
+"""Plain YAML: scalars are text.
 
-YAML guesses: `no` is a boolean, `12:30` is 750, `010` is 8, and the second of two equal keys wins. Here scalars are
-text, as written, and whoever reads them says what they should be; only `null` and nothing at all are None. Keys are
-text and occur once. Anchors and tags are refused: a file says what it says.
+YAML guesses types: `no` is a boolean, `12:30` is 750, `010` is 8, and of two equal keys the second wins. Here scalars
+are text, as written, and the caller converts them; only `null` and an empty value are None. Keys are text and occur
+once. Anchors and tags are refused.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ MAX_TEXT = 4 << 20
 
 
 class NotPlain(ValueError):
-    """Text that is not plain YAML; says where."""
+    """Text that is not plain YAML; the message has the line."""
 
 
 @dataclass
 class Document:
-    """What the text says, and in which line each part of it stands."""
+    """The data of a text, and the line of each part."""
 
     data: Any = None
     lines: dict[Path, int] = field(default_factory=dict)
 
     def line(self, path: Path) -> int | None:
-        """The line of the nearest thing around `path`; None if that is the whole document."""
+        """The line of `path`, or of the nearest part around it; None if that is the whole document."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines[path] if path else None
@@ -92,4 +92,4 @@ class _Reader:
 
 def _refuse_tag(node: yaml.Node, line: int) -> None:
     if not node.tag.startswith("tag:yaml.org,2002:"):
-        raise NotPlain(f"line {line}: the tag {node.tag} means nothing here; leave it out")
+        raise NotPlain(f"line {line}: the tag {node.tag} is not supported; leave it out")

@@ -1,4 +1,4 @@
-"""What a survey file may say, for editors (JSON Schema) and for people (docs/survey-reference.md), from the model."""
+"""The reference of survey files: for editors (JSON Schema) and for people (docs/survey-reference.md)."""
 
 from __future__ import annotations
 
@@ -7,32 +7,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from protocols.survey.attribute import Attribute, MechanismName, Span
+from protocols.mechanisms.catalogue import RECORDS
+from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
+from protocols.survey.attribute import Attribute, Span
 from protocols.survey.model import Survey
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-MECHANISMS: dict[MechanismName, tuple[str, str]] = {
-    "auto": ("always", "of the direct and the unary mechanism that fit, the one with the smaller error"),
-    "adp": ("always", "auto by its name in the literature; under rs+fd it may choose oue-z"),
-    "allomfree": ("always", "auto by its name in the literature"),
-    "grr": ("`eps`, memo only, rs+fd, rs+rfd", "generalised randomised response: the value, or any other one"),
-    "sue": ("`eps`, memo only", "symmetric unary encoding: one bit for each value, all flipped alike"),
-    "oue": ("`eps`, memo only", "optimised unary encoding: ones are coin tosses, zeros nearly kept"),
-    "geometric": ("`eps`, memo only, a range", "truncated geometric noise: near numbers are confused, far ones less"),
-    "l-grr": ("`eps_1`", "grr of a memoised grr"),
-    "l-sue": ("`eps_1`", "sue of a memoised sue (basic RAPPOR)"),
-    "l-osue": ("`eps_1`", "sue of a memoised oue"),
-    "l-oue": ("`eps_1`", "oue of a memoised oue; not for every eps_1"),
-    "l-soue": ("`eps_1`", "oue of a memoised sue; not for every eps_1"),
-    "l-geometric": ("`eps_1`, a range", "geometric of a memoised geometric"),
-    "loloha": ("`eps_1`, memo only", "values hashed to a few by a lifelong public hash: many values cost little"),
-    "dbitflip": ("memo only", "bits for a few values held for life: many values cost little"),
-    "sue-z": ("rs+fd", "sue, fakes are noise on nothing; gives away which attribute is true"),
-    "sue-r": ("rs+fd, rs+rfd", "sue, fakes are noise on a drawn value"),
-    "oue-z": ("rs+fd", "oue, fakes are noise on nothing; gives away which attribute is true"),
-    "oue-r": ("rs+fd, rs+rfd", "oue, fakes are noise on a drawn value"),
+USES: dict[Use, str] = {
+    "one-shot": "`eps`",
+    "memo only": "memo only",
+    "two rounds": "`eps_1`",
+    "rs+fd": "rs+fd",
+    "rs+rfd": "rs+rfd",
 }
+"""What a survey writes to use a mechanism this way."""
 
 
 def json_schema() -> dict[str, Any]:
@@ -49,7 +38,7 @@ def reference() -> str:
             "A survey is one YAML (or JSON) file: everything that devices and collectors must agree on. Unknown keys",
             "are refused. Names of values are taken as they are written: `yes`, `12:30` and `010` are what they look",
             "like. `hearsay survey check FILE` checks a file, `hearsay survey new` writes one, and `hearsay survey",
-            "schema` prints the JSON Schema that editors use. `hearsay plan FILE` says what a survey guarantees.",
+            "schema` prints the JSON Schema that editors use. `hearsay plan FILE` shows what a survey guarantees.",
             "",
             "Everything except `title`, `description`, `groups` and `role` is part of the survey's fingerprint, which",
             "travels with every report: reports made under other terms are refused. Changed terms need a new `id`.",
@@ -64,10 +53,21 @@ def reference() -> str:
             "",
             "| mechanism | fits | what it does |",
             "|---|---|---|",
-            *(f"| `{name}` | {fits} | {does} |" for name, (fits, does) in MECHANISMS.items()),
+            *(f"| `{chooser.name}` | always | {chooser.summary} |" for chooser in CHOOSERS.values()),
+            *(f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()),
             "",
         ]
     )
+
+
+def fits(record: MechanismRecord) -> str:
+    """Which surveys can use a mechanism, in a few words.
+
+    >>> fits(RECORDS["geometric"])
+    '`eps`, memo only, a range'
+    """
+    uses = [text for use, text in USES.items() if record.fits(use)]
+    return ", ".join([*uses, "a range"] if record.needs_order else uses)
 
 
 def _table(title: str, model: type[BaseModel]) -> Iterator[str]:

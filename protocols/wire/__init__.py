@@ -1,17 +1,17 @@
 """Bytes on the wire: frames, single reports and clock records, and the reasons for refusing them."""
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock
-from protocols.wire.content import CLOCK, FRAME, HEADER, MAX_RECORD_BYTES, REPORT, partition_of
+from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, REPORT, partition_of
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
+from protocols.wire.header import Lookup
 from protocols.wire.reasons import Reason, Reject
-from protocols.wire.report import decode_report
+from protocols.wire.report import decode_report, encode_report
 from protocols.wire.rows import ROW_REASONS, row_faults
-from protocols.wire.terms import Lookup
 
 __all__ = [
     "CLOCK",
+    "CONTENT_TYPE_HEADER",
     "FRAME",
-    "HEADER",
     "MAX_RECORD_BYTES",
     "REPORT",
     "ROW_REASONS",
@@ -25,6 +25,7 @@ __all__ = [
     "decode_report",
     "encode_clock",
     "encode_frame",
+    "encode_report",
     "join_frames",
     "partition_of",
     "row_faults",

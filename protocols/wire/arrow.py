@@ -1,8 +1,8 @@
 """The part of Arrow IPC that frames use, read strictly.
 
-Frames come from anyone, so their bytes meet nothing but this module: views of the record are taken, and nothing is
-decompressed, copied or allocated on a sender's word. What is taken is a stream of a schema and one record batch of
-unsigned integers and fixed-size binaries without nulls, then the end; everything else Arrow can say is refused.
+Frames come from untrusted senders, so only this module reads their bytes: it takes views of the record and never
+decompresses, copies or allocates by a size that the sender gave. It accepts a stream of a schema and one record batch
+of unsigned integers and fixed-size binaries without nulls, then the end; everything else in Arrow is refused.
 Field numbers are those of Arrow's Message.fbs and Schema.fbs.
 """
 
@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Column
 from protocols.wire.flatbuffer import I16, I32, I64, U8, Broken, Table
 
 CONTINUATION = b"\xff\xff\xff\xff"
@@ -33,7 +33,7 @@ class Batch:
 
     metadata: dict[str, str]
     rows: int
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Column]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a record batch says about its body: how long it is, and where what lies in it."""
+    """The layout of a record batch's body: its length, and where its buffers are."""
 
     length: int
     rows: int
@@ -89,7 +89,7 @@ def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
     return message, header
 
 
-@lru_cache(maxsize=256)  # senders repeat themselves: one schema per survey, period and answered attributes
+@lru_cache(maxsize=256)  # one schema per survey, period and answered attributes
 def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[_Column, ...]]:
     message, schema = _open(metadata, SCHEMA)
     if message.number(3, I64) or schema.number(0, I16):
@@ -113,7 +113,7 @@ def _read_field(field: Table) -> _Column:
     raise Broken("a column that is neither unsigned integers nor fixed-size binary")
 
 
-@lru_cache(maxsize=256)  # ... and send frames of the same size
+@lru_cache(maxsize=256)  # frames often have the same size
 def _read_layout(metadata: bytes) -> _Layout:
     message, batch = _open(metadata, RECORD_BATCH)
     if batch.has(3) or batch.has(4):
@@ -122,9 +122,7 @@ def _read_layout(metadata: bytes) -> _Layout:
     return _Layout(message.number(3, I64), batch.number(0, I64), lengths, places)
 
 
-def _read_columns(
-    layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int
-) -> dict[str, NDArray[Any]]:
+def _read_columns(layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int) -> dict[str, Column]:
     rows, places = layout.rows, layout.places
     if not 0 < rows <= max_rows:
         raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
@@ -132,14 +130,14 @@ def _read_columns(
         raise Broken("columns of different lengths, or with nulls")
     if len(places) != 4 * len(columns):
         raise Broken("not two buffers for each column")
-    # Each column has a validity buffer, which says nothing where there are no nulls, and then its values.
+    # Each column has a validity buffer, unused without nulls, and then its values.
     return {
         column.name: _view(column, body, offset, size, rows)
         for column, offset, size in zip(columns, places[2::4], places[3::4], strict=True)
     }
 
 
-def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> NDArray[Any]:
+def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> Column:
     if offset < 0 or offset % 8 or size < rows * column.bytes or offset + size > len(body):
         raise Broken("a buffer that is misplaced or too short")
     values = np.frombuffer(body, column.dtype, rows * column.bytes // column.dtype.itemsize, offset)

@@ -1,4 +1,4 @@
-"""Clock records: `survey` is closed through period `through`. Only the operator's key moves time."""
+"""Clock records: `survey` is closed through period `through`. They are signed with the operator's key."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from protocols.survey.model import MAX_PERIOD
+from protocols.wire.header import read_hex, read_id
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
-from protocols.wire.terms import read_hex, read_id
 
 MAX_CLOCK_BYTES = 4096
 

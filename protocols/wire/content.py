@@ -1,13 +1,14 @@
-"""The three kinds of records on the reports topic, told apart by a header."""
+"""The three kinds of records on the reports topic, distinguished by a header."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-HEADER: Final = "content-type"
+from protocols.arrays.aliases import Tokens, Whole
+
+CONTENT_TYPE_HEADER: Final = "content-type"
 FRAME: Final = "application/vnd.hearsay.frame+arrow"
 REPORT: Final = "application/vnd.hearsay.report+json"
 CLOCK: Final = "application/vnd.hearsay.clock+json"
@@ -16,7 +17,7 @@ MAX_RECORD_BYTES: Final = 4 << 20
 MAX_ROWS: Final = 65_536
 
 
-def partition_of(tokens: NDArray[np.uint64], partitions: int) -> NDArray[np.int64]:
+def partition_of(tokens: Tokens, partitions: int) -> Whole:
     """A token always meets the same counter: its partition is the token modulo their number.
 
     >>> partition_of(np.array([7, 8], dtype=np.uint64), 4).tolist()

@@ -1,8 +1,8 @@
-"""Reading flatbuffers that may be hostile: a few small accessors in which every read is checked.
+"""Reading flatbuffers that may be hostile: small accessors in which every read is checked.
 
 A table starts with a signed distance back to its vtable: u16 vtable size, u16 table size, then one u16 per field, the
 field's distance from the table or 0 where it is absent. Text, vectors and other tables are reached by an unsigned
-distance. Whatever the bytes say, the worst that happens is `Broken`.
+distance. Whatever the bytes are, nothing worse than `Broken` is raised.
 """
 
 from __future__ import annotations

@@ -5,42 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from protocols.arrays.columns import Column, Layout, PackedBits, Symbols
+from protocols.arrays.aliases import Column, Gaps, Mask, Tokens, Whole
+from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.arrow import Batch, read_batch
 from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS
+from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.reasons import Reason, Reject
-from protocols.wire.terms import Lookup, Terms
 
 _TOKENS, _GAPS = Symbols(1 << 64), Symbols(1 << 16)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Reports, as columns. Rows are sorted by token, so their order says nothing about who sent them."""
+    """Reports, as columns. Rows are sorted by token, so their order reveals nothing about their devices."""
 
     survey: str
     fingerprint: str
     period: int
-    tokens: NDArray[np.uint64] = field(repr=False)
-    gaps: NDArray[np.uint16] = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    gaps: Gaps = field(repr=False)
     answers: dict[str, Column] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.survey, self.fingerprint, self.period)
+    def header(self) -> ReportHeader:
+        return ReportHeader(self.survey, self.fingerprint, self.period)
 
-    def take(self, rows: NDArray[Any] | slice) -> Frame:
+    def take(self, rows: Whole | Mask | slice) -> Frame:
         """Some of the rows, by index, mask or slice; ascending indices keep the order."""
         answers = {name: column[rows] for name, column in self.answers.items()}
         return Frame(self.survey, self.fingerprint, self.period, self.tokens[rows], self.gaps[rows], answers)
@@ -50,7 +49,7 @@ class Frame:
 
 
 def join_frames(frames: Sequence[Frame]) -> Frame:
-    """The rows of frames of the same terms and columns, one after the other: to be counted, not to be sent."""
+    """The rows of frames with the same header and columns, concatenated: for counting, not for sending."""
     first = frames[0]
     return replace(
         first,
@@ -69,7 +68,7 @@ def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
     columns = {"token": pa.array(frame.tokens), "gap": pa.array(frame.gaps.astype(np.uint16, copy=False))}
     for name, column in frame.answers.items():
         columns[name] = _to_arrow(column, scheme.question(name).mechanism.encoding.answer)
-    batch = pa.record_batch(list(columns.values()), list(columns), metadata=frame.terms.write())
+    batch = pa.record_batch(list(columns.values()), list(columns), metadata=frame.header.write())
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -80,7 +79,7 @@ def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
 
 
 def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
-    """A typed frame, or the reason why not. Never raises, whatever the bytes; rows are judged by `row_faults`.
+    """A typed frame, or the reason why not. Never raises, whatever the bytes; rows are checked by `row_faults`.
 
     The columns are views of `data`, read-only.
     """
@@ -88,23 +87,23 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
         batch = read_batch(data, MAX_ROWS)
-        terms = _read_terms(*batch.metadata.items())
+        header = _read_header(*batch.metadata.items())
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
-    scheme = terms.scheme(lookup, batch.rows)
+    scheme = header.scheme(lookup, batch.rows)
     if isinstance(scheme, Reject):
         return scheme
     fault = _misfit(batch, scheme)
     if fault:
-        return Reject(Reason.UNDECODABLE, fault, terms.survey, batch.rows)
+        return Reject(Reason.UNDECODABLE, fault, header.survey, batch.rows)
     tokens, gaps, *_ = batch.columns.values()
     answers = {name: column for name, column in batch.columns.items() if name not in ("token", "gap")}
-    return Frame(terms.survey, terms.fingerprint, terms.period, tokens, gaps, answers)
+    return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, answers)
 
 
-@lru_cache(maxsize=256)  # senders repeat themselves
-def _read_terms(*metadata: tuple[str, str]) -> Terms:
-    return Terms.read(dict(metadata))
+@lru_cache(maxsize=256)  # senders repeat the same metadata
+def _read_header(*metadata: tuple[str, str]) -> ReportHeader:
+    return ReportHeader.read(dict(metadata))
 
 
 def _misfit(batch: Batch, scheme: Scheme) -> str:
@@ -123,7 +122,7 @@ def _misfit(batch: Batch, scheme: Scheme) -> str:
     tokens, gaps, *answers = batch.columns.values()
     layouts = (scheme.question(name).mechanism.encoding.answer for name in names[2:])
     if not (_is(tokens, _TOKENS) and _is(gaps, _GAPS) and all(map(_is, answers, layouts))):
-        return "columns are not typed as the survey says"
+        return "columns do not have the types of the survey"
     return "" if _ascending(tokens) else "rows are not sorted by token"
 
 
@@ -133,7 +132,7 @@ def _is(column: Column, layout: Layout) -> bool:
     )
 
 
-def _ascending(tokens: NDArray[np.uint64]) -> bool:
+def _ascending(tokens: Tokens) -> bool:
     return not (tokens[1:] < tokens[:-1]).any()
 
 

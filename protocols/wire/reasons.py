@@ -8,7 +8,7 @@ from enum import StrEnum
 
 class Reason(StrEnum):
     # whole records
-    UNDECODABLE = "undecodable"  # not what its content type says
+    UNDECODABLE = "undecodable"  # its bytes do not fit its content type
     TOO_LARGE = "too-large"
     UNKNOWN_SURVEY = "unknown-survey"
     WRONG_FINGERPRINT = "wrong-fingerprint"
@@ -25,7 +25,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Reject:
-    """A record that is not counted, and why; `survey` where it could be read, `rows` where they could be counted."""
+    """A record that is not counted, and why; `survey` if it could be read, `rows` if they could be counted."""
 
     reason: Reason
     detail: str

@@ -1,7 +1,7 @@
 """Single reports as JSON, for clients in other languages.
 
 All numbers are fixed-width hexadecimal text, so that reports of one survey that answer the same attributes have the
-same length: an observer of the line learns nothing from it.
+same length, which reveals nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.frame import Frame
+from protocols.wire.header import Lookup, ReportHeader, read_hex
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
-from protocols.wire.terms import Lookup, Terms, read_hex
 
 MAX_REPORT_BYTES = 256 << 10
 _KEYS = {"survey", "fingerprint", "period", "token", "gap", "answers"}
@@ -30,7 +30,7 @@ def encode_report(frame: Frame, scheme: Scheme) -> bytes:
         for name, column in frame.answers.items()
     }
     numbers = {"token": f"{int(frame.tokens[0]):016x}", "gap": f"{int(frame.gaps[0]):04x}"}
-    return write_object({**frame.terms.write(), **numbers, "answers": answers})
+    return write_object({**frame.header.write(), **numbers, "answers": answers})
 
 
 def decode_report(data: bytes, lookup: Lookup) -> Frame | Reject:
@@ -41,19 +41,19 @@ def decode_report(data: bytes, lookup: Lookup) -> Frame | Reject:
         record = read_object(data)
         if set(record) != _KEYS:
             raise ValueError(f"expected exactly the keys {', '.join(sorted(_KEYS))}")
-        terms = Terms.read(record)
+        header = ReportHeader.read(record)
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a report: {error}")
-    scheme = terms.scheme(lookup)
+    scheme = header.scheme(lookup)
     if isinstance(scheme, Reject):
         return scheme
     try:
-        return _typed(record, terms, scheme)
+        return _typed(record, header, scheme)
     except ValueError as error:
-        return Reject(Reason.UNDECODABLE, str(error), terms.survey)
+        return Reject(Reason.UNDECODABLE, str(error), header.survey)
 
 
-def _typed(record: dict[str, Any], terms: Terms, scheme: Scheme) -> Frame:
+def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> Frame:
     token = np.frombuffer(read_hex(record["token"], 8, "token"), dtype=">u8")
     gap = np.frombuffer(read_hex(record["gap"], 2, "gap"), dtype=">u2")
     answers = record["answers"]
@@ -66,4 +66,5 @@ def _typed(record: dict[str, Any], terms: Terms, scheme: Scheme) -> Frame:
     for name in (name for name in known if name in answers):
         layout = scheme.question(name).mechanism.encoding.answer
         columns[name] = layout.from_bytes(np.frombuffer(read_hex(answers[name], layout.bytes, name), dtype=np.uint8))
-    return Frame(terms.survey, terms.fingerprint, terms.period, token.astype(np.uint64), gap.astype(np.uint16), columns)
+    tokens, gaps = token.astype(np.uint64), gap.astype(np.uint16)
+    return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, columns)

@@ -1,10 +1,10 @@
-"""Judging rows one by one: a bad row costs itself, never its neighbours."""
+"""Checking rows one by one: a bad row does not affect the others."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Bytes
 from protocols.scheme import Scheme
 from protocols.wire.content import partition_of
 from protocols.wire.frame import Frame
@@ -14,7 +14,7 @@ FINE = 0
 ROW_REASONS = (Reason.BAD_TOKEN, Reason.WRONG_PARTITION, Reason.BAD_GAP, Reason.BAD_VALUE)
 
 
-def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> NDArray[np.uint8]:
+def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> Bytes:
     """For each row FINE, or 1 + the place in ROW_REASONS of the first thing wrong with it."""
     bad_value = np.zeros(len(frame), dtype=bool)
     for name, column in frame.answers.items():

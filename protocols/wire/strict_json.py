@@ -1,4 +1,4 @@
-"""JSON from anyone: one object, in UTF-8, no key twice, nothing that is not JSON."""
+"""Strict JSON from untrusted senders: one object, in UTF-8, without duplicate keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """The object these bytes say. Raises ValueError, and nothing else, whatever the bytes.
+    """The object in these bytes. Raises ValueError, and nothing else, whatever the bytes.
 
     >>> read_object(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):

@@ -1,8 +1,8 @@
 """Which records can be counted together, because the result is the same as one by one.
 
-The cost of a record is mostly a cost per call. Frames for one period with the same columns are like one larger frame,
-if their rows stay in order: of equal tokens the first counts. Frames for different periods have nothing to do with one
-another. All other records have to do with everything before and after them.
+Most of the cost of a record is per call. Frames for one period with the same columns count like one larger frame, if
+their rows stay in order: of equal tokens the first counts. Frames for different periods are independent of each other.
+Any other record (a clock record, a refused one) stays in its place among all others.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from stream_app.counting.judging import Record
 from stream_app.counting.state import Period
 
 Decoded = Clock | Frame | Reject
-Taken = tuple[Record, Decoded]
+DecodedRecord = tuple[Record, Decoded]
 
 
-def units(records: Iterable[Taken], contained: int) -> Iterator[Sequence[Taken]]:
+def batches(records: Iterable[DecodedRecord], contained: int) -> Iterator[Sequence[DecodedRecord]]:
     """Records in the lists in which to count them: frames that are alike, or one record that is something else.
 
-    Frames through the offset `contained` are being read again, by rules of their own: each is alone.
+    Frames through the offset `contained` are being read again, to which other rules apply: each is a batch of its own.
     """
     alike: dict[Period, list[tuple[Record, Frame]]] = {}
     for record, decoded in records:

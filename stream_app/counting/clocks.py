@@ -1,8 +1,8 @@
 """How far a survey is closed, as a function of the place in the log.
 
 Lateness depends on the log alone (DESIGN 1). When a part of the log is read again, a record must be judged by the clock
-as it stood then, so the last few moves of the clock are remembered with their offsets. A report is taken for the
-`ahead` periods after the last closed one: moves that fell behind those periods can no longer matter, and are forgotten.
+as it was at that offset, so the last few moves of the clock are kept with their offsets. A report is accepted for the
+`ahead` periods after the last closed one: moves from before those periods can no longer matter, and are dropped.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class SurveyClock:
         return self.moves[-1][1] if self.moves else NEVER
 
     def through_before(self, offset: int) -> int:
-        """The last period that was closed when the record at `offset` was reached."""
+        """The last period that was closed before the record at `offset`."""
         return next((through for at, through in reversed(self.moves) if at < offset), NEVER)
 
     def move(self, offset: int, through: int, ahead: int) -> bool:
-        """Close more; False if that much was closed already."""
+        """Close the survey through a period; False if it was closed that far already."""
         if through <= self.through:
             return False
         self.moves = [move for move in self.moves if move[1] > through - ahead]

@@ -1,7 +1,7 @@
 """Sufficient statistics: how many reports of each gap support each value (PROTOCOLS 1 and 7).
 
 Nothing in here is debiased, so everything can be added: across partitions, workers and periods. Only gaps that occur
-take room, whatever the horizon.
+take memory, however long the horizon is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rows = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """One attribute's counts by gap: `n[row]` reports with gap `gaps[row]`, `N[row, value]` of them support a value."""
+    """One attribute's counts by gap: `n[row]` reports have the gap `gaps[row]`, and `N[row, value]` support a value."""
 
     gaps: NDArray[np.uint16]  # ascending
     n: Whole
@@ -40,7 +40,7 @@ class Statistics:
         return np.asarray(self.N.sum(axis=0))
 
     def dense(self, horizon: int) -> tuple[Whole, Whole]:
-        """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as the windows want them."""
+        """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as windows use them."""
         n = np.zeros(horizon, dtype=np.int64)
         N = np.zeros((horizon, self.N.shape[1]), dtype=np.int64)
         n[self.gaps.astype(np.int64) - 1] = self.n
@@ -94,12 +94,6 @@ def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Who
     return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None
 
 
-def group_plainly(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
-    """The same, in numpy."""
-    rows = rows_of[gaps]
-    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
-
-
 class PeriodCounts:
     """The growing counts of one period."""
 
@@ -120,21 +114,21 @@ class PeriodCounts:
 class _Counter:
     """N and n of one attribute, a row for each gap in the order in which gaps first occurred."""
 
-    def __init__(self, encoding: Encoding, horizon: int, held: Statistics | None) -> None:
+    def __init__(self, encoding: Encoding, horizon: int, initial: Statistics | None) -> None:
         self._encoding = encoding
         self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
         self._N = np.zeros((0, encoding.k), dtype=np.int64)
-        if held is not None:
-            self._meet(held.gaps)
-            self._n[: len(held.gaps)] = held.n
-            self._N[: len(held.gaps)] = held.N
+        if initial is not None:
+            self._add_gaps(initial.gaps)
+            self._n[: len(initial.gaps)] = initial.n
+            self._N[: len(initial.gaps)] = initial.N
 
     def count(self, answers: Column, gaps: NDArray[np.uint16]) -> None:
         grouped = group(gaps, self._rows, len(self._gaps))
         if grouped is None:
-            self._meet(np.unique(gaps[self._rows[gaps] < 0]))
+            self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
             self.count(answers, gaps)
             return
         rows, n = grouped
@@ -146,8 +140,8 @@ class _Counter:
         order = np.argsort(gaps)
         return Statistics(gaps[order], self._n[order], self._N[order])
 
-    def _meet(self, gaps: NDArray[np.uint16]) -> None:
-        """Give gaps that occur for the first time a row; room doubles, so that meeting many is cheap."""
+    def _add_gaps(self, gaps: NDArray[np.uint16]) -> None:
+        """Give gaps that occur for the first time a row. The arrays double, so that adding many gaps is cheap."""
         self._rows[gaps] = np.arange(len(self._gaps), len(self._gaps) + len(gaps))
         self._gaps += gaps.tolist()
         lacking = len(self._gaps) - len(self._n)

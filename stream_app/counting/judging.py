@@ -1,4 +1,4 @@
-"""What a record of the reports topic is: a clock, a frame, or nothing that counts; and what becomes of the refused."""
+"""What a record of the reports topic is: a clock record, a frame, or a reject; and the dead letters of rejects."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from protocols.scheme import Scheme
 from protocols.wire import (
     CLOCK,
+    CONTENT_TYPE_HEADER,
     FRAME,
-    HEADER,
     MAX_RECORD_BYTES,
     REPORT,
     ROW_REASONS,
@@ -26,7 +26,7 @@ from protocols.wire import (
     encode_frame,
     row_faults,
 )
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import DEADLETTERS, Output
 
 LONGEST_HEADER = 200
 KEPT_OF_TOO_LARGE = 64 << 10
@@ -34,7 +34,7 @@ KEPT_OF_TOO_LARGE = 64 << 10
 
 @dataclass(frozen=True)
 class Record:
-    """One record of the reports topic, as it came; a record may have no content type and no value at all."""
+    """One record of the reports topic, as it was read; it may have no content type and no value at all."""
 
     offset: int
     content_type: str | None
@@ -42,15 +42,36 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Postponed:
+    """A record of a survey that is not known yet: judge it when the survey registry has been read further."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
 class Judged:
-    """A frame whose rows have been looked at: the good ones, and the others by reason."""
+    """The rows of a frame: the good ones, and the bad ones by reason."""
 
     good: Frame
     bad: dict[Reason, Frame]
 
 
-def decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | Reject:
-    """What a record is, or why it does not count. Never raises, whatever the bytes."""
+def decode(
+    record: Record, lookup: Lookup, clock_key: bytes, certain_before: int | None = None
+) -> Clock | Frame | Reject | Postponed:
+    """What a record is, or why it does not count. Never raises, whatever the bytes.
+
+    `lookup` has every survey that was published before the records with offsets below `certain_before` were written;
+    None stands for all records. A record from there on whose survey it does not have is postponed, not refused.
+    """
+    decoded = _decode(record, lookup, clock_key)
+    is_certain = certain_before is None or record.offset < certain_before
+    if not is_certain and isinstance(decoded, Reject) and decoded.reason is Reason.UNKNOWN_SURVEY:
+        return Postponed(record.offset)
+    return decoded
+
+
+def _decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | Reject:
     value = record.value or b""
     if record.content_type == FRAME:
         return decode_frame(value, lookup)
@@ -62,7 +83,7 @@ def decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | 
 
 
 def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
-    """A clock record must be about a survey we know, and a time the calendar knows."""
+    """A clock record must name a published survey, and a period that ends within the calendar."""
     if isinstance(clock, Reject):
         return clock
     scheme = lookup(clock.survey)
@@ -75,8 +96,8 @@ def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
     return clock
 
 
-def timely(frame: Frame, through: int, ahead: int) -> Reject | None:
-    """Why a frame is out of time, where the survey is closed `through` a period and takes reports for `ahead` more."""
+def time_fault(frame: Frame, through: int, ahead: int) -> Reject | None:
+    """Why a frame is too late or too early, if the survey is closed `through` a period and open for `ahead` more."""
     if frame.period <= through:
         detail = f"period {frame.period} is closed"
         return Reject(Reason.LATE, detail, frame.survey, len(frame))
@@ -87,7 +108,7 @@ def timely(frame: Frame, through: int, ahead: int) -> Reject | None:
 
 
 def judge_rows(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> Judged:
-    """Good rows count, bad ones cost only themselves. Repeats are told from the tokens seen, not here."""
+    """Separate good rows from bad ones. Repeats are not found here, but by the tokens of the period."""
     faults = row_faults(frame, scheme, partition, partitions)
     if not faults.any():
         return Judged(frame, {})
@@ -96,7 +117,7 @@ def judge_rows(frame: Frame, scheme: Scheme, partition: int, partitions: int) ->
 
 
 def refused_record(record: Record, reject: Reject, partition: int) -> Output:
-    """The dead letter of a whole record: its bytes as they came (the beginning of one that is too large)."""
+    """The dead letter of a whole record: its bytes unchanged (of one that is too large, the beginning)."""
     value = record.value or b""
     kept = value[:KEPT_OF_TOO_LARGE] if reject.reason is Reason.TOO_LARGE else value
     content_type = "" if record.content_type is None else record.content_type[:LONGEST_HEADER]
@@ -119,7 +140,7 @@ def _dead_letter(
     offset: int, partition: int, reject: Reject, content_type: str, value: bytes, size: int, number: int = 0
 ) -> Output:
     headers = {
-        HEADER: content_type,
+        CONTENT_TYPE_HEADER: content_type,
         "reason": reject.reason.value,
         "detail": reject.detail[:LONGEST_HEADER],
         "survey": reject.survey or "",
@@ -130,4 +151,4 @@ def _dead_letter(
     }
     encoded = tuple((name, text.encode("utf-8", "replace")) for name, text in headers.items())
     key = f"{partition}/{offset}/{reject.reason.value}" + (f"/{number}" if number else "")
-    return Output("deadletters", key.encode(), value, encoded)
+    return Output(DEADLETTERS, key.encode(), value, encoded)

@@ -1,6 +1,6 @@
 """The loops behind tokens and counters, compiled at their first call and kept for the next process.
 
-They are imported at the first use and not before, because importing numba takes longer than most commands do.
+Import this module at the first use and not before: importing numba takes longer than most commands do.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.tokens import LINE as SLOTS_OF_A_LINE
+from stream_app.counting.cache_lines import SLOTS_PER_LINE
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
-LINE = np.uint64(SLOTS_OF_A_LINE)
+LINE = np.uint64(SLOTS_PER_LINE)
 BATCH = 1024
 AHEAD = np.uint64(32)
 
@@ -30,7 +30,7 @@ declared: Any = cgutils.get_or_insert_function
 
 @compiled
 def first_line(token: np.uint64, keys: Words, lines: np.uint64) -> np.uint64:
-    """The line in which the search for a token begins."""
+    """Where the search for a token begins: two keyed multiplications, then the upper half scaled to the table."""
     mixed = (token ^ keys[0]) * keys[1]
     mixed = (mixed ^ (mixed >> HALF)) * keys[2]
     line: np.uint64 = ((mixed >> HALF) * lines) >> HALF
@@ -45,7 +45,7 @@ def next_line(line: np.uint64, lines: np.uint64) -> np.uint64:
 
 @compiled
 def look_at(slots: Words, line: np.uint64, token: np.uint64) -> tuple[np.uint64, bool]:
-    """How many tokens a line holds, and whether this is one of them: without a branch that nobody could predict."""
+    """How many tokens a line holds, and whether this is one of them; without branches, which would be mispredicted."""
     held, seen = EMPTY, False
     for slot in range(line * LINE, line * LINE + LINE):
         held += np.uint64(slots[slot] != EMPTY)
@@ -53,28 +53,28 @@ def look_at(slots: Words, line: np.uint64, token: np.uint64) -> tuple[np.uint64,
     return held, seen
 
 
-def _ask_for(typing: Any, slots: Any, slot: Any) -> Any:
-    """Let the memory begin to bring the line of a slot, and do not wait: numba has no way to say so, LLVM has."""
+def _prefetch(typing: Any, slots: Any, slot: Any) -> Any:
+    """Start to load the line of a slot into the cache, without waiting for it. numba has no such call, but LLVM has."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, number = address_of(context, builder, signature, arguments, 8), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        prefetch = declared(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(prefetch, [address, number(1), number(3), number(1)])  # to write, to keep, data
+        function = declared(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(function, [address, number(1), number(3), number(1)])  # to write, to keep, data
         return context.get_dummy_value()
 
     return types.void(slots, types.uint64), generate
 
 
-ask_for: Any = intrinsic(_ask_for)
+prefetch_line: Any = intrinsic(_prefetch)
 
 
 @compiled
 def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> None:
-    """Put tokens into a table that has room, and say which were not there.
+    """Put tokens into a table that has room, and mark those that are new.
 
-    Memory is slow to answer and can be asked much at once: lines are asked for well before they are looked at. Tokens
-    whose line is full go on with the next line, again all of a batch at once.
+    Memory has a high latency but serves many requests at once: lines are prefetched well before they are read. Tokens
+    whose line is full go on to the next line, again all of a batch at once.
     """
     count = np.uint64(len(slots)) // LINE
     lines, rows = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH, dtype=np.uint64)
@@ -86,11 +86,11 @@ def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> 
             rows[row] = row
         while left:
             for place in range(min(AHEAD, left)):
-                ask_for(slots, lines[place] * LINE)
+                prefetch_line(slots, lines[place] * LINE)
             full = EMPTY
             for place in range(left):
                 if place + AHEAD < left:
-                    ask_for(slots, lines[place + AHEAD] * LINE)
+                    prefetch_line(slots, lines[place + AHEAD] * LINE)
                 row, line = rows[place], lines[place]
                 held, seen = look_at(slots, line, batch[row])
                 if not seen and held < LINE:
@@ -103,9 +103,9 @@ def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> 
 
 @compiled
 def move(held: Words, slots: Words, keys: Words) -> None:
-    """Put all tokens of one table into another, larger and empty one. They are met in the order of their new lines.
+    """Copy all tokens of a table into a larger, empty one. The order of lines is the same in both.
 
-    The first pass over each batch leaves out empty slots without a branch that nobody could predict.
+    The first pass over each batch leaves out empty slots without branches, which would be mispredicted.
     """
     count = np.uint64(len(slots)) // LINE
     filled = np.zeros(count, dtype=np.uint8)

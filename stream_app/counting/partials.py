@@ -1,6 +1,6 @@
-"""What a partition tells the merge. Everything is absolute and carries its offset, so that repeats change nothing.
+"""Partials: what a partition sends to the merge. Each is absolute and has its offset, so repeats change nothing.
 
-Part       what the partition has counted of one period: so far, or (closed) its last word
+Part       the partition's counts of one period: so far, or (closed) for good
 Progress   how far the partition has closed a survey, and what it has refused of it
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import PARTIALS, Output
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Part:
 
     @property
     def total(self) -> int:
-        """Answers counted, of all attributes together; 0 where no report was."""
+        """Answers counted, of all attributes together; 0 if there was no report."""
         return sum(statistics.total for statistics in self.counts.values())
 
 
@@ -35,8 +35,8 @@ class Part:
 class Progress:
     """A partition has closed a survey through a period, as of an offset of the reports topic.
 
-    `rejects` are rows by reason since the beginning; `lates` those that came too late for the periods that windows can
-    still reach, by period.
+    `rejects` are rows by reason since the beginning; `lates` are late rows by period, for the periods that windows can
+    still reach.
     """
 
     survey: str
@@ -75,9 +75,11 @@ def decode_partial(data: bytes) -> Partial:
         counts = from_arrays(head["attributes"], arrays)
         return Part(survey, head["period"], partition, offset, head["closed"], counts)
     except (KeyError, TypeError) as error:
-        raise LogError(f"a partial cannot be read: {error!r}", "only workers may write to the partials topic") from None
+        raise StateError(
+            f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"
+        ) from None
 
 
 def message(partial: Partial) -> Output:
-    """Keyed by survey: one owner merges all partitions of a survey."""
-    return Output("partials", partial.survey.encode(), encode_partial(partial))
+    """A partial as a message. Its key is the survey: one owner merges all partitions of a survey."""
+    return Output(PARTIALS, partial.survey.encode(), encode_partial(partial))

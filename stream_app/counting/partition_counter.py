@@ -1,8 +1,8 @@
-"""Counting one partition of the reports topic: pure, exact, and indifferent to how often it is told the same.
+"""Counting one partition of the reports topic: pure, exact and idempotent (re-applying a record changes nothing).
 
-Two things own what a record changes. An open period owns its counts, its tokens and the rows it refused, through the
-last offset that changed it. The position owns the rest (clocks, refused records, what goes out) through its own offset.
-Each skips the offsets it contains already, so the log may be read again from any earlier place.
+Whatever a record changes belongs to one of two things. An open period has its counts, its tokens and the rows it
+refused, through the last offset that changed it. The position has the rest (clocks, refused records, messages) through
+its own offset. Each skips the offsets it contains already, so the log may be read again from any earlier offset.
 """
 
 from __future__ import annotations
@@ -13,8 +13,17 @@ from dataclasses import dataclass, field
 
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
-from stream_app.counting.batching import Decoded, Taken, units
-from stream_app.counting.judging import Judged, Record, decode, judge_rows, refused_record, refused_rows, timely
+from stream_app.counting.batching import Decoded, DecodedRecord, batches
+from stream_app.counting.judging import (
+    Judged,
+    Postponed,
+    Record,
+    decode,
+    judge_rows,
+    refused_record,
+    refused_rows,
+    time_fault,
+)
 from stream_app.counting.partials import Part, Progress, message
 from stream_app.counting.recovery import Records, known_scheme, recover
 from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
@@ -38,11 +47,19 @@ class Changes:
     closed_through: int | None = None
 
 
+@dataclass(frozen=True)
+class Applied:
+    """What some records did. A record that had to be postponed was not applied, nor any record after it."""
+
+    changes: list[Changes]
+    postponed: Postponed | None = None
+
+
 class PartitionCounter(LogReader):
     """The counter of one input partition. Feed it every record in order, flush now and then.
 
-    `records` is what earlier flushes left in the store (all that is there, also what is stale); the log begins at
-    `log_start`. Read on at `next_offset`; `missing` says what the log no longer has. `check_tokens=False` counts
+    `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
+    `log_start`. Read on at `next_offset`; `missing` is what the log no longer has. `check_tokens=False` counts
     repeats too: for senders that are known never to repeat.
     """
 
@@ -67,8 +84,8 @@ class PartitionCounter(LogReader):
         self._periods = recovered.periods
         self._listed = dict(recovered.position.open)
         self._pending = 0
-        self._expected: dict[str, int] = {}  # tokens in a period, by survey: about as many as in the last
-        self._untold = set(self.rejects) - {UNKNOWN}  # surveys whose rejects the merge may not have heard of
+        self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
+        self._unsent_progress = set(self.rejects) - {UNKNOWN}  # surveys whose rejects the merge may lack
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
@@ -76,7 +93,7 @@ class PartitionCounter(LogReader):
 
     @property
     def pending_bytes(self) -> int:
-        """About how much the next flush will write beyond the counters: when to flush."""
+        """About how much the next flush will write beyond the counters: used to decide when to flush."""
         return self._pending
 
     @property
@@ -92,25 +109,30 @@ class PartitionCounter(LogReader):
 
     def apply(self, record: Record) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
-        return self.apply_all([record])[0]
+        changes = self.apply_all([record]).changes
+        return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Iterable[Record]) -> list[Changes]:
-        """Count records as one by one, but much faster; what changed is told in larger pieces.
+    def apply_all(self, records: Iterable[Record], certain_before: int | None = None) -> Applied:
+        """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
-        One that raises an error (records are missing before it, or a lookup has to wait) ends it, and the error is for
-        whoever asks for the rest: read on at `next_offset`.
+        It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
+        offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
         """
-        taken: list[Taken] = []
+        decoded_records: list[DecodedRecord] = []
+        postponed = None
         for record in records:
-            try:
-                if self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
-                    taken.append((record, decode(record, self._lookup, self._clock_key)))
-                    self._read = record.offset
-            except Exception:
-                if not taken:
-                    raise
+            if decoded_records and record.offset > self.next_offset:
                 break
-        return [changes for unit in units(taken, self._contained) for changes in self._apply(unit)] or [Changes()]
+            if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
+                continue
+            decoded = decode(record, self._lookup, self._clock_key, certain_before)
+            if isinstance(decoded, Postponed):
+                postponed = decoded
+                break
+            decoded_records.append((record, decoded))
+            self._read = record.offset
+        in_batches = batches(decoded_records, self._contained)
+        return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
     def flush(self, provisional: bool = True) -> Flush:
         """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
@@ -118,37 +140,37 @@ class PartitionCounter(LogReader):
         tokens = [
             Write(tokens_key(self.partition, key, period.offset), period.take_tokens())
             for key, period in changed.items()
-            if period.fresh
+            if period.new_tokens
         ]
         counters = [Write(counter_key(self.partition, key), period.encode()) for key, period in changed.items()]
         for period in changed.values():
             period.unsaved = False
         shown: list[Output] = []
-        if provisional and self._read >= self._contained:  # what is read again was told before
-            shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unseen]
-            shown += [self._progress(survey, self._read) for survey in sorted(self._untold)]
+        if provisional and self._read >= self._contained:  # what is read again was sent before
+            shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unsent]
+            shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
         return self._flush(tokens, counters, self._position_record(), shown)
 
-    def _apply(self, unit: Sequence[Taken]) -> list[Changes]:
-        together = self._together(unit) if len(unit) > 1 else None
-        return [together] if together else [self._one(record, decoded) for record, decoded in unit]
+    def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
+        together = self._count_together(batch) if len(batch) > 1 else None
+        return [together] if together else [self._apply_one(record, decoded) for record, decoded in batch]
 
-    def _one(self, record: Record, decoded: Decoded) -> Changes:
+    def _apply_one(self, record: Record, decoded: Decoded) -> Changes:
         if isinstance(decoded, Frame):
-            return self._frame(record, decoded)
+            return self._apply_frame(record, decoded)
         if record.offset <= self._contained:
             return Changes()
         if isinstance(decoded, Clock):
-            return self._tick(record.offset, decoded)
+            return self._apply_clock(record.offset, decoded)
         return self._refuse(record, decoded)
 
-    def _together(self, unit: Sequence[Taken]) -> Changes | None:
-        """Count frames as one, unless there is something to say about a single one of them."""
-        (first, _), (last, _) = unit[0], unit[-1]
-        frame = join_frames([frame for _, frame in unit if isinstance(frame, Frame)])
+    def _count_together(self, batch: Sequence[DecodedRecord]) -> Changes | None:
+        """Count frames as one; None if one of them may need treatment of its own, and nothing was counted."""
+        (first, _), (last, _) = batch[0], batch[-1]
+        frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
-        if timely(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+        if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         period = self._period(frame, scheme)
@@ -156,18 +178,18 @@ class PartitionCounter(LogReader):
             return None
         return self._count(last.offset, period, judged)
 
-    def _frame(self, record: Record, frame: Frame) -> Changes:
+    def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
         contained = record.offset <= self._contained
-        reject = timely(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
         if reject is not None:
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
                 self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
             return self._refuse(record, reject)
-        if frame.period <= clock.through:  # read again: it has been counted and closed since
+        if frame.period <= clock.through:  # read again: its period was closed since, with this frame counted
             return Changes()
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
@@ -178,7 +200,7 @@ class PartitionCounter(LogReader):
         return self._count(record.offset, period, judged)
 
     def _period(self, frame: Frame, scheme: Scheme) -> OpenPeriod:
-        """The open period of a frame, which it opens if it is the first."""
+        """The open period of a frame; the first frame of a period opens it."""
         key = frame.survey, frame.period
         if key not in self._periods:
             self._periods[key] = OpenPeriod.empty(scheme)
@@ -194,19 +216,19 @@ class PartitionCounter(LogReader):
                 refused[Reason.REPEAT] = int(len(good) - new.sum())
                 good = good.take(new)
             if len(good):
-                period.fresh.append(good.tokens)
+                period.new_tokens.append(good.tokens)
                 self._pending += good.tokens.nbytes
         if len(good):
             period.counts.count(good)
         period.rejects.update({reason.value: rows for reason, rows in refused.items()})
         if refused:
-            self._untold.add(good.survey)
+            self._unsent_progress.add(good.survey)
         period.offset = offset
-        period.unsaved = period.unseen = True
+        period.unsaved = period.unsent = True
         return Changes(good.survey, len(good), refused)
 
-    def _tick(self, offset: int, clock: Clock) -> Changes:
-        """Close what the clock closes. It is always acknowledged, also where nothing was counted or it is a repeat."""
+    def _apply_clock(self, offset: int, clock: Clock) -> Changes:
+        """Close what a clock record closes. Each one is acknowledged by progress, also a repeat or an empty one."""
         survey = clock.survey
         scheme = known_scheme(self._lookup, survey)
         moved = self._position.clock(survey).move(offset, clock.through, scheme.survey.ahead)
@@ -214,11 +236,11 @@ class PartitionCounter(LogReader):
         for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
             period = self._periods.pop(key)
             period.offset = offset
-            self._expected[survey] = len(period.tokens) * 17 // 16  # or a little more would double the work
+            self._expected[survey] = len(period.tokens) * 17 // 16  # some spare room: growing the table costs much
             self._send([self._part(key, period, closed=True)])
             self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
             self._listed.pop(key, None)
-            keys = [tokens_key(self.partition, key, at) for at in period.written]
+            keys = [tokens_key(self.partition, key, at) for at in period.token_offsets]
             self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
         lates = self._position.lates.get(survey, Counter())
         for forgotten in [period for period in lates if period <= through - scheme.survey.horizon]:
@@ -230,16 +252,16 @@ class PartitionCounter(LogReader):
         survey = reject.survey or UNKNOWN
         self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
         if survey != UNKNOWN:
-            self._untold.add(survey)
+            self._unsent_progress.add(survey)
         self._send([refused_record(record, reject, self.partition)])
         return Changes(survey, refused={reject.reason: reject.rows})
 
     def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
-        period.unseen = False
+        period.unsent = False
         return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
 
     def _progress(self, survey: str, offset: int) -> Output:
-        self._untold.discard(survey)
+        self._unsent_progress.discard(survey)
         rejects = dict(self.rejects.get(survey, Counter()))
         lates = dict(self._position.lates.get(survey, Counter()))
         return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates))
@@ -250,7 +272,7 @@ class PartitionCounter(LogReader):
             self._pending += len(output.value)
 
     def _position_record(self) -> Write:
-        """The position lists for each period what its counter must have."""
+        """The position, which lists through which offset the counter of each open period must be."""
         self._position.offset = max(self._contained, self._read)
         self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
         return Write(position_key(self.partition), self._position.encode())

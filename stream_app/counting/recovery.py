@@ -1,8 +1,8 @@
-"""Finding the counting state again after a crash (DESIGN 5).
+"""Recovery: rebuilding the counting state from its records after a crash (DESIGN 5).
 
-Records of different age (a crash in the middle of a flush, the late writes of a worker that was paused) fit together
-again, because each says which offset it contains: what is too old is counted again from the log, what is newer skips
-what it contains, and what belongs to a closed period goes.
+After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
+can be combined, because each has the offset it contains: what is too old is counted again from the log, what is
+newer skips the offsets it contains, and what belongs to a closed period is deleted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, position_key
@@ -23,7 +23,7 @@ Records = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Recovered:
-    """A state put together again: read on after `start`; `stale` records can go; `missing` says what is lost."""
+    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost."""
 
     position: Position
     periods: dict[Period, OpenPeriod]
@@ -45,18 +45,18 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
             counters[survey, int(period)] = OpenPeriod.decode(value, known_scheme(lookup, survey))
         else:
             tokens.append(((survey, int(period)), int(rest[0]), value))
-    # Listed by the position or known from tokens only: an empty counter, so that its records go when it closes.
+    # Listed by the position or known from tokens only: an empty counter, so that its records are deleted with it.
     for open_period in {*position.open, *(period for period, _, _ in tokens)} - set(counters):
         counters[open_period] = OpenPeriod.empty(known_scheme(lookup, open_period[0]))
     for counter in counters.values():
-        counter.tokens.expect(counter.due_tokens)
+        counter.tokens.expect(counter.expected_tokens)
     for open_period, offset, value in tokens:
-        counters[open_period].written.append(offset)
+        counters[open_period].token_offsets.append(offset)
         if offset <= counters[open_period].offset:
             counters[open_period].tokens.insert(unpack(value)[1][0])
     for open_period, counter in counters.items():
-        if len(counter.tokens) != counter.due_tokens:  # some were deleted by a late writer that knew the period closed
-            counters[open_period] = OpenPeriod.empty(counter.scheme, counter.written)
+        if len(counter.tokens) != counter.expected_tokens:  # some deleted by a late writer that had closed the period
+            counters[open_period] = OpenPeriod.empty(counter.scheme, counter.token_offsets)
     start = resume_after(position.offset, position.open, {key: counter.offset for key, counter in counters.items()})
     missing = ""
     if start + 1 < log_start:
@@ -65,13 +65,13 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
             "them are in the state; reports among them are not counted"
         )
         for lost in (key for key, due in position.open.items() if due < log_start):
-            position.open[lost] = counters[lost].offset  # it cannot be brought further: do not look again
+            position.open[lost] = counters[lost].offset  # the log cannot bring it further: do not report it again
         start = log_start - 1
     return Recovered(position, counters, start, tuple(stale), missing)
 
 
 def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:
-    """The offset after which to read on: the position's, or the lowest of a record older than the position says.
+    """The offset after which to read on: the position's, or the lowest of the records older than it lists.
 
     >>> resume_after(100, {"a": 90, "b": 80}, {"a": 90, "b": 40})
     40
@@ -83,8 +83,8 @@ def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]
 
 
 def known_scheme(lookup: Lookup, survey: str) -> Scheme:
-    """The compiled survey of something in the state, which must have been published."""
+    """The compiled survey of a state record; an error if it is not published."""
     scheme = lookup(survey)
     if scheme is None:
-        raise LogError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
+        raise StateError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
     return scheme

@@ -1,4 +1,4 @@
-"""The counting state as records: each says which offset of the log it contains.
+"""The counting state as records, each with the offset of the log that it contains.
 
     count/P/position                        last offset, moves of the clocks, rejects, {open period: its offset}
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
@@ -51,7 +51,7 @@ def tokens_key(partition: int, period: Period, offset: int) -> bytes:
 
 @dataclass
 class Position:
-    """How far a partition has been counted, and everything that belongs to no open period."""
+    """How far a partition has been counted, and all state that belongs to no open period."""
 
     offset: int = NOTHING
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
@@ -84,28 +84,28 @@ class Position:
 
 @dataclass
 class OpenPeriod:
-    """One period of one survey while it takes reports."""
+    """One period of one survey that is not closed."""
 
     scheme: Scheme
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
     tokens: TokenSet = field(default_factory=TokenSet)
-    due_tokens: int = 0  # how many its token records must hold
-    fresh: list[Tokens] = field(default_factory=list)  # tokens not yet in a record
-    written: list[int] = field(default_factory=list)  # offsets of its token records
+    expected_tokens: int = 0  # how many its token records must have, at recovery
+    new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
+    token_offsets: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
-    unseen: bool = False  # by the merge, for all we know
+    unsent: bool = False  # the merge may lack its newest counts
 
     @staticmethod
-    def empty(scheme: Scheme, written: Iterable[int] = ()) -> OpenPeriod:
-        return OpenPeriod(scheme, PeriodCounts(scheme), written=list(written))
+    def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> OpenPeriod:
+        return OpenPeriod(scheme, PeriodCounts(scheme), token_offsets=list(token_offsets))
 
     def take_tokens(self) -> bytes:
         """The tokens since the last flush as a record."""
-        record = pack({"offset": self.offset}, [np.concatenate(self.fresh)])
-        self.written.append(self.offset)
-        self.fresh = []
+        record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
+        self.token_offsets.append(self.offset)
+        self.new_tokens = []
         return record
 
     def encode(self) -> bytes:
@@ -123,10 +123,10 @@ class OpenPeriod:
     def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
         head, arrays = unpack(data)
         if head["fingerprint"] != scheme.survey.fingerprint:
-            raise LogError(
+            raise StateError(
                 f"the state of survey {scheme.survey.id!r} was counted under other terms",
                 "publish changed terms under a new id",
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
-        return OpenPeriod(scheme, counts, head["offset"], rejects, due_tokens=head["tokens"], unseen=True)
+        return OpenPeriod(scheme, counts, head["offset"], rejects, expected_tokens=head["tokens"], unsent=True)

@@ -1,13 +1,13 @@
-"""The Faust app: two agents with a table each, timers, and the hooks where partitions come and go."""
+"""The stream app on Faust: two agents with a table each, timers, and the hooks where partitions come and go."""
 
 from __future__ import annotations
 
-import logging
 import time
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import faust
+from aiohttp import web
 from faust.types import TP
 
 from servers.settings import KafkaSettings
@@ -19,105 +19,102 @@ from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.monitoring.web import add_pages
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.consumer import BatchTransport
-from stream_app.faust_app.overrides.producer import PatientProducer
-from stream_app.faust_app.overrides.recovery import OrderlyTables
+from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partition_tasks import Lanes
+from stream_app.faust_app.partition_tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
-from stream_app.faust_app.watchdog import notice_standstill
+from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, RECORD_BYTES
 from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
-WATCH_SECONDS = 2.0
+FETCH_MISSING_SECONDS = 2.0
 REQUEST_SECONDS = 60.0
 BUFFERED_BATCHES = 4
-"""Read ahead in memory, each as much as a fetch brings from one partition."""
+"""How many fetches of a partition may wait in memory for its agent."""
 BATCH_BYTES = 1 << 20
 
 
-class StreamApp(faust.App):
+class StreamApp:
     """Counts reports and merges what was counted."""
 
-    logger = logging.getLogger("faust.app")
-
     def __init__(self, options: WorkerOptions) -> None:
-        super().__init__(options.topics.prefix, **_settings(options))
         topics = options.topics
-        self.offsets = Offsets(options.kafka)
-        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self.offsets)
-        writer = Writer(self, topics, options.clock_key)
+        self._offsets = Offsets(options.kafka)
+        hooks = Hooks(self._start, self._offsets.stop, self._add_pages)
+        app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
+        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
+        writer = Writer(app, topics, options.clock_key)
         counting, merging = Counting(options, surveys), Merging(options, surveys)
-        self._counting = Lanes[PartitionCounter](self, topics.reports, writer, counting.make, counting.apply)
-        self._merging = Lanes[Merger](self, topics.partials, writer, merging.make, merging.apply)
+        self._counting = PartitionTasks[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
+        self._merging = PartitionTasks[Merger](app, topics.partials, writer, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
+        self._tables: list[StateTable] = []
         self._attach(self._counting, COUNTING_TABLE, topics.partitions)
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
-        self.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
-        self.timer(TICK_SECONDS)(self._tick)
-        self.timer(WATCH_SECONDS)(self._watch)
-        self.on_partitions_revoked.connect(self._revoked)
-        self.on_partitions_assigned.connect(self._assigned)
-        self.on_before_shutdown.connect(self._leaving)
-        REGISTRY.register(StateCollector(self._counting, self._merging))
+        app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
+        app.timer(TICK_SECONDS)(self._tick)
+        app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
+        app.on_partitions_revoked.connect(self._revoked)
+        app.on_partitions_assigned.connect(self._assigned)
+        app.on_before_shutdown.connect(self._leaving)
+        REGISTRY.register(
+            StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
+        )
 
-    def _attach(self, lanes: Lanes[Any], name: str, partitions: int) -> None:
-        """A table that keeps the state of the lanes, and an agent that feeds them."""
+    def _attach(self, tasks: PartitionTasks[Any], name: str, partitions: int) -> None:
+        """Add a table for the state of the tasks, and an agent that gives them records."""
 
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
-            await lanes.open(partitions, table)
+            await tasks.open(partitions, table)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
-        table = StateTable(self, name, partitions, recovered)
-        self.tables.add(table)
-        self.agent(self.topic(lanes.topic, acks=False), name=name, concurrency=1)(lanes.consume)
+        app = self.faust_app
+        table = StateTable(app, name, partitions, recovered)
+        self._tables.append(table)
+        app.tables.add(table)
+        app.agent(app.topic(tasks.topic, acks=False), name=name, concurrency=1)(tasks.consume)
 
-    async def on_start(self) -> None:
-        """Before recovery, which needs the surveys; Faust's own tasks start after it."""
-        await super().on_start()
-        changelogs = [cast(StateTable, table).changelog_name for table in self.tables.values()]
-        await self.offsets.start([self._counting.topic, self._merging.topic, *changelogs])
-        self.add_future(self._surveys.follow())
-        self.add_future(notice_standstill(self._progress_to_ready, self._broker_answers))
+    async def _start(self) -> None:
+        """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
+        changelogs = [table.changelog_name for table in self._tables]
+        await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
+        self.faust_app.add_future(self._surveys.follow())
+        self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
 
-    async def on_stop(self) -> None:
-        await super().on_stop()
-        await self.offsets.stop()
-
-    def on_webserver_init(self, web: Any) -> None:
-        add_pages(web.web_app, self._is_ready, REGISTRY)
+    def _add_pages(self, site: web.Application) -> None:
+        add_pages(site, self._is_ready, REGISTRY)
 
     def _is_ready(self) -> bool:
         return self._counting.is_open and self._merging.is_open
 
-    def _progress_to_ready(self) -> object:
-        """Differs whenever there is any."""
-        recovered = sum(offset or 0 for offset in cast(OrderlyTables, self.tables).recovery.active_offsets.values())
-        return None if self._is_ready() else (self.consumer_generation_id, recovered)
+    def _recovery_progress(self) -> object:
+        """A value that changes while recovery makes progress; None once this worker is ready."""
+        app = self.faust_app
+        return None if self._is_ready() else (app.consumer_generation_id, app.recovered_offsets)
 
     async def _broker_answers(self) -> None:
-        await self.offsets.ends([TP(self._counting.topic, 0)])
+        await self._offsets.ends([TP(self._counting.topic, 0)])
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):
             await self._counting.acknowledge()
             await self._merging.acknowledge()
 
-    async def _watch(self) -> None:
-        with fatal("watching for lost records"):
+    async def _fetch_missing(self) -> None:
+        with fatal("fetching missing records"):
             progress = self._counting.progress + self._merging.progress
             idle, self._progress = progress == self._progress, progress
-            await self._counting.watch(idle)
-            await self._merging.watch(idle)
+            await self._counting.fetch_missing(idle)
+            await self._merging.fetch_missing(idle)
 
     async def _tick(self) -> None:
-        with fatal("ticking"):
+        with fatal("closing periods by the wall clock"):
             await self._clock.tick(datetime.now(UTC))
 
     async def _assigned(self, *args: Any, **kwargs: Any) -> None:
@@ -130,15 +127,6 @@ class StreamApp(faust.App):
     async def _leaving(self, *args: Any, **kwargs: Any) -> None:
         await self._counting.finish()
         await self._merging.finish()
-
-    def _new_transport(self) -> BatchTransport:
-        return BatchTransport(self.conf.broker_consumer, self)
-
-    def _new_producer(self) -> PatientProducer:
-        return PatientProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
-
-    def _create_directories(self) -> None:
-        """Nothing is kept on this machine."""
 
 
 def _settings(options: WorkerOptions) -> dict[str, Any]:
@@ -159,7 +147,6 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "stream_wait_empty": False,
         "stream_buffer_maxsize": BUFFERED_BATCHES,
         "table_standby_replicas": 0,
-        "TableManager": OrderlyTables,
         "web_host": options.web_host,
         "web_bind": options.web_host,
         "web_port": options.web_port,

@@ -1,8 +1,8 @@
-"""Ending the process when it can no longer know that it counts right.
+"""Ending the process when its counts may no longer be right.
 
-Faust swallows exceptions in its hooks and carries on after those in agents, past messages that were not processed. The
-state in the log is always one to recover from, so the safe answer to anything unexpected is to end at once and be
-started again: by systemd, a container's restart policy, or whoever started the worker.
+Faust swallows exceptions in its hooks, and after one in an agent it goes on, past messages that were not processed. The
+state in the changelog can always be recovered, so the safe answer to anything unexpected is to end the process at once
+and start it again: by systemd, a container's restart policy, or whatever started the worker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 @contextmanager
 def fatal(doing: str) -> Iterator[None]:
-    """Whatever goes wrong inside ends the process. Being cancelled is not going wrong."""
+    """Any exception inside ends the process, except a cancellation."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""How a worker is to run."""
+"""The options of a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stream_app.kafka.topics import Topics
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Everything a worker is told. `check_tokens=False` is for senders that are known never to repeat."""
+    """How a worker runs. `check_tokens=False` is for senders that are known never to repeat."""
 
     kafka: KafkaSettings
     topics: Topics

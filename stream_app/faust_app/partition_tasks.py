@@ -1,8 +1,8 @@
-"""Exact state from a topic: one lane for each of its partitions that is ours (DESIGN 5).
+"""Exact state from a topic: one task for each of its partitions that is assigned to this worker (DESIGN 5).
 
-A lane feeds the records of its partition to a pure machine, and writes what the machine wants written: one flush at a
-time, while the machine goes on. Machines are made anew from the changelog whenever partitions are assigned, and the
-consumer is set to where they want to read on: the state is the authority, not the group's offset.
+Records of a partition go to its pure log reader, and the task writes what the reader wants written: one flush at a
+time, while the reader goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and
+the consumer is set to the offsets at which they read on: the state is the authority, not the group's offset.
 """
 
 from __future__ import annotations
@@ -11,150 +11,143 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 from aiokafka import ConsumerRecord
-from aiokafka.errors import IllegalStateError
 from faust.types import TP
 
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
+from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import RECORD_BYTES
-from stream_app.log.flushes import Flush
+from stream_app.log.log_reader import LogReader
 
-EVERY_SECONDS = 1.0
-"""How long what was read may wait to be written."""
-SHOW_EVERY_SECONDS = 3.0
-"""How often results that are not final are passed on."""
+FLUSH_EVERY_SECONDS = 1.0
+"""How long changes of the state may wait to be written."""
+PROVISIONAL_EVERY_SECONDS = 3.0
+"""How often results that are not final are written, too."""
 FLUSH_BYTES = RECORD_BYTES // 4
 """Write as soon as this much was read ..."""
-MOST_BYTES = RECORD_BYTES // 2
-"""... and stop reading when this much waits for an earlier flush. Tokens are a part of what was read: they fit."""
-AT_ONCE_BYTES = 512 << 10
-"""How much is fed to a machine in one go, unless a single record is larger."""
-MOST_ATTEMPTS = 10
-"""How often to look for a record before it counts as missing from the log."""
-GIVE_UP_SECONDS = 5.0
-"""How long a last flush may take; nothing is lost when it does not succeed."""
+PAUSE_BYTES = RECORD_BYTES // 2
+"""... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
+PORTION_BYTES = 512 << 10
+"""How much a reader is given at once, unless a single record is larger."""
+MAX_ATTEMPTS = 10
+"""How often to fetch a record again before it counts as missing from the log."""
+LAST_FLUSH_SECONDS = 5.0
+"""How long the last flush may take; nothing is lost if it does not succeed."""
 
 log = structlog.get_logger(__name__)
 
 
-class Machine(Protocol):
-    """What a lane drives: the pure counter or the pure merge of one partition."""
-
-    missing: str
-
-    @property
-    def next_offset(self) -> int: ...
-
-    def flush(self, show: bool = True, /) -> Flush: ...
+R = TypeVar("R", bound=LogReader)
+Make = Callable[[int, Mapping[bytes, bytes], int], R]  # from a partition, its state records, the start of its log
+End = Callable[[TP], int]  # the end of a partition, as far as is known
+Apply = Callable[["PartitionTask[R]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # returns whether to flush now
 
 
-M = TypeVar("M", bound=Machine)
-Make = Callable[[int, Mapping[bytes, bytes], int], M]  # partition, records, where its log begins
-End = Callable[[TP], int]  # where a topic ends now
-Apply = Callable[["Lane[M]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # whether to write at once
+class PartitionTask(Generic[R]):
+    """One partition: its log reader, and an asyncio task that writes its flushes one after the other."""
 
-
-class Lane(Generic[M]):
-    """One partition: its machine, and the task that writes its flushes one after the other."""
-
-    def __init__(self, tp: TP, machine: M, table: StateTable, writer: Writer) -> None:
+    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer) -> None:
         self.tp = tp
-        self.machine = machine
-        self.written_through = machine.next_offset - 1
+        self.reader = reader
+        self.written_through = reader.next_offset - 1
         self._table = table
         self._writer = writer
-        self.slipped = False  # a record was read that is not the next one
-        self.watched = -1
-        self.attempts = 0
+        self.has_gap = False  # a record came that is not the next one
+        self.last_wanted = -1  # the next offset, when it was last looked at
+        self.attempts = 0  # how often records were fetched again from there
         self._unwritten_bytes = 0
         self._finishing = False
         self._closed = False
-        self._wanted = asyncio.Event()
-        self._taken = asyncio.Event()
-        self._shown_at = 0.0
-        self._task = asyncio.create_task(self._keep_writing())
+        self._flush_wanted = asyncio.Event()
+        self._flush_begun = asyncio.Event()
+        self._provisional_at = 0.0
+        self._writing = asyncio.create_task(self._keep_writing())
 
-    async def read(self, size: int, write_now: bool) -> None:
-        """Note that records were fed to the machine; wait if writing has fallen too far behind."""
+    async def note_read(self, size: int, write_now: bool) -> None:
+        """Note that the reader was given records of this size; wait if writing is too far behind."""
         self._unwritten_bytes += size
         if write_now or self._unwritten_bytes >= FLUSH_BYTES:
-            self._wanted.set()
-        if self._unwritten_bytes >= MOST_BYTES and not self._closed:
-            self._taken.clear()
-            await self._taken.wait()
+            self._flush_wanted.set()
+        if self._unwritten_bytes >= PAUSE_BYTES and not self._closed:
+            self._flush_begun.clear()
+            await self._flush_begun.wait()
 
     async def finish(self) -> None:
-        """Write what there is, for the last time."""
+        """Write the last flush."""
         self._finishing = True
-        self._wanted.set()
-        await self._task
+        self._flush_wanted.set()
+        await self._writing
 
     def close(self) -> None:
-        """Write no more: somebody else may own the partition by now."""
+        """Stop writing: another worker may own the partition by now."""
         self._closed = True
-        self._task.cancel()
-        self._taken.set()
+        self._writing.cancel()
+        self._flush_begun.set()
 
     async def _keep_writing(self) -> None:
         with fatal(f"writing the state of {self.tp.topic} {self.tp.partition}"):
             while not self._finishing:
                 await self._write_next()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wanted.wait(), EVERY_SECONDS)
-                self._wanted.clear()
+                    await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
+                self._flush_wanted.clear()
             await self._write_next()
 
     async def _write_next(self) -> None:
-        show = self._finishing or time.monotonic() - self._shown_at >= SHOW_EVERY_SECONDS
-        if show:
-            self._shown_at = time.monotonic()
-        flush = self.machine.flush(show)
+        provisional = self._finishing or time.monotonic() - self._provisional_at >= PROVISIONAL_EVERY_SECONDS
+        if provisional:
+            self._provisional_at = time.monotonic()
+        flush = self.reader.flush(provisional)
         self._unwritten_bytes = 0
-        self._taken.set()
+        self._flush_begun.set()
         if flush:
             with FLUSH_SECONDS.labels(self._table.name).time():
                 await self._writer.write(flush, self._table)
         self.written_through = flush.offset
 
 
-class Lanes(Generic[M]):
-    """The lanes of one topic. Faust tells when partitions come and go, and feeds the agent."""
+class PartitionTasks(Generic[R]):
+    """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
 
-    def __init__(self, app: Any, topic: str, writer: Writer, make: Make[M], apply: Apply[M]) -> None:
+    def __init__(self, app: FaustApp, topic: str, writer: Writer, make: Make[R], apply: Apply[R]) -> None:
         self.topic = topic
         self.is_open = False
         self._app = app
         self._writer = writer
         self._make = make
         self._apply = apply
-        self._lanes: dict[int, Lane[M]] = {}
+        self._tasks: dict[int, PartitionTask[R]] = {}
         self._assignments = 0
         self._acknowledged: dict[TP, int] = {}
 
-    def __iter__(self) -> Iterator[Lane[M]]:
-        return iter(list(self._lanes.values()))
+    def __iter__(self) -> Iterator[PartitionTask[R]]:
+        return iter(list(self._tasks.values()))
+
+    @property
+    def readers(self) -> list[R]:
+        return [task.reader for task in self]
 
     @property
     def progress(self) -> int:
-        """Grows with every record."""
-        return sum(lane.machine.next_offset for lane in self)
+        """Grows with every record that is read."""
+        return sum(task.reader.next_offset for task in self)
 
     @property
     def lag(self) -> dict[TP, int]:
         """How many records of each partition are not read yet."""
-        return {lane.tp: max(0, self._end(lane.tp) - lane.machine.next_offset) for lane in self}
+        return {task.tp: max(0, self._end(task.tp) - task.reader.next_offset) for task in self}
 
-    def get(self, partition: int) -> Lane[M] | None:
-        return self._lanes.get(partition)
+    def get(self, partition: int) -> PartitionTask[R] | None:
+        return self._tasks.get(partition)
 
     async def open(self, partitions: Iterable[int], table: StateTable) -> None:
-        """These partitions are ours and the table has their state: read on where it says."""
+        """Recover the readers of newly assigned partitions from the table, and read on at their next offsets."""
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
@@ -163,108 +156,93 @@ class Lanes(Generic[M]):
             *(asyncio.to_thread(self._make, tp.partition, table.records(tp.partition), begins[tp]) for tp in tps)
         )
         if assignment != self._assignments:
-            return  # revoked while we were at it: the next assignment calls again
-        machines = dict(zip(tps, made, strict=True))
-        starts = {tp: machine.next_offset for tp, machine in machines.items()}
-        try:
-            await self._commit(starts)
-            if starts:
-                await self._app.consumer.seek_wait(starts)
-        except IllegalStateError:
+            return  # revoked in the meantime: the next assignment calls this again
+        readers = dict(zip(tps, made, strict=True))
+        starts = {tp: reader.next_offset for tp, reader in readers.items()}
+        if not await self._app.batch_consumer.read_from(starts) or assignment != self._assignments:
             return
-        if assignment != self._assignments:
-            return
-        for tp, machine in machines.items():
-            if machine.missing:
-                log.error("records are missing", what=machine.missing)
-            self._lanes[tp.partition] = Lane(tp, machine, table, self._writer)
+        for tp, reader in readers.items():
+            if reader.missing:
+                log.error("records are missing", what=reader.missing)
+            self._tasks[tp.partition] = PartitionTask(tp, reader, table, self._writer)
         self._acknowledged = dict(starts)
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
 
     def close(self) -> None:
-        """The partitions are no longer ours."""
+        """Give up all partitions: they are revoked."""
         self._assignments += 1
         self.is_open = False
-        for lane in self._lanes.values():
-            lane.close()
-        self._lanes.clear()
+        for task in self._tasks.values():
+            task.close()
+        self._tasks.clear()
 
     async def finish(self) -> None:
-        """Write what there is before leaving."""
-        lanes, self._lanes = list(self._lanes.values()), {}
+        """Write the last flushes before leaving the group."""
+        tasks, self._tasks = list(self._tasks.values()), {}
         self.is_open = False
         try:
-            await asyncio.wait_for(asyncio.gather(*(lane.finish() for lane in lanes)), GIVE_UP_SECONDS)
+            await asyncio.wait_for(asyncio.gather(*(task.finish() for task in tasks)), LAST_FLUSH_SECONDS)
         except TimeoutError:
             log.warning("leaving without a last flush; what it would have written is counted again", topic=self.topic)
 
     async def consume(self, stream: Any) -> None:
-        """The body of the agent: Faust's acknowledgements are off, ours follow what is written."""
+        """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                for records in in_portions(event.value, AT_ONCE_BYTES):
+                for records in in_portions(event.value, PORTION_BYTES):
                     if event.message.generation_id == self._app.consumer_generation_id:
                         await self._feed(records)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
-        """Feed records of one partition to its machine, from the one it wants."""
-        lane = self._lanes.get(records[0].partition)
-        if lane is None:
+        """Give records of one partition to its reader, from its next offset on."""
+        task = self._tasks.get(records[0].partition)
+        if task is None:
             return
-        wanted = [record for record in records if record.offset >= lane.machine.next_offset]
+        wanted = [record for record in records if record.offset >= task.reader.next_offset]
         if not wanted:
             return
-        lane.slipped = wanted[0].offset > lane.machine.next_offset
-        if not lane.slipped or lane.attempts > MOST_ATTEMPTS:
-            write_now = await self._apply(lane, wanted, self._end)
-            await lane.read(sum(len(record.value or b"") for record in wanted), write_now)
+        task.has_gap = wanted[0].offset > task.reader.next_offset
+        if not task.has_gap or task.attempts > MAX_ATTEMPTS:
+            write_now = await self._apply(task, wanted, self._end)
+            await task.note_read(sum(len(record.value or b"") for record in wanted), write_now)
 
-    async def watch(self, idle: bool) -> None:
-        """Go back for records that were published and did not reach us, in spite of idling.
+    async def fetch_missing(self, idle: bool) -> None:
+        """Fetch records again that are in the log and have not arrived, although nothing else is being read (`idle`).
 
-        Faust may lose some when partitions are assigned, and forget to fetch from a partition whose queue was full
-        when it was emptied. A record that is still not there after several attempts is really missing, and the machine
-        says so when it is given the next one.
+        Faust may lose some when partitions are assigned, and may no longer fetch from a partition whose queue was full.
+        A record that has not arrived after several attempts is missing from the log: then the reader is given the next
+        one, which is an error.
         """
-        for lane in self:
-            wanted = lane.machine.next_offset
-            if wanted != lane.watched:
-                lane.watched, lane.attempts = wanted, 0
-            elif self._end(lane.tp) > wanted and (idle or lane.slipped):
-                lane.attempts += 1
-                log.info("reading again", topic=self.topic, partition=lane.tp.partition, offset=wanted)
-                with suppress(IllegalStateError):  # no longer ours
-                    self._app.consumer.resume_partitions({lane.tp})
-                    await self._app.consumer.seek_wait({lane.tp: wanted})
+        for task in self:
+            wanted = task.reader.next_offset
+            if wanted != task.last_wanted:
+                task.last_wanted, task.attempts = wanted, 0
+            elif self._end(task.tp) > wanted and (idle or task.has_gap):
+                task.attempts += 1
+                log.info("reading again", topic=self.topic, partition=task.tp.partition, offset=wanted)
+                await self._app.batch_consumer.read_again(task.tp, wanted)
 
     async def acknowledge(self) -> None:
-        """Let the group's offsets follow what is written, for those who watch the lag."""
-        offsets = {lane.tp: lane.written_through + 1 for lane in self}
+        """Move the group's offsets to what is written, for tools that show the lag."""
+        offsets = {task.tp: task.written_through + 1 for task in self}
         moved = {tp: offset for tp, offset in offsets.items() if offset > self._acknowledged.get(tp, -1)}
         if moved and not self._app.rebalancing:
             self._acknowledged |= moved
-            await self._commit(moved)
+            await self._app.batch_consumer.commit_offsets(moved)
 
     def _end(self, tp: TP) -> int:
-        ours = tp in self._app.consumer.assignment()
-        return (self._app.consumer.highwater(tp) or 0) if ours else 0
-
-    async def _commit(self, offsets: dict[TP, int]) -> None:
-        assigned = self._app.consumer.assignment()
-        still_ours = {tp: offset for tp, offset in offsets.items() if tp in assigned}
-        if still_ours:
-            await self._app.consumer._commit(still_ours)
+        return self._app.batch_consumer.end_of(tp)
 
 
 def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:
-    """Records that follow one another, in portions of about so many bytes, and of one record at least."""
-    start, held = 0, 0
-    for place, record in enumerate(records):
+    """Records in portions of consecutive offsets, each of at most `size` bytes or a single record."""
+    start, bytes_in_portion = 0, 0
+    for index, record in enumerate(records):
         length = len(record.value or b"")
-        if place > start and (held + length > size or record.offset != records[place - 1].offset + 1):
-            yield records[start:place]
-            start, held = place, 0
-        held += length
+        if index > start and (bytes_in_portion + length > size or record.offset != records[index - 1].offset + 1):
+            yield records[start:index]
+            start, bytes_in_portion = index, 0
+        bytes_in_portion += length
     if records:
         yield records[start:]

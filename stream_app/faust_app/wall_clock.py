@@ -10,52 +10,52 @@ from protocols.survey import Survey
 from protocols.wire import Clock
 from stream_app.counting.clocks import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.partition_tasks import Lanes
+from stream_app.faust_app.partition_tasks import PartitionTasks
 from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.topics import Topics
 from stream_app.merging.merger import Merger
 
-AGAIN_AFTER = timedelta(seconds=5)
-"""When to say it again to partitions that have not acknowledged it; repeats are harmless."""
+REPEAT_AFTER = timedelta(seconds=5)
+"""When to send a clock record again if a partition has not acknowledged it; repeats are harmless."""
 
 log = structlog.get_logger(__name__)
 
 
-def over(survey: Survey, now: datetime) -> int:
+def last_due(survey: Survey, now: datetime) -> int:
     """The last period whose end plus grace has passed.
 
     >>> from protocols.survey_text import parse_survey
     >>> hourly = parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1h, grace: 30m, eps: 1,
     ...                           attributes: [{name: a, values: [x, y]}]}''')
-    >>> [over(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
+    >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
     [-1, 0, 1]
     """
     return max(survey.period_of(now - survey.grace) - 1, NEVER)
 
 
 class WallClock:
-    """Ticks for the surveys that are merged here."""
+    """Sends clock records for the surveys that are merged by this worker."""
 
-    def __init__(self, surveys: Surveys, merging: Lanes[Merger], topics: Topics, writer: Writer) -> None:
+    def __init__(self, surveys: Surveys, merging: PartitionTasks[Merger], topics: Topics, writer: Writer) -> None:
         self._surveys = surveys
         self._merging = merging
         self._topics = topics
         self._writer = writer
-        self._said: dict[str, tuple[int, datetime]] = {}
+        self._sent: dict[str, tuple[int, datetime]] = {}
 
     async def tick(self, now: datetime) -> None:
-        """Close what is over and not yet closed in every partition."""
+        """Close the periods that are due and not yet closed in every partition."""
         for survey in self._surveys:
             if survey.clock != "wall":
                 continue
-            lane = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
-            if lane is None:
+            task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
+            if task is None:
                 continue
-            standing = lane.machine.standings.get(survey.id)
-            closed = NEVER if standing is None else standing.closed_everywhere(self._topics.partitions)
-            due = over(survey, now)
-            said, at = self._said.get(survey.id, (NEVER, now))
-            if due > closed and (due > said or now - at >= AGAIN_AFTER):
-                self._said[survey.id] = due, now
+            status = task.reader.statuses.get(survey.id)
+            closed = NEVER if status is None else status.closed_everywhere(self._topics.partitions)
+            due = last_due(survey, now)
+            sent, at = self._sent.get(survey.id, (NEVER, now))
+            if due > closed and (due > sent or now - at >= REPEAT_AFTER):
+                self._sent[survey.id] = due, now
                 await self._writer.close(Clock(survey.id, due))
-                log.info("tick", survey=survey.id, through=due)
+                log.info("clock record sent", survey=survey.id, through=due)

@@ -1,7 +1,7 @@
-"""Noticing that nothing gets on, although the broker answers.
+"""A watchdog: it ends the process if recovery makes no progress although the broker answers.
 
-Partitions are assigned and state is recovered by code that is not ours, over connections that break at any moment. If
-it is ever stuck, only a new start helps, and that is as safe as any other moment to end: see `crash`.
+Faust assigns partitions and recovers state over connections that may break at any moment. If it is ever stuck, only a
+restart helps, and ending the process is safe at any moment: see `crash`.
 """
 
 from __future__ import annotations
@@ -12,41 +12,42 @@ from collections.abc import Awaitable, Callable
 from protocols.errors import ServerError
 from stream_app.faust_app.crash import fatal
 
-LOOK_SECONDS = 5.0
-"""How often to look; also how long a broker may take to answer before it counts as away."""
-MOST_LOOKS = 30
-"""How often nothing may have changed. A group waits up to a minute for members that do not come back."""
+CHECK_SECONDS = 5.0
+"""How often to check; also how long a broker may take to answer before it counts as unavailable."""
+MAX_UNCHANGED = 30
+"""How many checks in a row may find no progress. A group waits up to a minute for members that do not come back."""
 
 
-class Standstill:
-    """Counts how often in a row the same was seen. Looks are counted, not seconds: a paused process sees nothing."""
+class Watchdog:
+    """Counts the checks in a row without progress. It counts checks, not seconds, as a paused process makes none."""
 
-    def __init__(self, most_looks: int = MOST_LOOKS) -> None:
-        self._most_looks = most_looks
-        self._looks = 0
-        self._seen: object = None
+    def __init__(self, max_unchanged: int = MAX_UNCHANGED) -> None:
+        self._max_unchanged = max_unchanged
+        self._unchanged = 0
+        self._last: object = None
 
-    def look(self, progress: object) -> None:
-        """`progress` differs whenever there is any; it is None where none is due. Too often the same is an error."""
-        self._looks = self._looks + 1 if progress is not None and progress == self._seen else 0
-        self._seen = progress
-        if self._looks >= self._most_looks:
+    def check(self, progress: object) -> None:
+        """`progress` is a value that changes with progress, or None if none is due. Too often the same is an error."""
+        self._unchanged = self._unchanged + 1 if progress is not None and progress == self._last else 0
+        self._last = progress
+        if self._unchanged >= self._max_unchanged:
+            seconds = self._unchanged * CHECK_SECONDS
             raise ServerError(
-                f"partitions were not assigned or their state not recovered for {self._looks * LOOK_SECONDS:.0f} s, "
-                "although the broker answers",
+                f"partitions were not assigned or their state not recovered for {seconds:.0f} s, although the broker "
+                "answers",
                 "start the worker again; if that does not help, look at the broker's log",
             )
 
 
-async def notice_standstill(progress: Callable[[], object], broker_answers: Callable[[], Awaitable[object]]) -> None:
-    """End this process when it stands still. While the broker is away, waiting is right."""
-    standstill = Standstill()
+async def run_watchdog(progress: Callable[[], object], broker_answers: Callable[[], Awaitable[object]]) -> None:
+    """End this process if it makes no progress. While the broker does not answer, none is due."""
+    watchdog = Watchdog()
     with fatal("waiting for partitions and their state"):
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             try:
-                await asyncio.wait_for(broker_answers(), LOOK_SECONDS)
+                await asyncio.wait_for(broker_answers(), CHECK_SECONDS)
             except TimeoutError:
-                standstill.look(None)
+                watchdog.check(None)
             else:
-                standstill.look(progress())
+                watchdog.check(progress())

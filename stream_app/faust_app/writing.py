@@ -1,4 +1,4 @@
-"""Writing: a flush, stage by stage, each write confirmed by every replica."""
+"""Writing flushes to Kafka, stage by stage, each write confirmed by every replica in sync."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from typing import Any
 
-from protocols.wire import CLOCK, HEADER, Clock, encode_clock
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
@@ -22,7 +22,7 @@ def owner_of(survey: str, merge_partitions: int) -> int:
 
 
 class Writer:
-    """Sends what the pure code wants written to where it belongs."""
+    """Sends state records to their changelogs, and messages to their topics."""
 
     def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
         self._app = app
@@ -30,18 +30,18 @@ class Writer:
         self._clock_key = clock_key
 
     async def write(self, flush: Flush, table: StateTable) -> None:
-        """Everything in a flush: each stage confirmed before the next begins. An error is for whoever waits."""
+        """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
         for stage in flush.stages:
             confirmations = [await self._send(item, table) for item in stage]
             await asyncio.gather(*confirmations)
             for item in stage:
                 if isinstance(item, Write):
-                    table.keep(item.key, item.value)
+                    table.put(item.key, item.value)
 
     async def close(self, clock: Clock) -> None:
-        """Tell every partition of the reports topic that a survey is closed through a period."""
+        """Send a clock record to every partition of the reports topic."""
         value = encode_clock(clock, self._clock_key)
-        headers = [(HEADER, CLOCK.encode())]
+        headers = [(CONTENT_TYPE_HEADER, CLOCK.encode())]
         partitions = range(self._topics.partitions)
         await asyncio.gather(
             *[
@@ -54,6 +54,6 @@ class Writer:
         if isinstance(item, Write):
             partition = table.partition_for_key(item.key)
             return await self._app.producer.send(table.changelog_name, item.key, item.value, partition, None, None)
-        topic: str = getattr(self._topics, item.topic)
+        topic = self._topics.named(item.topic)
         owner = owner_of(item.key.decode(), self._topics.merge_partitions) if item.topic == "partials" else None
         return await self._app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))

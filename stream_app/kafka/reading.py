@@ -1,4 +1,4 @@
-"""Reading a topic from its beginning to what is its end now."""
+"""Reading a topic from its beginning to its present end."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.kafka.topics import ANSWER_SECONDS
 
 
 def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
-    """Every record that is there at this moment, as kafka-python gives it; in order within a partition."""
+    """Every record that the topic has now, as kafka-python returns it; in order within a partition."""
     try:
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:
-                raise LogError(f"there is no topic {topic} on {kafka.bootstrap}", "run `hearsay topics create`")
+                raise TopicError(f"topic {topic} does not exist on {kafka.bootstrap}", "run `hearsay topics create`")
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
             ends = consumer.end_offsets(partitions)
@@ -31,4 +31,4 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
         finally:
             consumer.close()
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", NO_KAFKA) from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {topic} failed: {error}", NO_KAFKA) from error

@@ -1,29 +1,34 @@
-"""Our topics: how each must be configured and why, how they are made, and how to tell that one is not as it must be."""
+"""The topics: their names and required configuration with the reasons, creating them, and checking existing ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
+from stream_app.results.result_topics import RESULT_TOPICS, ResultTopic
 
 FRAME_BYTES = 4 * 1024 * 1024
-"""The largest record accepted on the reports topic: a frame of thousands of reports with room to spare."""
+"""The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""
 RECORD_BYTES = 2 * FRAME_BYTES
 """The largest record the app itself writes: a rejected frame with its explanation, or a large counter."""
 DAY_MS = 24 * 60 * 60 * 1000
 FOREVER = -1
+REPLACED_RETENTION_MS = 7 * DAY_MS
+"""How long a result is kept on a topic where newer results replace older ones."""
 COMPACTION_LAG_MS = 60_000
-"""How long a changelog keeps every record as written, so that one can look at what happened just before a crash."""
+"""How long a changelog keeps every record, so that the last writes before a crash can be examined."""
 ANSWER_SECONDS = 10.0
-"""How long a cluster may take to answer at all."""
+"""How long to wait for a cluster's first answer."""
 
 COUNTING_TABLE = "counting"
 MERGING_TABLE = "merging"
@@ -31,7 +36,7 @@ MERGING_TABLE = "merging"
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic as it must be. `why` explains its clean-up policy to whoever finds it otherwise."""
+    """The required configuration of one topic. `why` is the reason for its clean-up policy."""
 
     name: str
     partitions: int
@@ -41,11 +46,11 @@ class Topic:
     max_bytes: int = RECORD_BYTES
     compaction_lag_ms: int = 0
     tuning: Mapping[str, str] = field(default_factory=dict)
-    """Settings that make it fast or small; another value is no mistake."""
+    """Settings for speed and size. They are set at creation and not checked."""
 
     @property
     def configs(self) -> dict[str, str]:
-        """What Kafka is told when the topic is made."""
+        """The topic settings with which it is created."""
         return {
             "cleanup.policy": self.policy,
             "retention.ms": str(self.retention_ms),
@@ -58,7 +63,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Topics:
-    """The names and shapes of all our topics. The prefix is the Faust app's id too.
+    """The names and required configuration of all topics. The prefix is also the id of the Faust app.
 
     >>> Topics().reports, Topics().counting_changelog
     ('hearsay.reports', 'hearsay-counting-changelog')
@@ -68,6 +73,10 @@ class Topics:
     partitions: int = 8
     merge_partitions: int = 4
     retention_days: int = 30
+
+    def named(self, topic: TopicName) -> str:
+        """The full name of a topic that the app writes to."""
+        return f"{self.prefix}.{topic}"
 
     @property
     def reports(self) -> str:
@@ -81,32 +90,17 @@ class Topics:
 
     @property
     def partials(self) -> str:
-        """What each input partition has counted."""
-        return f"{self.prefix}.partials"
-
-    @property
-    def live(self) -> str:
-        """Provisional results."""
-        return f"{self.prefix}.live"
-
-    @property
-    def histograms(self) -> str:
-        """Final results."""
-        return f"{self.prefix}.histograms"
-
-    @property
-    def mobility(self) -> str:
-        """Windows and mobility reports of closed periods."""
-        return f"{self.prefix}.mobility"
+        """Partials: the counts and the progress of each input partition."""
+        return self.named(PARTIALS)
 
     @property
     def deadletters(self) -> str:
-        """Whatever was refused, with the reason."""
-        return f"{self.prefix}.deadletters"
+        """Dead letters: every rejected record, with the reason."""
+        return self.named(DEADLETTERS)
 
     @property
     def counting_changelog(self) -> str:
-        """The changelog of the counting table, named as Faust names it."""
+        """The changelog of the counting table. Faust chooses this name."""
         return f"{self.prefix}-{COUNTING_TABLE}-changelog"
 
     @property
@@ -115,23 +109,20 @@ class Topics:
         return f"{self.prefix}-{MERGING_TABLE}-changelog"
 
     def all(self) -> list[Topic]:
-        """Every topic as it must be."""
+        """The required configuration of every topic."""
         kept = self.retention_days * DAY_MS
-        # Retention goes by when a record arrived: a sender with a wrong clock can neither hasten nor prevent it.
+        # Retention by arrival time: a sender with a wrong clock must not shorten or extend it.
         arrival = {"message.timestamp.type": "LogAppendTime"}
-        # Compaction leaves the newest segment alone, so a recovery reads at least one: keep them small.
+        # Compaction skips the newest segment, so a recovery reads at least one whole segment: keep segments small.
         changelog = {"segment.bytes": str(64 * 1024 * 1024), "min.cleanable.dirty.ratio": "0.2"}
-        offsets = "counting relies on an unbroken run of offsets"
+        offsets = "counting needs consecutive offsets"
         newest = "only the newest record of a key matters, and it must never expire"
-        results = "a result is published once and must stay readable"
         return [
             Topic(self.reports, self.partitions, "delete", offsets, kept, FRAME_BYTES, tuning=arrival),
             Topic(self.surveys, 1, "compact", newest),
             Topic(self.partials, self.merge_partitions, "delete", offsets, kept),
-            Topic(self.live, 1, "compact,delete", "provisional results are replaced, then forgotten", 7 * DAY_MS),
-            Topic(self.histograms, 1, "delete", results),
-            Topic(self.mobility, 1, "delete", results),
-            Topic(self.deadletters, 1, "delete", "every refused record must be there to look at", kept, tuning=arrival),
+            *(_result_topic(self.named(topic.name), topic) for topic in RESULT_TOPICS),
+            Topic(self.deadletters, 1, "delete", "every rejected record must stay readable", kept, tuning=arrival),
             *(
                 Topic(name, partitions, "compact", newest, compaction_lag_ms=COMPACTION_LAG_MS, tuning=changelog)
                 for name, partitions in (
@@ -142,9 +133,15 @@ class Topics:
         ]
 
 
+def _result_topic(name: str, topic: ResultTopic[Any]) -> Topic:
+    if topic.keep == "first":
+        return Topic(name, 1, "delete", "a result is published once and must stay readable")
+    return Topic(name, 1, "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS)
+
+
 @dataclass(frozen=True)
 class Mismatch:
-    """Something about a topic that is not as it must be, and what follows from it."""
+    """A setting of a topic that differs from the required one, and the reason why that matters."""
 
     topic: str
     setting: str
@@ -157,12 +154,12 @@ class Mismatch:
 
 
 def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> list[str]:
-    """Make the topics that do not exist yet and return their names; those that do exist are left as they are.
+    """Create the topics that do not exist yet and return their names. Existing topics are not changed.
 
-    `replication` -1 means the cluster's own default.
+    `replication` -1 means the cluster's default.
     """
     with _admin(kafka) as admin:
-        there = set(admin.list_topics())
+        present = set(admin.list_topics())
         missing = {
             topic.name: {
                 "num_partitions": topic.partitions,
@@ -170,30 +167,31 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
                 "configs": topic.configs,
             }
             for topic in topics.all()
-            if topic.name not in there
+            if topic.name not in present
         }
         if missing:
-            with suppress(TopicAlreadyExistsError):  # somebody else is making them at this moment, from the same list
+            with suppress(TopicAlreadyExistsError):  # another process is creating the same topics at this moment
                 admin.create_topics(missing)
             admin.wait_for_topics(list(missing), timeout_ms=30_000)
     return list(missing)
 
 
 def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
-    """Everything about the topics that is not as it must be; empty when all is well.
+    """Every setting of the topics that differs from the required one.
 
-    Without `topics`, the input topics may have any number of partitions, and their changelogs must have the same.
+    Without `topics`, the reports and partials topics may have any number of partitions; their changelogs must have as
+    many.
     """
     if topics is None:
         topics = existing(kafka)
     with _admin(kafka) as admin:
-        there = set(admin.list_topics())
+        present = set(admin.list_topics())
         wanted = topics.all()
-        found = [topic for topic in wanted if topic.name in there]
+        found = [topic for topic in wanted if topic.name in present]
         mismatches = [
-            Mismatch(topic.name, "the topic", "missing", "there", "run `hearsay topics create`")
+            Mismatch(topic.name, "the topic", "missing", "present", "run `hearsay topics create`")
             for topic in wanted
-            if topic.name not in there
+            if topic.name not in present
         ]
         if not found:
             return mismatches
@@ -208,13 +206,14 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
 
 
 def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
-    """The topics as they are on this cluster: whoever sends or counts learns the numbers of partitions here."""
+    """The topics of this cluster, with their actual numbers of partitions."""
     names = Topics(prefix or kafka.prefix)
     with _admin(kafka) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
             where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
-            raise LogError(
-                f"there is no topic {names.reports} on {kafka.bootstrap}", f"run `hearsay topics create{where}`"
+            raise TopicError(
+                f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
+                f"run `hearsay topics create{where}`",
             )
         counts = {
             described["name"]: len(described["partitions"])
@@ -224,23 +223,23 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
 
 
 def cluster_id(kafka: KafkaSettings) -> str:
-    """What tells this cluster from others, at whatever address it is found."""
+    """The id of the cluster: the same at each of its addresses, and another on every other cluster."""
     with _admin(kafka) as admin:
         return str(admin.describe_cluster()["cluster_id"])
 
 
 def _compare(topic: Topic, partitions: int, configs: Mapping[str, str]) -> Iterator[Mismatch]:
     if partitions != topic.partitions:
-        why = "a token's or a table's partition follows from this number; it cannot be changed once there is data"
+        why = "the partition of a token or a state record depends on this number; it cannot change once there is data"
         yield Mismatch(topic.name, "the number of partitions", str(partitions), str(topic.partitions), why)
     policy = configs["cleanup.policy"]
     if set(policy.split(",")) != set(topic.policy.split(",")):
         yield Mismatch(topic.name, "cleanup.policy", policy, topic.policy, topic.why)
     at_least = {
-        "retention.ms": "records would be gone before they are needed" if "delete" in topic.policy else "",
-        "retention.bytes": "records would be gone before they are needed" if "delete" in topic.policy else "",
-        "max.message.bytes": "larger records would be refused by the broker",
-        "min.compaction.lag.ms": "the last records before a crash could not be looked at",
+        "retention.ms": "records would be deleted before they are needed" if "delete" in topic.policy else "",
+        "retention.bytes": "records would be deleted before they are needed" if "delete" in topic.policy else "",
+        "max.message.bytes": "the broker would refuse larger records",
+        "min.compaction.lag.ms": "the last writes before a crash could not be examined",
     }
     for setting, why in at_least.items():
         if why and _number(configs[setting]) < _number(topic.configs[setting]):
@@ -248,7 +247,7 @@ def _compare(topic: Topic, partitions: int, configs: Mapping[str, str]) -> Itera
 
 
 def _number(value: str) -> float:
-    """A setting's value, where -1 stands for no limit."""
+    """The value of a setting; -1 means no limit."""
     return float("inf") if int(value) == FOREVER else int(value)
 
 
@@ -267,4 +266,4 @@ def _admin(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
         finally:
             admin.close()
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not do as asked: {error}", NO_KAFKA) from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not complete a request: {error}", NO_KAFKA) from error

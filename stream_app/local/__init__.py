@@ -1,4 +1,4 @@
-"""The stream app over local files: a log, a store, and the app in one process."""
+"""The embedded app: counting and merging in one process, over a local log and a local store."""
 
 from stream_app.local.embedded import EmbeddedApp
 from stream_app.local.store import LocalStore

@@ -1,10 +1,10 @@
-"""The whole stream app in one process: the same counting and merging over local files instead of a broker.
+"""The whole stream app in one process: the same counting and merging, over local files instead of a broker.
 
-    DIRECTORY/log/0.log ...     what was sent, a file for each partition
+    DIRECTORY/log/0.log ...     the records that were sent, a file for each partition
     DIRECTORY/results.sqlite    state, results, dead letters
 
-Kill it at any moment: what `flush` confirmed is in the log, what the log has beyond the state is counted when the
-directory is opened again, and state and results change in one transaction.
+The process may be killed at any moment. Records that `flush` confirmed are in the log, records in the log that the
+state does not contain are counted when the directory is opened again, and state and results change in one transaction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from protocols.errors import DeliveryError, FingerprintChanged, LogError
+from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -26,16 +26,17 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Rejects
 from stream_app.local.log import LocalLog
 from stream_app.local.store import LocalStore
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
 
-FLUSH_BYTES = 32 << 20  # flush by ourselves when about this much waits to be written
+FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
 
 
 class EmbeddedApp:
-    """Counts what is sent to it. It is a sink: anything that sends to Kafka can send here instead.
+    """Counts the records sent to it. It is a sink, with the interface of the sink for Kafka.
 
-    `clock_key` is the operator's, `presence_key` that of the noise on presence: both stay the same for a directory.
+    `clock_key` is the operator's key, `presence_key` the key of the noise on presence. A directory must always be
+    opened with the same keys.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class EmbeddedApp:
         with ExitStack() as held:
             held.enter_context(_lock(directory))
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
-            self._settle(directory, surveys)
+            self._check_settings(directory, surveys)
             lookup = {survey.id: Scheme(survey) for survey in self.store.surveys()}.get
             self._counters = [
                 PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"))
@@ -70,16 +71,17 @@ class EmbeddedApp:
             self._held = held.pop_all()
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
-        """Append a record and count it. It is safe after the next `flush`."""
+        """Append a record and count it. It is durable after the next `flush`."""
         counter = self._counters[partition]
         counter.apply(self._logs[partition].append(content_type, value))
         if counter.pending_bytes > FLUSH_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Make everything sent so far safe, and publish what follows from it.
+        """Make everything sent so far durable, and publish the results.
 
-        If that fails, the app is closed: its counts are ahead of what is written, and only reopening sets that right.
+        If that fails, the app is closed: its counts in memory are ahead of the store. Opening the directory again
+        recovers them.
         """
         try:
             for log in self._logs:
@@ -89,13 +91,14 @@ class EmbeddedApp:
         except (OSError, sqlite3.Error) as error:
             self.close()
             raise DeliveryError(
-                f"what was sent could not be written: {error}", "make room, then run again: it goes on where it stopped"
+                f"the records sent could not be written: {error}",
+                "make sure the disk has space, then run again: it resumes where it stopped",
             ) from error
 
     def _write(self) -> None:
         for counter in self._counters:
             for item in counter.flush():
-                if isinstance(item, Output) and item.topic == "partials":
+                if isinstance(item, Output) and item.topic == PARTIALS:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
@@ -103,7 +106,7 @@ class EmbeddedApp:
 
     @property
     def rejects(self) -> Rejects:
-        """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
+        """Rows refused since the first run, by survey ("" if it could not be read) and reason."""
         totals: Rejects = {}
         for counter in self._counters:
             for survey, reasons in counter.rejects.items():
@@ -111,7 +114,7 @@ class EmbeddedApp:
         return totals
 
     def close(self) -> None:
-        """Let go of the files. Not a flush."""
+        """Close the files, without a flush."""
         self._held.close()
 
     def __enter__(self) -> Self:
@@ -122,26 +125,27 @@ class EmbeddedApp:
             self.flush()
         self.close()
 
-    def _settle(self, directory: Path, surveys: Sequence[Survey]) -> None:
-        """What may not change once there is data: the number of partitions, and the terms under a survey's id."""
+    def _check_settings(self, directory: Path, surveys: Sequence[Survey]) -> None:
+        """Refuse another number of partitions, or other terms under a survey's id, than the directory was made with."""
         kept = self.store.setting("partitions", str(self.partitions))
         if kept != str(self.partitions):
-            raise LogError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
+            raise StateError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
         for survey in surveys:
             text = self.store.setting(f"survey/{survey.id}", survey.model_dump_json())
             if Survey.model_validate_json(text).fingerprint != survey.fingerprint:
                 raise FingerprintChanged(
                     f"survey {survey.id!r} was counted in {directory} under other terms",
-                    "give changed terms a new id, or use another directory",
+                    "give the changed survey a new id, or use another directory",
                 )
 
     def _catch_up(self, directory: Path) -> None:
-        """Count what the log has beyond the state."""
+        """Count the records of the log that the state does not contain."""
         for log, counter in zip(self._logs, self._counters, strict=True):
             if log.next_offset < counter.next_offset:
                 raise LogError(
-                    f"{directory}: log {counter.partition} ends at {log.next_offset}, before what was counted",
-                    "logs and results belong together; restore both from the same backup",
+                    f"{directory}: log {counter.partition} ends before offset {log.next_offset}, but the state has "
+                    f"offsets up to {counter.next_offset - 1}",
+                    "restore the logs and the results from the same backup",
                 )
             for record in log.read(counter.next_offset):
                 counter.apply(record)
@@ -149,11 +153,13 @@ class EmbeddedApp:
 
 
 def _lock(directory: Path) -> BinaryIO:
-    """One process at a time; the lock goes with the process, however it ends."""
+    """Lock the directory for this process. The system releases the lock when the process ends."""
     lock = (directory / "lock").open("wb")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
-        raise LogError(f"{directory} is in use by another process", "stop that one, or use another directory") from None
+        raise StateError(
+            f"{directory} is in use by another process", "stop that process, or use another directory"
+        ) from None
     return lock

@@ -1,10 +1,10 @@
-"""An append-only log in a file: what a partition of the reports topic is when there is no broker.
+"""An append-only log in a file: takes the place of a partition of the reports topic in the embedded app.
 
-    length: u32 | CRC-32 of what follows: u32 | length of the content type: u8 | content type | value
+    length: u32 | CRC-32 of the rest: u32 | length of the content type: u8 | content type | value
 
-Offsets are ordinal numbers. A process that dies while appending leaves a broken last record; a machine that loses its
-power may leave anything where it was still writing. Both are cut off when the log is opened again: nobody was told that
-what comes after the confirmed records is safe.
+The offset of a record is its number, from 0. A process that is killed while appending leaves an incomplete last record;
+a machine that loses power may leave any bytes after the last sync. Both are cut off when the log is opened again: no
+sender has had a confirmation for them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _HEAD = struct.Struct("<II")
 
 
 class LocalLog:
-    """One partition. `append` in order, `sync` before anybody is told that it is safe.
+    """One partition. Records are durable after `sync`, and may be confirmed to their sender only then.
 
-    The first `confirmed` records are known to be safe: if one is damaged, so is the disk.
+    The first `confirmed` records were synced before: damage among them is an error, and is not cut off.
     """
 
     def __init__(self, path: Path, confirmed: int) -> None:
@@ -46,7 +46,7 @@ class LocalLog:
         os.fsync(self._file.fileno())
 
     def read(self, first: int = 0) -> Iterator[Record]:
-        """The records from one offset on."""
+        """The records from offset `first` on."""
         self._file.flush()
         with self._path.open("rb") as file:
             for offset in range(self.next_offset):
@@ -64,7 +64,7 @@ class LocalLog:
         self._file.close()
 
     def _measure(self, confirmed: int) -> tuple[int, int]:
-        """How many whole records there are, and where they end."""
+        """The number of complete records, and the byte at which the last one ends."""
         length = self._path.stat().st_size
         count = end = 0
         with self._path.open("rb") as file:

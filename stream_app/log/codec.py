@@ -1,4 +1,4 @@
-"""State records and partials as bytes: a small JSON head, then whole arrays of integers, always the same bytes.
+"""State records and partials as bytes: a JSON head, then arrays of integers. Equal contents give equal bytes.
 
 "h1" | length of the head: u32 | head: JSON | array | array | ...          integers are little-endian
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 
 MAGIC = b"h1"
 Head = dict[str, Any]
@@ -32,7 +32,7 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Head, list[Array]]:
-    """The head and the arrays of one record; the arrays are views of it, read-only."""
+    """The head and the arrays of one record; the arrays are read-only views of its bytes."""
     try:
         if data[:2] != MAGIC:
             raise ValueError("unknown format")
@@ -45,7 +45,7 @@ def unpack(data: bytes) -> tuple[Head, list[Array]]:
             arrays.append(flat.astype(flat.dtype.newbyteorder("="), copy=False).reshape(shape))
             body += flat.nbytes
     except (ValueError, TypeError, KeyError) as error:
-        raise LogError(
+        raise StateError(
             f"a state record cannot be read: {error}", "was it written by another version, or by something else?"
         ) from error
     return head, arrays

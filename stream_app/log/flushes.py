@@ -1,17 +1,20 @@
-"""What leaves the pure code: state records, messages, and a flush as stages in which they must be written."""
+"""What the pure code wants written: state records and messages, as the ordered stages of a flush."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import NewType
 
-TopicName = Literal["partials", "deadletters", "live", "histograms", "mobility"]
+TopicName = NewType("TopicName", str)
+"""A topic without its prefix. Result topics are named by the table in `stream_app.results`."""
+PARTIALS = TopicName("partials")
+DEADLETTERS = TopicName("deadletters")
 
 
 @dataclass(frozen=True)
 class Write:
-    """A state record: the newest value of a key; None deletes it."""
+    """A state record: the new value of a key; None deletes it."""
 
     key: bytes
     value: bytes | None
@@ -32,8 +35,8 @@ class Flush:
     """Everything that changed since the last flush.
 
     Each stage must be confirmed before the next begins, and the input acknowledged through `offset` only after the
-    last. A crash between any two writes leaves a state from which recovery finds back (DESIGN 5). Any failed write must
-    end the process: the counts in memory have moved on.
+    last. A crash between any two writes leaves a state that can be recovered (DESIGN 5). A failed write must end the
+    process: the counts in memory are ahead of what was written.
     """
 
     offset: int

@@ -1,18 +1,25 @@
-"""What the counter of a partition and the merge of one have in common: they read a log, and say what to write.
+"""What counting a partition and merging one have in common: a state made by reading a log in order.
 
+A reader is recovered from state records of any age: `next_offset` is where to read on, which may be before what its
+position contains. It is given the records of its log in order, and returns what to write: the next state, and messages.
 What the position contains, and what it sends out, is skipped when the log is read again from an earlier place.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from protocols.errors import LogError
 from stream_app.log.flushes import Flush, Output, Write
 
 
-class LogReader:
-    """Reads on after `start`, with a position that contains the log through `contained`."""
+class LogReader(ABC):
+    """Reads on after the offset `start`, with a position that contains the log through the offset `contained`.
+
+    `stale` are deletions of records that recovery has no use for; `missing` is what the log no longer has although
+    the state lacks it, and is empty if nothing is missing. Subclasses have a method that applies records.
+    """
 
     def __init__(self, start: int, contained: int, stale: Iterable[Write], missing: str) -> None:
         self.missing = missing
@@ -24,7 +31,12 @@ class LogReader:
 
     @property
     def next_offset(self) -> int:
+        """The offset to read on from."""
         return self._read + 1
+
+    @abstractmethod
+    def flush(self, provisional: bool = True, /) -> Flush:
+        """All that changed since the last flush; with `provisional`, results that are not final as well."""
 
     def _is_next(self, offset: int, log: str, advice: str) -> bool:
         """Whether a record is the one to apply now; not if it was applied before. A missing one is an error."""
@@ -33,7 +45,7 @@ class LogReader:
         return offset == self.next_offset
 
     def _flush(self, first: Iterable[Write], second: Iterable[Write], position: Write, last: Iterable[Output]) -> Flush:
-        """All there is to write, in order: the state, what goes out, the position if it has changed, what goes."""
+        """All there is to write, in order: two stages of state, messages, the position if it changed, deletions."""
         outputs, self._outputs = [*self._outputs, *last], []
         deletions, self._deletions = self._deletions, []
         changed = [] if position.value == self._saved_position else [position]

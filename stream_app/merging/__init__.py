@@ -1,1 +1,1 @@
-"""Merging what the partitions counted: pure."""
+"""Merging the counts of all partitions into results: pure."""

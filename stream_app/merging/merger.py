@@ -1,7 +1,8 @@
-"""Adding up what the partitions counted: provisional results while a period is open, one final when all have closed it.
+"""Adding up the counts of all partitions: provisional results while a period is open, one final when all closed it.
 
-A part with a higher offset replaces one with a lower; an equal one never does; a partition's first closed part of a
-period is its last word. A final comes when every partition has closed the period, and is frozen before it is published.
+A part with a higher offset replaces one with a lower offset; an equal offset never does; the first closed part of a
+partition and period is never replaced. A final is made when every partition has closed the period, and is written to
+the state before it is published.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from stream_app.log.log_reader import LogReader
 from stream_app.merging.state import (
     Final,
     HeldPart,
-    Place,
-    Standing,
+    PartKey,
+    SurveyStatus,
     final_key,
     merged_key,
     outdated,
@@ -30,14 +31,15 @@ from stream_app.merging.state import (
     recover_merge,
 )
 from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
-from stream_app.results.mobility import ClosedPeriod, Reporter, publish_mobility
-from stream_app.results.presence_noise import published_cells
+from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
+from stream_app.results.presence_noise import presence_counts
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
 
 PLAIN = "the partials topic must be plain: no compaction, no transactions"
 
 
 class Merger(LogReader):
-    """The owner of one partition of the partials topic. Feed it every partial in order, flush now and then.
+    """Merges one partition of the partials topic: apply every partial in order, flush from time to time.
 
     `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence.
     """
@@ -50,7 +52,7 @@ class Merger(LogReader):
         keyring: Keyring,
         records: Records = (),
         log_start: int = 0,
-        mobility: Reporter = publish_mobility,
+        mobility: BuildMobility = build_mobility,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
         super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
@@ -63,16 +65,17 @@ class Merger(LogReader):
         self._parts = recovered.parts
         self._finals = recovered.finals
         self._listed = dict(recovered.position.listed)
-        self._published = self._through()  # as of the last flush
-        self._changed = set(self._position.surveys) | {place[0] for place in self._parts}  # live result out of date?
+        self._published = self._published_through()  # as of the last flush
+        # Surveys whose live result may be out of date.
+        self._changed = set(self._position.surveys) | {survey for survey, _, _ in self._parts}
 
     @property
-    def standings(self) -> Mapping[str, Standing]:
-        """How each survey stands; the wall clock's ticks go on until every partition acknowledges them here."""
+    def statuses(self) -> Mapping[str, SurveyStatus]:
+        """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._position.surveys
 
     def apply(self, offset: int, value: bytes) -> list[Period]:
-        """Merge one partial and say which periods it made final. One that was applied before changes nothing."""
+        """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
         if not self._is_next(offset, "the partials go", PLAIN):
             return []
         self._read = offset
@@ -83,9 +86,9 @@ class Merger(LogReader):
         return self._advance(partial) if offset > self._contained else []
 
     def flush(self, live: bool = True) -> Flush:
-        """All that changed since the last flush; with `live`, the provisional results that changed as well."""
+        """Everything that changed since the last flush; with `live`, also the live results that changed."""
         parts = [
-            Write(part_key(self.owner, place), held.encode()) for place, held in self._sorted_parts() if held.unsaved
+            Write(part_key(self.owner, part), held.encode()) for part, held in self._sorted_parts() if held.unsaved
         ]
         finals = [
             Write(final_key(self.owner, key), final.encode()) for key, final in self._finals.items() if final.unsaved
@@ -94,15 +97,15 @@ class Merger(LogReader):
             held.unsaved = False
         for final in self._finals.values():
             final.unsaved = False
-        self._forget_finals()
-        shown = [self._live_message(survey) for survey in sorted(self._changed) if live]
+        self._delete_outdated_finals()
+        messages = [self._live_message(survey) for survey in sorted(self._changed) if live]
         if live:
             self._changed.clear()
-        self._published = self._through()
-        return self._flush(parts, finals, self._position_record(), shown)
+        self._published = self._published_through()
+        return self._flush(parts, finals, self._position_record(), messages)
 
-    def _forget_finals(self) -> None:
-        """Let go of finals that nothing will need, though the position may be written over by an older one."""
+    def _delete_outdated_finals(self) -> None:
+        """Delete finals that are not needed again, even if a late write replaces the position by an older one."""
         for survey in self._changed:
             horizon = known_scheme(self._lookup, survey).survey.horizon
             for key in outdated(self._finals, survey, horizon):
@@ -110,106 +113,102 @@ class Merger(LogReader):
                 self._deletions.append(Write(final_key(self.owner, key), None))
 
     def live(self, survey: str) -> Live:
-        """How a survey stands now.
+        """The live result of a survey.
 
-        Of surveys with noise on presence nothing provisional is said: the noise of a cell is drawn once, so that the
-        difference of two provisional results would show exactly how many came in between.
+        It has no provisional histograms if the survey has noise on presence. The noise of each count is drawn once, so
+        the difference of two provisional results would be the exact number of reports between them.
         """
-        scheme, standing = known_scheme(self._lookup, survey), self._standing(survey)
-        shown = scheme.survey.presence_epsilon is None
-        open_periods = sorted({period for name, period, _ in self._parts if name == survey and shown})
+        scheme, status = known_scheme(self._lookup, survey), self._position.status(survey)
+        exact = scheme.survey.presence_epsilon is None
+        open_periods = sorted({period for name, period, _ in self._parts if name == survey and exact})
         return Live(
             survey=survey,
-            closed_through=standing.closed_everywhere(self._partitions),
+            closed_through=status.closed_everywhere(self._partitions),
             open=tuple(self._histogram("provisional", scheme, period)[0] for period in open_periods),
-            rejects=standing.rejects,
-            lates=standing.lates,
+            rejects=status.rejects,
+            lates=status.lates,
         )
 
     def _gather(self, offset: int, part: Part) -> None:
-        place = part.survey, part.period, part.partition
-        held = self._parts.get(place)
-        if part.period <= self._standing(part.survey).through:
+        key = part.survey, part.period, part.partition
+        held = self._parts.get(key)
+        if part.period <= self._position.status(part.survey).through:
             return
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
-            self._parts[place] = HeldPart(offset, part)
+            self._parts[key] = HeldPart(offset, part)
             self._changed.add(part.survey)
 
     def _advance(self, progress: Progress) -> list[Period]:
-        survey, standing = progress.survey, self._standing(progress.survey)
-        before = standing.progress.get(progress.partition)
+        survey, status = progress.survey, self._position.status(progress.survey)
+        before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
-        standing.progress[progress.partition] = progress
+        status.progress[progress.partition] = progress
         self._changed.add(survey)
-        return list(self._close(survey, standing))
+        return list(self._close(survey, status))
 
-    def _close(self, survey: str, standing: Standing) -> Iterator[Period]:
-        """Make final what every partition has closed; the periods before the first report pass in silence."""
+    def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
+        """Make finals of the periods that every partition has closed, from the first period with a report."""
         scheme = known_scheme(self._lookup, survey)
-        closed = standing.closed_everywhere(self._partitions)
-        first = standing.through + 1
-        if not standing.begun:
-            counted = [
-                held.part.period for place, held in self._parts.items() if place[0] == survey and held.part.total
-            ]
+        closed = status.closed_everywhere(self._partitions)
+        first = status.through + 1
+        if not status.begun:
+            counted = [held.part.period for key, held in self._parts.items() if key[0] == survey and held.part.total]
             first = min(counted, default=closed + 1)
         for period in range(first, closed + 1):
-            standing.through = period
-            standing.begun = True
+            status.through = period
+            status.begun = True
             self._make_final(scheme, period)
             yield survey, period
-        standing.through = max(standing.through, closed)
+        status.through = max(status.through, closed)
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
-        if key not in self._finals:  # else it was frozen before a crash, and is published as it was
+        if key not in self._finals:  # else it was written before a crash, and is published as written
             histogram, counts = self._histogram("final", scheme, period)
-            name = f"{scheme.survey.id}/{period}".encode()
-            outputs = [Output("histograms", name, histogram.model_dump_json().encode())]
-            report = self._mobility(scheme, period, self._reach(scheme, period, counts))
-            outputs.append(Output("mobility", name, report))
-            self._finals[key] = Final(tuple(outputs), counts, self._published.get(scheme.survey.id, NEVER))
+            report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
+            outputs = (
+                HISTOGRAMS.message(ResultKey(*key), histogram.model_dump_json().encode()),
+                MOBILITY.message(ResultKey(*key), report),
+            )
+            self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
         self._outputs += self._finals[key].outputs
-        for place in [place for place in {*self._parts, *self._listed} if place[:2] == key]:
-            self._parts.pop(place, None)
-            self._listed.pop(place, None)
-            self._deletions.append(Write(part_key(self.owner, place), None))
+        for part in [part for part in {*self._parts, *self._listed} if part[:2] == key]:
+            self._parts.pop(part, None)
+            self._listed.pop(part, None)
+            self._deletions.append(Write(part_key(self.owner, part), None))
 
-    def _reach(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
-        """The periods that windows ending with this one can reach back to, as far as reports do."""
+    def _window_periods(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
+        """All periods of the windows that end with this one, from the first period with a report."""
         survey = scheme.survey
         earlier = range(max(0, period - survey.horizon + 1), period)
-        reached = {t: self._finals[survey.id, t].counts for t in earlier if (survey.id, t) in self._finals}
-        reached[period] = counts
+        known = {t: self._finals[survey.id, t].counts for t in earlier if (survey.id, t) in self._finals}
+        known[period] = counts
         return {
-            t: ClosedPeriod(counts, published_cells(counts, scheme, t, self._keyring)) for t, counts in reached.items()
+            t: ClosedPeriod(counts, presence_counts(counts, scheme, t, self._keyring)) for t, counts in known.items()
         }
 
     def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
-        parts = [held.part for place, held in self._parts.items() if place[:2] == (scheme.survey.id, period)]
+        parts = [held.part for key, held in self._parts.items() if key[:2] == (scheme.survey.id, period)]
         counts = add_counts([part.counts for part in parts], scheme)
         return build_histogram(kind, scheme, period, counts, self._keyring), counts
 
     def _live_message(self, survey: str) -> Output:
-        return Output("live", survey.encode(), self.live(survey).model_dump_json().encode())
+        return LIVE.message(ResultKey(survey), self.live(survey).model_dump_json().encode())
 
-    def _standing(self, survey: str) -> Standing:
-        return self._position.standing(survey)
+    def _published_through(self) -> dict[str, int]:
+        """The last period with a final, of each survey that has one."""
+        return {survey: status.through for survey, status in self._position.surveys.items() if status.begun}
 
-    def _through(self) -> dict[str, int]:
-        """Through where finals are out, by survey that has any."""
-        return {survey: standing.through for survey, standing in self._position.surveys.items() if standing.begun}
-
-    def _sorted_parts(self) -> list[tuple[Place, HeldPart]]:
+    def _sorted_parts(self) -> list[tuple[PartKey, HeldPart]]:
         return sorted(self._parts.items(), key=lambda item: item[0])
 
     def _position_record(self) -> Write:
         self._position.offset = max(self._contained, self._read)
-        held = {place: held.offset for place, held in self._parts.items()}
+        held = {part: held.offset for part, held in self._parts.items()}
         self._position.listed = {
-            place: max(held.get(place, NOTHING), self._listed.get(place, NOTHING)) for place in {*held, *self._listed}
+            part: max(held.get(part, NOTHING), self._listed.get(part, NOTHING)) for part in {*held, *self._listed}
         }
         return Write(merged_key(self.owner), self._position.encode())

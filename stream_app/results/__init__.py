@@ -1,7 +1,26 @@
-"""What is published, and how it is made from counts: pure."""
+"""What is published, how it is made from counts, and how it is read back: pure."""
 
 from stream_app.results.histograms import Histogram, Live, build_histogram
-from stream_app.results.mobility import ClosedPeriod, publish_mobility
-from stream_app.results.presence_noise import published_cells
+from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
+from stream_app.results.presence_noise import presence_counts
+from stream_app.results.reading import PublishedResults
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
+from stream_app.results.tables import histogram_table
 
-__all__ = ["ClosedPeriod", "Histogram", "Live", "build_histogram", "publish_mobility", "published_cells"]
+__all__ = [
+    "HISTOGRAMS",
+    "LIVE",
+    "MOBILITY",
+    "RESULT_TOPICS",
+    "ClosedPeriod",
+    "Histogram",
+    "Live",
+    "MobilityResult",
+    "PublishedResults",
+    "ResultKey",
+    "ResultTopic",
+    "build_histogram",
+    "build_mobility",
+    "histogram_table",
+    "presence_counts",
+]

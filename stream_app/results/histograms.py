@@ -1,10 +1,9 @@
-"""What is published. A final depends on the survey and the reports alone: never on partitions, offsets or the time."""
+"""Histograms and live results. A final depends on the survey and its reports, not on partitions, offsets or time."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from math import isinf
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +16,10 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
-from stream_app.results.presence_noise import published_cells
+from stream_app.results.presence_noise import presence_counts
 
 Kind = Literal["final", "provisional"]
+Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
 
 
 class _Result(BaseModel):
@@ -27,7 +27,7 @@ class _Result(BaseModel):
 
 
 class GapCounts(_Result):
-    """Sufficient statistics: what any estimate can be made from, and what can be added up over periods."""
+    """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
 
     gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
     n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
@@ -43,7 +43,7 @@ class AttributeHistogram(_Result):
     mechanism: str
     values: tuple[str, ...]
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
-    suppressed: bool = Field(description="fewer reports than the survey's minimum: nothing is said")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
     error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
     low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
@@ -52,26 +52,19 @@ class AttributeHistogram(_Result):
     statistics: GapCounts | None = None
 
 
-class Promise(_Result):
-    """The largest log-ratio an observer can find, computed from the survey's channels."""
-
-    whole: float | None = Field(description="between any two answers to the whole survey; null: no bound")
-    attribute: float | None = Field(description="between two that differ in one attribute; null: no bound")
-    exact: bool = Field(description="false: an upper bound, never below the truth")
-
-
 class Promises(_Result):
     """What the survey protects, in exact figures (PROTOCOLS 3 to 5). Who reported when is not among it."""
 
-    per_report: Promise
-    for_ever: Promise = Field(description="all reports of one value together; one-shot reports add up without bound")
-    per_additional_value: Promise | None = Field(description="what each further value adds; null if one-shot")
-    at_the_cap: Promise | None = Field(description="all values a device may ever memoise; null if one-shot")
+    per_report: Loss
+    for_ever: Loss = Field(description="all reports of one value together; one-shot reports add up without bound")
+    per_additional_value: Loss | None = Field(description="what each further value adds; null if one-shot")
+    at_the_cap: Loss | None = Field(description="all values a device may ever memoise; null if one-shot")
 
 
 class Histogram(_Result):
     """The result of one period of one survey."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -79,7 +72,7 @@ class Histogram(_Result):
     begin: datetime
     end: datetime
     n: int | None = Field(description="reports counted; null where suppressed")
-    suppressed: bool = Field(description="fewer reports than the survey's minimum")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
     guarantees: Promises
 
@@ -88,13 +81,14 @@ class Histogram(_Result):
 
 
 class Live(_Result):
-    """How a survey stands: what its open periods say so far, and what was refused since the beginning."""
+    """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
+    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
-    open: tuple[Histogram, ...] = Field(description="none where the survey has presence_epsilon")
+    open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason")
-    lates: dict[int, int] = Field(description="rows that came too late, by period: what windows over it may lack")
+    lates: dict[int, int] = Field(description="late rows, by period: reports that its windows may lack")
 
 
 @lru_cache(maxsize=64)
@@ -102,26 +96,21 @@ def promises(scheme: Scheme) -> Promises:
     """The exact guarantees of a survey, as published with each of its results."""
     exact = scheme.guarantees
     return Promises(
-        per_report=_promise(exact.per_report),
-        for_ever=_promise(exact.for_ever),
-        per_additional_value=None if exact.per_additional_value is None else _promise(exact.per_additional_value),
-        at_the_cap=None if exact.at_the_cap is None else _promise(exact.at_the_cap),
+        per_report=exact.per_report,
+        for_ever=exact.for_ever,
+        per_additional_value=exact.per_additional_value,
+        at_the_cap=exact.at_the_cap,
     )
 
 
-def _promise(loss: Loss) -> Promise:
-    whole, attribute = (None if isinf(figure) else figure for figure in (loss.whole, loss.attribute))
-    return Promise(whole=whole, attribute=attribute, exact=loss.exact)
-
-
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
-    """The result for some counts. `keyring` derives the noise on presence, where the survey asks for it."""
+    """The histogram of some counts. `keyring` derives the noise on presence, if the survey has it."""
     survey = scheme.survey
     if survey.presence_epsilon is None:
         published = {name: _exact(statistics) for name, statistics in counts.items()}
     else:
-        cells = published_cells(counts, scheme, period, keyring)
-        published = {name: _noised(cells[name]) for name in counts}
+        presence = presence_counts(counts, scheme, period, keyring)
+        published = {name: _noised(presence[name]) for name in counts}
     sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
     total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
     attributes = tuple(
@@ -137,7 +126,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         begin=begin,
         end=end,
         n=None if few else total,
-        suppressed=few,
+        suppressed="minimum" if few else None,
         attributes=attributes,
         guarantees=promises(scheme),
     )
@@ -147,28 +136,28 @@ def _exact(statistics: Statistics) -> GapCounts:
     return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
 
 
-def _noised(cells: NDArray[np.int64]) -> GapCounts:
-    return GapCounts(gaps=tuple(range(1, len(cells) + 1)), n=cells.tolist(), supports=None)
+def _noised(presence: NDArray[np.int64]) -> GapCounts:
+    return GapCounts(gaps=tuple(range(1, len(presence) + 1)), n=presence.tolist(), supports=None)
 
 
 def _attribute(
     question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
 ) -> AttributeHistogram:
     few = n < minimum
-    said: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    fields: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
     if few:
-        return AttributeHistogram.model_validate({**said, "n": None, "suppressed": True})
-    said |= {"n": n, "suppressed": False, "statistics": published}
+        return AttributeHistogram.model_validate({**fields, "n": None, "suppressed": "minimum"})
+    fields |= {"n": n, "suppressed": None, "statistics": published}
     if n == 0 or statistics.total == 0:
-        return AttributeHistogram.model_validate(said)
-    # Those who reported are who is meant; where each answers one attribute, they are a sample of all who reported.
+        return AttributeHistogram.model_validate(fields)
+    # The population is all who reported. If a report answers one attribute, its answers are a sample of them.
     frequencies = statistics.supports / statistics.total
     estimates = estimate(frequencies * n, n, question.channel, population=total)
     if published.supports is None:
         estimates = rounded(estimates)
     return AttributeHistogram.model_validate(
         {
-            **said,
+            **fields,
             "estimate": estimates.value.tolist(),
             "error": estimates.error.tolist(),
             "low": estimates.low.tolist(),

@@ -1,4 +1,4 @@
-"""The mobility report of a period: all windows that end with it, from the closed periods they reach."""
+"""The mobility report of a period: all windows that end with it, from the closed periods they include."""
 
 from __future__ import annotations
 
@@ -7,35 +7,43 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.mobility import History, mobility_report
+from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
-from stream_app.results.presence_noise import Cells
+from stream_app.results.histograms import Promises, promises
+from stream_app.results.presence_noise import PresenceCounts
+
+
+class MobilityResult(MobilityReport):
+    """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
+
+    guarantees: Promises
 
 
 @dataclass(frozen=True)
 class ClosedPeriod:
-    """What windows are made of: exact counts, and the n[gap - 1] of each attribute that may be published."""
+    """A closed period of a window: its exact counts, and its numbers of reports as they may be published."""
 
     counts: Counts
-    cells: Cells
+    presence: PresenceCounts
 
 
-Reporter = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
-"""Makes the mobility report of a period from all closed periods its windows reach, itself included."""
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
+"""Makes the mobility report of a period from all closed periods of its windows, itself included."""
 
 
-def publish_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-    """The report as JSON. It depends on the counts alone, so a republication is the same bytes."""
+def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+    """The report as JSON. It depends on the counts alone, so a republication has the same bytes."""
     first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
-    reach = [closed[t] for t in range(first, period + 1)]
-    counts = {q.name: [past.counts[q.name] for past in reach] for q in scheme.questions}
-    history = History(
+    periods = [closed[t] for t in range(first, period + 1)]
+    counts = {q.name: [past.counts[q.name] for past in periods] for q in scheme.questions}
+    history = CountHistory(
         scheme,
         first,
-        reports={name: [ByGap(past.gaps, past.n) for past in periods] for name, periods in counts.items()},
-        supports={name: [ByGap(past.gaps, past.N) for past in periods] for name, periods in counts.items()},
-        cells={q.name: [ByGap(gaps, past.cells[q.name]) for past in reach] for q in scheme.questions},
+        reports={name: [ByGap(past.gaps, past.n) for past in counted] for name, counted in counts.items()},
+        supports={name: [ByGap(past.gaps, past.N) for past in counted] for name, counted in counts.items()},
+        cells={q.name: [ByGap(gaps, past.presence[q.name]) for past in periods] for q in scheme.questions},
     )
-    return mobility_report(history, ending=period).model_dump_json().encode()
+    report = mobility_report(history)
+    return MobilityResult(**dict(report), guarantees=promises(scheme)).model_dump_json().encode()

@@ -1,8 +1,8 @@
-"""Noise on how many reported, for surveys that ask for it (PROTOCOLS 7).
+"""Noise on the number of reports, for surveys with `presence_epsilon` (PROTOCOLS 7).
 
-The number of reports is not protected by local randomisation. With `presence_epsilon`, every cell n[period, gap] gets
-two-sided geometric noise of scale 3 / epsilon (analytics.presence_noise says why). The noise derives from a key,
-the survey, the period and the cell: a republication is the same, and no averaging over republications helps.
+The number of reports is not protected by local randomisation. With `presence_epsilon`, every count n[period, gap] gets
+two-sided geometric noise of scale 3 / epsilon (`analytics.windows.presence_noise` derives the scale). The noise derives
+from a key, the survey, the period and the gap: a republication has the same noise, so averaging does not remove it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
 
-DIGITS = 40  # a geometric beyond 2^40 is less likely than the sun not rising for any epsilon worth having
+DIGITS = 40  # a geometric number of 2^40 or more is practically impossible for any useful epsilon
 WORD = 1 << 64
 
-Cells = dict[str, NDArray[np.int64]]  # by attribute: n[gap - 1]
+PresenceCounts = dict[str, NDArray[np.int64]]  # by attribute: n[gap - 1]
 
 
-def published_cells(counts: Counts, scheme: Scheme, period: int, keyring: Keyring) -> Cells:
-    """n[gap - 1] of each attribute for every gap up to the horizon, as it may be published.
+def presence_counts(counts: Counts, scheme: Scheme, period: int, keyring: Keyring) -> PresenceCounts:
+    """The reports n[gap - 1] of each attribute for every gap up to the horizon, as they may be published.
 
-    Exact, or with noise if the survey asks for it; noised cells may be negative. Where a report answers one attribute,
-    attributes have cells of their own; elsewhere they share them.
+    They are exact, or have noise if the survey has `presence_epsilon`; counts with noise may be negative. If a report
+    answers one attribute, each attribute has its own counts and its own noise; otherwise all have the same.
     """
     epsilon, horizon = scheme.survey.presence_epsilon, scheme.survey.horizon
     if epsilon is None:
@@ -36,17 +36,17 @@ def published_cells(counts: Counts, scheme: Scheme, period: int, keyring: Keyrin
     rate = 1 / scale(epsilon)
     noised = {}
     for place, (name, statistics) in enumerate(counts.items()):
-        cells = gaps + np.uint64(place << 16 if scheme.discloses else 0)
-        blocks = keyring.draws(("presence", scheme.survey.id), cells, period).blocks(DIGITS)
+        numbers = gaps + np.uint64(place << 16 if scheme.discloses else 0)
+        blocks = keyring.draws(("presence", scheme.survey.id), numbers, period).blocks(DIGITS)
         words = blocks.view("<u8").reshape(horizon, 2, DIGITS)
         noised[name] = statistics.dense(horizon)[0] + geometric(words[:, 0], rate) - geometric(words[:, 1], rate)
     return noised
 
 
 def geometric(words: NDArray[np.uint64], rate: float) -> NDArray[np.int64]:
-    """Geometric numbers, P(X >= x) = e^(-rate x), from rows of uniform 64-bit words: one word a binary digit.
+    """Geometric numbers, P(X >= x) = e^(-rate x), from rows of uniform 64-bit words: one word for each binary digit.
 
-    The digits of a geometric number are independent: digit i is 1 with odds e^(-rate 2^i) to 1.
+    The binary digits of a geometric number are independent: digit i is 1 with odds e^(-rate 2^i) to 1.
 
     >>> words = Keyring(bytes(16)).draws(("g",), np.arange(20_000, dtype=np.uint64)).blocks(20).view("<u8")
     >>> bool(abs(geometric(words, 0.1).mean() - 1 / (exp(0.1) - 1)) < 0.3)

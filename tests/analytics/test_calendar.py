@@ -43,10 +43,10 @@ def test_periods_that_do_not_fill_a_day_make_no_days() -> None:
     [
         (Window(200, 200), range(300), (Window(32, 32), "a week before")),
         (Window(30, 30), range(300), (Window(6, 6), "the day before")),
-        (Window(5, 5), range(300), (Window(4, 4), "just before")),
+        (Window(5, 5), range(300), (Window(4, 4), "the window just before")),
         (Window(192, 215), range(300), (Window(24, 47), "a week before")),
-        (Window(200, 200), range(180, 300), (Window(199, 199), "just before")),
-        (Window(30, 59), range(300), (Window(0, 29), "just before")),  # the day before would overlap
+        (Window(200, 200), range(180, 300), (Window(199, 199), "the window just before")),
+        (Window(30, 59), range(300), (Window(0, 29), "the window just before")),  # the day before would overlap
         (Window(0, 0), range(300), None),
     ],
 )

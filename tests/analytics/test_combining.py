@@ -5,28 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.mobility import (
-    History,
-    MobilityReport,
-    Truth,
-    combine,
-    mobility_report,
-    with_changes,
-    with_lates,
-    with_truth,
-)
+from analytics.mobility import CountHistory, MobilityReport, WindowTruth, combine, with_changes, with_lates, with_truth
+from analytics.mobility.answers import Answers
+from analytics.mobility.model import quantities, quantity
 from analytics.mobility.output.page.data import page_data
-from analytics.mobility.publication import triangle_windows
+from analytics.mobility.publication import Publication, triangle_windows
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.helpers.published import publish, report_of
 
 PERIODS, HORIZON, DEVICES = 12, 4, 120
 
 
 @pytest.fixture(scope="module")
-def history() -> History:
+def history() -> CountHistory:
     """A few devices that come and go, so that some windows have few visitors more than others."""
     survey = f"{{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 3, horizon: {HORIZON}, minimum: 20}}"
     scheme = Scheme(parse_survey(survey[:-1] + ", attributes: [{name: a, values: [x, y, z], mechanism: grr}]}"))
@@ -39,35 +33,30 @@ def history() -> History:
         np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
         last[here] = t
     n = by_gap(supports.sum(axis=2))
-    return History(scheme, 0, {"a": n}, {"a": by_gap(supports)}, {"a": n})
-
-
-def _since(history: History, first: int, last: int) -> History:
-    """What is still known at the end of a period: no more than windows can reach."""
-    kept = slice(first, last + 1)
-    n, supports = history.reports["a"][kept], history.supports["a"][kept]
-    return History(history.scheme, first, {"a": n}, {"a": supports}, {"a": n})
+    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)}, {"a": n})
 
 
 @pytest.fixture(scope="module")
-def combined(history: History) -> MobilityReport:
-    return combine([mobility_report(_since(history, max(0, t - HORIZON + 1), t), ending=t) for t in range(PERIODS)])
+def combined(history: CountHistory) -> MobilityReport:
+    return publish(history)
 
 
-def test_period_by_period_the_same_windows_are_told_of_and_the_same_is_said(
-    history: History, combined: MobilityReport
+def test_reports_made_from_a_horizon_of_counts_have_the_windows_and_numbers_of_all_counts(
+    history: CountHistory, combined: MobilityReport
 ) -> None:
-    whole = mobility_report(history)
-    assert {w.suppressed for w in whole.windows} == {None, "minimum", "difference"}, "all cases must occur"
-    assert {(w.first, w.last) for w in combined.windows} == {(w.first, w.last) for w in whole.windows}
-    for window in whole.windows:
-        alone = combined.window(window.first, window.last)
-        assert (alone.kind, alone.suppressed, alone.visitors) == (window.kind, window.suppressed, window.visitors)
-        assert (alone.new, alone.gaps) == (window.new, window.gaps)
-        assert [[v.share for v in a.values] for a in alone.attributes] == [
-            [v.share for v in a.values] for a in window.attributes
-        ]
-    assert sorted(combined.triangle, key=str) == sorted(whole.triangle, key=str)
+    whole = Publication(history)
+    assert set(whole.suppressed.values()) == {"minimum", "difference"}, "both cases must occur"
+    assert {Window(w.first, w.last): w.kind for w in combined.windows} == whole.kinds
+    for published in combined.windows:
+        window = Window(published.first, published.last)
+        assert published.suppressed == whole.suppressed.get(window)
+        if not published.suppressed:
+            shares = quantities(Answers.of(history, "a", window).shares)
+            assert published.visitors == quantity(history.visitors(window))
+            assert [value.share for value in published.attribute("a").values] == shares
+    assert {Window(cell.first, cell.last): cell.visitors for cell in combined.triangle} == {
+        window: None if window in whole.suppressed else quantity(history.visitors(window)) for window in whole.triangle
+    }
 
 
 @pytest.mark.parametrize(("period", "horizon"), [("1d", 4), ("6h", 3), ("6h", 4), ("6h", 8), ("7h", 8), ("36h", 4)])
@@ -75,19 +64,20 @@ def test_triangles_of_successive_reports_have_the_same_steps(period: str, horizo
     terms = f"{{id: s, start: 2026-01-05T18:00:00Z, period: {period}, eps: 1, horizon: {horizon}"
     survey = parse_survey(terms + ", attributes: [{name: a, values: [x, y]}]}")
     one_by_one = [triangle_windows(survey, range(max(0, t - horizon + 1), t + 1)) for t in range(PERIODS)]
-    assert {window for told in one_by_one for window in told} == set(triangle_windows(survey, range(PERIODS)))
+    assert {window for windows in one_by_one for window in windows} == set(triangle_windows(survey, range(PERIODS)))
 
 
 def test_what_came_too_late_is_each_windows_possible_shortfall(combined: MobilityReport) -> None:
     report = with_lates(combined, {0: 5, 1: 2, 7: 1})
-    told = [w for w in report.windows if not w.suppressed]
-    assert [w.shortfall for w in told] == [
-        sum({0: 5, 1: 2, 7: 1}.get(t, 0) for t in range(w.first, w.last + 1)) for w in told
+    published = [w for w in report.windows if not w.suppressed]
+    assert [w.shortfall for w in published] == [
+        sum({0: 5, 1: 2, 7: 1}.get(t, 0) for t in range(w.first, w.last + 1)) for w in published
     ]
+    assert all(w.shortfall is None for w in combined.windows), "a final does not know what comes after it"
 
 
-def test_the_truth_stands_beside_what_is_told_and_nowhere_else(combined: MobilityReport) -> None:
-    truth = {Window(w.first, w.last): Truth(99, {"a": np.array([50, 30, 19])}) for w in combined.windows}
+def test_the_truth_stands_beside_what_is_published_and_nowhere_else(combined: MobilityReport) -> None:
+    truth = {Window(w.first, w.last): WindowTruth(99, {"a": np.array([50, 30, 19])}) for w in combined.windows}
     report = with_truth(combined, truth)
     for window in report.windows:
         assert window.truth == (None if window.suppressed else 99)
@@ -95,18 +85,40 @@ def test_the_truth_stands_beside_what_is_told_and_nowhere_else(combined: Mobilit
             assert [value.truth for value in attribute.values] in ([50, 30, 19], [])
 
 
-def test_put_together_the_same_changes_are_found_as_in_one_report(history: History, combined: MobilityReport) -> None:
-    whole, later = mobility_report(history, baseline=range(5)), with_changes(combined, baseline=range(5))
-    assert sum(w.change is not None and w.baseline is not None for w in whole.windows) > 3
-    for window in whole.windows:
-        put_together = later.window(window.first, window.last)
-        assert (put_together.change, put_together.baseline) == (window.change, window.baseline)
-        assert put_together.attributes == window.attributes
+def test_changes_reach_further_back_than_the_horizon(history: CountHistory, combined: MobilityReport) -> None:
+    assert all(w.change is None and w.baseline is None for w in combined.windows), "changes are left to readers"
+    report, compared = with_changes(combined), 0
+    for t in range(7, PERIODS):
+        day, week_before = report.window(t, t), report.window(t - 7, t - 7)
+        if day.suppressed or week_before.suppressed:
+            assert day.change is None
+            continue
+        assert day.change and (day.change.first, day.change.against) == (t - 7, "a week before")
+        now, then = (history.visitors(Window(s, s)).value for s in (t, t - 7))
+        assert day.change.percent.value == pytest.approx((now / then - 1) * 100)
+        for row, earlier in zip(day.attribute("a").values, week_before.attribute("a").values, strict=True):
+            assert row.change and (row.change.first, row.change.last) == (t - 7, t - 7)
+            if row.change.percent.value is not None:
+                assert row.change.percent.value == pytest.approx((row.people.value / earlier.people.value - 1) * 100)
+        compared += 1
+    assert compared >= 3
 
 
-def test_where_old_reports_are_gone_the_page_shows_the_triangle_of_what_is_left(history: History) -> None:
+def test_the_baseline_is_the_mean_of_what_is_published_of_it(combined: MobilityReport) -> None:
+    report, normal = with_changes(combined, baseline=range(2, 5)), []
+    for t in range(2, 5):
+        visitors = combined.window(t, t).visitors
+        normal += [] if visitors is None or visitors.value is None else [visitors.value]
+    last = report.window(6, 6)
+    assert last.visitors and last.visitors.value and last.baseline and len(normal) > 0
+    assert last.baseline.percent.value == pytest.approx((last.visitors.value / np.mean(normal) - 1) * 100)
+    assert last.baseline.against == f"the mean of {len(normal)} comparable windows"
+    assert (last.baseline.first, last.baseline.last) == (2, 4)
+
+
+def test_where_old_reports_are_gone_the_page_shows_the_triangle_of_what_is_left(history: CountHistory) -> None:
     left = range(8, PERIODS)
-    report = combine([mobility_report(_since(history, t - HORIZON + 1, t), ending=t) for t in left])
+    report = combine([report_of(history, t) for t in left])
     assert min(cell.first for cell in report.triangle) < left[0], "what is left reaches back"
     triangle = page_data(report)["triangle"]
     assert len(triangle["steps"]) == len(left)

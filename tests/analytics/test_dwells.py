@@ -1,4 +1,4 @@
-"""Dwell times: what is said of them holds, and names of values are taken for what they are."""
+"""Dwell times: their intervals hold the truth, and values are read as numbers or durations where they are some."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SPREAD = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
 def test_values_have_a_middle_if_their_names_say_so(
     values: tuple[str, ...], middles: list[float] | None, unit: str
 ) -> None:
-    found, said = middle_values(Attribute(name="dwell", values=values))
-    assert (None if found is None else found.tolist(), said) == (middles, unit)
+    found, found_unit = middle_values(Attribute(name="dwell", values=values))
+    assert (None if found is None else found.tolist(), found_unit) == (middles, unit)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(mechanism: str, t
     means, quartiles, ends = [], [], []
     for supports, people, stayed in zip(counts, n, values.reshape(TRIALS, PEOPLE) + 1, strict=True):
         everybody = exact(np.array(float(people)))
-        found = dwell(question.attribute, Answers(question.channel, people, supports / people, everybody, 0.95, False))
+        found = dwell(question.attribute, Answers(question.channel, people, supports / people, everybody, False))
         assert found.mean and found.low and found.high
         means.append(found.mean.low <= stayed.mean() <= found.mean.high)
         true = np.quantile(stayed, [0.25, 0.5, 0.75], method="inverted_cdf")

@@ -1,4 +1,4 @@
-"""Mobility reports say what happened, as far as it may be said."""
+"""Mobility reports hold what the counts of a simulated town say, and what the simulation knows beside it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytics.mobility import History, MobilityReport, mobility_report, with_lost_presence
-from analytics.mobility.publication import standard_windows
+from analytics.mobility import (
+    CountHistory,
+    MobilityReport,
+    mobility_report,
+    with_changes,
+    with_lost_presence,
+    with_truth,
+)
 from analytics.windows import ByGap, Window
 from analytics.windows.first_reports import by_gap
 from analytics.windows.presence_noise import noise_error
 from producers.scenarios import scenario, unique_devices
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.helpers.published import publish, report_of
 from tests.helpers.town import live, truths
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))
@@ -41,16 +48,15 @@ def scheme() -> Scheme:
 
 
 @pytest.fixture(scope="module")
-def history(scheme: Scheme) -> History:
+def history(scheme: Scheme) -> CountHistory:
     return live(scheme, TOWN)
 
 
 @pytest.fixture(scope="module")
-def report(scheme: Scheme, history: History) -> MobilityReport:
-    windows = standard_windows(scheme.survey, history.periods)
-    return mobility_report(
-        history, baseline=range(24, 48), smoothing=True, truth=truths(scheme, TOWN, list(windows)[::7])
-    )
+def report(scheme: Scheme, history: CountHistory) -> MobilityReport:
+    published = publish(history)
+    windows = [Window(window.first, window.last) for window in published.windows]
+    return with_changes(with_truth(published, truths(scheme, TOWN, windows[::7])), baseline=range(24, 48))
 
 
 def test_hours_days_and_the_days_since_the_beginning_are_reported(report: MobilityReport) -> None:
@@ -100,7 +106,7 @@ def test_changes_compare_with_the_day_before_and_with_the_baseline(report: Mobil
     area = hour.attribute("area").values[0]
     assert area.change and area.change.percent.low is not None and area.change.percent.high is not None
     assert area.change.percent.low < area.change.percent.value < area.change.percent.high
-    assert report.window(3, 3).change and report.window(3, 3).change.against == "just before"
+    assert report.window(3, 3).change and report.window(3, 3).change.against == "the window just before"
     assert report.window(0, 0).change is None
 
 
@@ -136,10 +142,10 @@ def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport)
     assert len({(flow.origin, flow.destination) for flow in flows}) == 16
 
 
-def test_smoothed_shares_stand_beside_the_raw_ones(report: MobilityReport) -> None:
-    row = report.window(20, 20).attribute("area").values[0]
+def test_smoothed_shares_stand_beside_the_unbiased_ones_of_single_periods(report: MobilityReport) -> None:
+    row = report.window(20, 20).attribute("transition").values[0]
     assert row.smoothed is not None and row.smoothed.error < row.share.error
-    assert report.window(0, 23).attribute("area").values[0].smoothed is None
+    assert report.window(0, 23).attribute("transition").values[0].smoothed is None
 
 
 def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:
@@ -148,15 +154,13 @@ def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityRe
     assert cells[24, 71] == len(unique_devices(TOWN, 24, 71))
 
 
-def test_late_reports_are_a_windows_possible_shortfall_and_lost_presence_marks_it(history: History) -> None:
-    late = np.arange(72)
-    report = mobility_report(replace(history, late=late), [Window(24, 47), Window(30, 30), Window(29, 30)])
-    assert [w.shortfall for w in report.windows] == [sum(range(24, 48)), 30, 59]
+def test_lost_presence_marks_the_windows_that_begin_before_the_loss_and_end_after_it(report: MobilityReport) -> None:
     assert not any(w.presence_lost for w in report.windows)
-    assert [w.presence_lost for w in with_lost_presence(report, [30, 60]).windows] == [True, False, True]
+    marked = {(w.first, w.last) for w in with_lost_presence(report, [24, 60]).windows if w.presence_lost}
+    assert marked == {(0, 47), (48, 71)}
 
 
-def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: History) -> None:
+def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: CountHistory) -> None:
     scheme = _town("eps_inf: 5, eps_1: 4, solution: spl, presence_epsilon: 1")
     random = np.random.default_rng(1)
     draws = random.geometric(1 - np.exp(-1 / 3), (2, 72, 48))
@@ -166,10 +170,10 @@ def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(histor
         for name, periods in history.reports.items()
     }
     noised = replace(history, scheme=scheme, cells=cells)
-    report = mobility_report(noised, [*(Window(t, t) for t in range(72)), Window(0, 23)])
+    report = publish(noised)
     assert report.presence == "noised" and report.presence_scale == 3
     held = []
-    for window in report.windows:
+    for window in [*(report.window(t, t) for t in range(72)), report.window(0, 23)]:
         real = len(unique_devices(TOWN, window.first, window.last))
         assert window.visitors is not None
         held.append(window.visitors.low <= real <= window.visitors.high)
@@ -184,30 +188,29 @@ def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up()
     """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
     terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
     scheme = Scheme(parse_survey(terms + "{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"))
-    n = by_gap(np.full((3, 3), 100))
-    supports = by_gap(np.full((3, 3, 2), 50))
-    history = History(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, {"a": n, "b": n})
-    window = mobility_report(history, [Window(1, 2)]).windows[0]
-    told = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
-    assert [quantity and quantity.value for quantity in told] == [1000, 400, 600, 200, 400]
-    assert [quantity and quantity.error for quantity in told] == [noise_error(2 * c, 1.0) for c in (5, 2, 3, 1, 2)]
+    n = by_gap(np.full((2, 3), 100))
+    supports = by_gap(np.full((2, 3, 2), 50))
+    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, {"a": n, "b": n})
+    window = mobility_report(history).window(0, 1)
+    published = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
+    assert [quantity and quantity.value for quantity in published] == [1000, 400, 600, 200, 400]
+    assert [quantity and quantity.error for quantity in published] == [noise_error(2 * c, 1.0) for c in (5, 2, 3, 1, 2)]
 
 
 def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
     scheme = _town("eps_inf: 5, eps_1: 4, solution: smp")
-    report = mobility_report(live(scheme, TOWN), [Window(12, 12)])
-    window = report.windows[0]
+    window = report_of(live(scheme, TOWN), 12).window(12, 12)
     assert window.visitors and window.visitors.value == len(unique_devices(TOWN, 12, 12))
-    assert sum(attribute.answers or 0 for attribute in window.attributes) == window.visitors.value
+    assert sum(attribute.n or 0 for attribute in window.attributes) == window.visitors.value
 
 
 def test_the_report_survives_json(report: MobilityReport) -> None:
     assert MobilityReport.model_validate_json(report.model_dump_json()) == report
 
 
-def test_a_window_beyond_the_horizon_is_refused(history: History) -> None:
+def test_a_window_beyond_the_horizon_is_refused(history: CountHistory) -> None:
     with pytest.raises(ValueError, match="the horizon is 48"):
-        mobility_report(history, [Window(0, 48)])
+        history.visitors(Window(0, 48))
 
 
 def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> None:
@@ -222,25 +225,25 @@ def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> N
     )
     n = {"area": by_gap(np.array([[100_000]]))}
     supported = scheme.questions[0].channel.support(np.full(k, 1 / k)) * 100_000
-    report = mobility_report(History(scheme, 0, n, {"area": by_gap(supported[None, None])}, n))
+    report = mobility_report(CountHistory(scheme, 0, n, {"area": by_gap(supported[None, None])}, n))
     area = report.windows[0].attribute("area")
     assert area.groups[0].share.value == pytest.approx(0.5)
     assert area.ranking and len(area.ranking.places) == 5
 
 
-def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(scheme: Scheme, history: History) -> None:
-    """Nobody is not zero people with an error: there is nothing to compare with, and nothing to divide by."""
+def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(history: CountHistory) -> None:
+    """Without answers there is no estimate to compare with."""
 
     def with_an_empty_night(periods: Sequence[ByGap]) -> list[ByGap]:
         return [ByGap(p.gaps, p.counts * 0) if t < 24 else p for t, p in enumerate(periods)]
 
-    silent = replace(
+    empty_night = replace(
         history,
         **{
             part: {name: with_an_empty_night(counts) for name, counts in getattr(history, part).items()}
             for part in ("reports", "supports", "cells")
         },
     )
-    told = {(w.first, w.last): w for w in mobility_report(silent).windows}
-    assert all(row.change is None for row in told[24, 24].attribute("area").values)
-    assert any(row.change is not None for row in told[48, 48].attribute("area").values)
+    report = with_changes(publish(empty_night))
+    assert all(row.change is None for row in report.window(24, 24).attribute("area").values)
+    assert any(row.change is not None for row in report.window(48, 48).attribute("area").values)

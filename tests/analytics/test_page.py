@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.mobility import MobilityReport, mobility_report, render_page
-from analytics.mobility.publication import standard_windows
+from analytics.mobility import MobilityReport, render_page, with_changes, with_truth
 from analytics.windows import Window
+from hearsay.reports.files import narrowed
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.browser import View, look
+from tests.helpers.published import part, publish
 from tests.helpers.town import live, truths
 
 HEIGHT = 5000
@@ -33,8 +34,8 @@ def report() -> MobilityReport:
         )
     )
     hours = [Window(t, t) for t in range(72)]
-    windows = [*standard_windows(scheme.survey, range(72)), Window(24, 71)]  # the last one is shown: people come back
-    return mobility_report(live(scheme, town), windows, truth=truths(scheme, town, hours), baseline=range(24))
+    published = publish(part(live(scheme, town), 1, 71))  # without period 0 the last day is shown: people come back
+    return with_changes(with_truth(published, truths(scheme, town, hours)), baseline=range(1, 24))
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,12 @@ def test_bars_estimates_and_the_truth_are_in_their_colours(view: View) -> None:
     assert share("attribute-0-bars", (0x99, 0xD5, 0xCD)) > 0.01, "bars"
     assert share("visitors", (0x0F, 0x76, 0x6E)) > 0.005, "new visitors"
     assert share("visitors", (0xD9, 0x77, 0x06)) > 0.001, "the truth"
+
+
+def test_a_period_shows_smoothed_shares_as_rings_beside_the_estimates(report: MobilityReport, tmp_path: Path) -> None:
+    view = look(render_page(narrowed(report, 60, 60)), tmp_path, HEIGHT)
+    assert "smoothed with earlier periods" in view.document
+    assert (view.chart("attribute-0-bars") == (0x0F, 0x76, 0x6E)).all(axis=2).mean() > 0.0005
 
 
 def test_who_likes_it_dark_gets_it_dark(report: MobilityReport, tmp_path: Path) -> None:

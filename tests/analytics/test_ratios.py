@@ -8,15 +8,15 @@ import pytest
 from analytics.estimation.estimates import Estimates, quantile
 from analytics.estimation.ratios import exact, product, ratio
 from analytics.windows import presence_noise
-from analytics.windows.presence_noise import MANY, noise_error, noise_reach
+from analytics.windows.presence_noise import MANY, noise_error, noise_quantile
 
 TRIALS = 20_000
 
 
 def _measured(truth: float, error: float, random: np.random.Generator) -> Estimates:
     value = random.normal(truth, error, TRIALS)
-    reach = quantile(0.95) * error
-    return Estimates(value, np.full(TRIALS, error), value - reach, value + reach)
+    half_width = quantile(0.95) * error
+    return Estimates(value, np.full(TRIALS, error), value - half_width, value + half_width)
 
 
 def _held(intervals: Estimates, truth: float) -> float:
@@ -53,9 +53,9 @@ def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> Non
     draws = random.geometric(chance, (TRIALS, cells, 2)).astype(np.int32)
     noise = (draws[..., 0] - draws[..., 1]).sum(axis=1)
     assert noise.std() == pytest.approx(noise_error(cells, epsilon), rel=0.03)
-    reach = noise_reach(cells, epsilon, 0.95)
-    assert np.mean(np.abs(noise) <= reach) >= 0.945
-    assert np.mean(np.abs(noise) <= reach - 1) < 0.955
+    half_width = noise_quantile(cells, epsilon, 0.95)
+    assert np.mean(np.abs(noise) <= half_width) >= 0.945
+    assert np.mean(np.abs(noise) <= half_width - 1) < 0.955
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
@@ -63,12 +63,12 @@ def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> Non
 def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
     epsilon: float, confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = noise_reach.__wrapped__(MANY, epsilon, confidence)
+    many = noise_quantile.__wrapped__(MANY, epsilon, confidence)
     monkeypatch.setattr(presence_noise, "MANY", MANY + 1)
-    assert many == pytest.approx(noise_reach.__wrapped__(MANY, epsilon, confidence), rel=5e-4, abs=1)
+    assert many == pytest.approx(noise_quantile.__wrapped__(MANY, epsilon, confidence), rel=5e-4, abs=1)
 
 
 def test_the_longest_window_under_the_smallest_budget_has_a_reach() -> None:
     """Its exact distribution would take 64 GiB."""
     cells = 65_535 * 65_536 // 2
-    assert noise_reach(cells, 0.001, 0.95) == pytest.approx(1.96 * noise_error(cells, 0.001), rel=1e-4)
+    assert noise_quantile(cells, 0.001, 0.95) == pytest.approx(1.96 * noise_error(cells, 0.001), rel=1e-4)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport, mobility_report
+from analytics.mobility import MobilityReport, with_changes, with_truth
 from analytics.mobility.output.arrow import from_arrow, to_arrow
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
@@ -17,6 +17,7 @@ from hearsay.reports.files import write_files
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.helpers.published import publish
 from tests.helpers.town import live, truths
 
 
@@ -34,7 +35,7 @@ def report() -> MobilityReport:
         )
     )
     truth = truths(scheme, town, [Window(25, 25)])
-    return mobility_report(live(scheme, town), truth=truth, baseline=range(24))
+    return with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
 
 
 def test_an_arrow_table_holds_the_whole_report_and_gives_it_back(report: MobilityReport) -> None:
@@ -60,6 +61,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     assert row["people"] == area.people.value and row["people_high"] == area.people.high
     assert area.change and row["change"] == area.change.percent.value
     assert row["change_against"] == area.change.against and row["truth"] == area.truth
+    assert area.smoothed and row["smoothed"] == area.smoothed.value and row["smoothed_error"] == area.smoothed.error
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]

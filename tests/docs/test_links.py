@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.docs.pages import ROOT, Page, pages
+from tests.docs.pages import INLINE, ROOT, Page, pages
+
+ROOMS = "protocols servers memo_store analytics producers stream_app hearsay deploy docs bench tests"
+PLACE = re.compile(rf"({'|'.join(ROOMS.split())})/[\w./-]*")
 
 
 @pytest.mark.parametrize("page", pages(), ids=str)
@@ -15,6 +20,12 @@ def test_links_lead_somewhere(page: Page) -> None:
         assert target.exists(), f"{page}: {link}"
         assert target.is_relative_to(ROOT), f"{page}: {link} leads out of the project"
         assert not anchor or anchor in Page(target).anchors, f"{page}: no heading #{anchor} in {target.name}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=str)
+def test_files_and_folders_that_a_page_names_exist(page: Page) -> None:
+    for place in filter(PLACE.fullmatch, INLINE.findall(page.prose)):
+        assert (ROOT / place).exists(), f"{page}: {place}"
 
 
 def test_every_page_can_be_found_from_the_readme() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from hearsay.terminal import exits
 from protocols.wire import Reason
@@ -20,7 +21,7 @@ def documented(names: set[str]) -> set[str]:
 
 
 def test_every_metric_is_documented() -> None:
-    source = re.findall(r'"(hearsay_\w+)"', (ROOT / "stream_app" / "faust_app" / "metrics.py").read_text())
+    source = re.findall(r'"(hearsay_\w+)"', Path(metrics.__file__).read_text())
     counters = {"hearsay_reports", "hearsay_finals"}
     assert counters == {family.name for family in (metrics.REPORTS.describe()[0], metrics.FINALS.describe()[0])}
     names = {f"{name}_total" if name in counters else name for name in source}

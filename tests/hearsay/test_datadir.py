@@ -30,30 +30,30 @@ def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
         DataDirectory(tmp_path).fleet_keyring()
 
 
-def test_the_store_of_new_devices_is_unvouched_until_the_mark_is_taken_away(tmp_path: Path) -> None:
+def test_the_store_of_new_devices_is_marked_as_new_until_the_mark_is_removed(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     data.fleet_keyring()
-    assert data.unvouched.exists()
-    data.unvouched.unlink()
+    assert data.new_store_mark.exists()
+    data.new_store_mark.unlink()
     data.fleet_keyring()
-    assert not data.unvouched.exists(), "devices with a past: an empty store has lost it"
+    assert not data.new_store_mark.exists(), "the devices are not new: an empty store has lost their history"
 
 
-def test_lost_presence_is_noted_for_later_reports(tmp_path: Path) -> None:
+def test_lost_presence_is_recorded_for_later_reports(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    data.note_lost_presence(())
+    data.add_presence_losses(())
     assert data.presence_losses == set()
-    data.note_lost_presence((4,))
-    data.note_lost_presence((9,))
+    data.add_presence_losses((4,))
+    data.add_presence_losses((9,))
     assert DataDirectory(tmp_path).presence_losses == {4, 9}
 
 
-def test_devices_that_report_to_one_place_are_not_made_to_report_to_another(tmp_path: Path) -> None:
+def test_devices_that_report_to_one_destination_cannot_report_to_another(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    data.reports_to("week", "a cluster")
-    data.reports_to("week", "a cluster, number 7")
-    data.reports_to("week", "a cluster")
-    data.reports_to("other", "this process")
+    data.check_destination("week", "a cluster")
+    data.check_destination("week", "a cluster, number 7")
+    data.check_destination("week", "a cluster")
+    data.check_destination("other", "this process")
     for elsewhere in ("a cluster, number 8", "this process"):
         with pytest.raises(SettingsError, match=f"report to a cluster, number 7 for survey 'week', not to {elsewhere}"):
-            DataDirectory(tmp_path).reports_to("week", elsewhere)
+            DataDirectory(tmp_path).check_destination("week", elsewhere)

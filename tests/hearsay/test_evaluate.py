@@ -46,14 +46,19 @@ def test_a_table_is_taken_as_it_is_found(table: Path) -> None:
 
 @pytest.mark.parametrize("column", ["Name", "Country"])
 def test_a_column_that_is_no_question_is_refused(table: Path, column: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearsay.running.truth_tables.MOST_VALUES", 100)
+    monkeypatch.setattr("hearsay.running.evaluation_truth.MOST_VALUES", 100)
     error = call("--csv", str(table), "--attributes", f"Agrees?,{column}").exception
     assert isinstance(error, ScenarioError) and repr(column) in error.message
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read"), ("", "cannot be read"), ("a,b\n", "has no rows"), ("a,a\n1,2\n", "names 'a' twice")],
+    [
+        (None, "cannot be read"),
+        ("", "cannot be read"),
+        ("a,b\n", "has no rows"),
+        ("a,a\n1,2\n", "has the column 'a' twice"),
+    ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
     path = tmp_path / "people.csv"
@@ -61,6 +66,14 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: str | None, said: 
         path.write_text(content)
     error = call("--csv", str(path)).exception
     assert isinstance(error, ScenarioError) and said in error.message
+
+
+def test_an_error_about_a_table_does_not_quote_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name,town\nann,a\nbob,b,unwell\n")
+    error = call("--csv", str(path)).exception
+    assert isinstance(error, ScenarioError) and "got 3" in error.message
+    assert "bob" not in error.message and "unwell" not in error.message
 
 
 def test_everybody_once_is_the_population_of_the_papers() -> None:

@@ -86,12 +86,16 @@ def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kaf
     )
     assert sent.exit_code == 0, sent.exception
     arrived = read_topic(kafka_settings, "captured.reports")
-    assert f"{len(arrived)} records sent" in sent.output
+    assert f"Sent {len(arrived)} records" in sent.output
     assert len(arrived) > 16  # 8 clock records a day, and a frame for each partition that has somebody
     again = type_in(
         "send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
     assert json.loads(again.output)["records"] == 0
+    nothing = type_in(
+        "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
+    )
+    assert nothing.output.startswith("Nothing to send: all ")
 
 
 def test_who_has_reported_here_is_not_captured_for_a_cluster(day: list[str]) -> None:
@@ -124,7 +128,7 @@ def test_capturing_needs_the_clock_key_of_those_who_will_count(day: list[str]) -
     ("words", "complaint"),
     [
         ("--map area", "left=right"),
-        ("--choose area=best", "none of first, last, most"),
+        ("--choose area=best", "not one of first, last, most"),
         ("--tolerance soon", "not a duration"),
         ("--zone Paris", "no time zone"),
         ("--until tomorrow", "not a time with a zone"),

@@ -24,7 +24,7 @@ def lines(value: str) -> list[str]:
         role="plain",
         mechanism="l-grr",
         counted="value in the period",
-        answers=3412,
+        n=3412,
         suppressed=None,
         values=(row,),
     )
@@ -43,7 +43,7 @@ def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns
         "Answers, Tue 2017-06-06: 23,427 visitors",
         "",
         "visitor_category  l-grr, 3,412 answers",
-        "                              people  ± 95 %   truly",
+        "                              people  ± 95 %   truth",
         "French tourist                11,539     553  10,980  ████████████████",
     ]
 

@@ -96,7 +96,7 @@ def test_an_example_can_be_the_beginning(tmp_path: Path, name: str) -> None:
 
 
 def test_no_file_is_overwritten_and_no_example_is_guessed(survey: Path, tmp_path: Path) -> None:
-    with pytest.raises(SurveyError, match="is there already"):
+    with pytest.raises(SurveyError, match="exists already"):
         run("new", str(survey))
-    with pytest.raises(SurveyError, match="there are mobility-week, telemetry"):
+    with pytest.raises(SurveyError, match="examples: mobility-week, telemetry"):
         run("new", str(tmp_path / "other.yaml"), "--example", "nothing")

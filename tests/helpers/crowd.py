@@ -25,11 +25,7 @@ def scheme_of(attributes: str, terms: str = "eps_inf: 2, eps_1: 1") -> Scheme:
 
 def answers_of(question: Question, respondent: Respondent, values: Whole, period: int = 0) -> NDArray[Any]:
     """What devices 0, 1, ... answer in a period if these are their values."""
-    devices = np.arange(len(values), dtype=np.uint64)
-    if not respondent.scheme.survey.longitudinal:
-        return respondent.answer_once(question, devices, period, values)
-    cells = respondent.cells(question, devices, values)
-    return respondent.report(question, devices, period, respondent.memoise(question, devices, cells))
+    return respondent.answers(question, np.arange(len(values), dtype=np.uint64), period, values)
 
 
 def counts_of(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from protocols.mechanisms import Direct, Flip
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.rounds import Blur
+from protocols.mechanisms.rounds import MatrixRound
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -118,20 +118,20 @@ def _per_trait(question: Question) -> list[tuple[float, Array, Array, Array | No
     return [(1 / len(held), _bits(first, one_hot[:, list(some)]), np.eye(2**encoding.d), None) for some in held]
 
 
-def _symbols(noise: Flip | Blur | None, k: int) -> Array:
+def _symbols(noise: Flip | MatrixRound | None, k: int) -> Array:
     if noise is None:
         return np.eye(k)
-    if isinstance(noise, Blur):
+    if isinstance(noise, MatrixRound):
         return noise.matrix
     return np.array([[noise.p if i == j else noise.q for j in range(k)] for i in range(k)])
 
 
-def _second_bits(noise: Flip | Blur | None, k: int) -> Array:
+def _second_bits(noise: Flip | MatrixRound | None, k: int) -> Array:
     every = np.array(list(product((0, 1), repeat=k)))
     return np.eye(2**k) if noise is None else _bits(noise, every)
 
 
-def _bits(noise: Flip | Blur | None, vectors: NDArray[np.int_]) -> Array:
+def _bits(noise: Flip | MatrixRound | None, vectors: NDArray[np.int_]) -> Array:
     """P(every bit vector | input vector), bit by bit."""
     assert isinstance(noise, Flip)
     every = list(product((0, 1), repeat=vectors.shape[1]))

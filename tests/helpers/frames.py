@@ -45,7 +45,7 @@ def same(one: Frame, other: Frame) -> bool:
     """Whether two frames say the same, types included."""
     ours, theirs = ([f.tokens, f.gaps, *f.answers.values()] for f in (one, other))
     return (
-        one.terms == other.terms
+        one.header == other.header
         and list(one.answers) == list(other.answers)
         and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     )

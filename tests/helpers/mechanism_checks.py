@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.mechanisms import MatrixChannel
+from protocols.mechanisms import RECORDS, MatrixChannel
 from protocols.mechanisms.channels import variance
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -41,7 +41,7 @@ def what_is_declared_is_spent_and_not_more(scheme: Scheme) -> None:
     survey, promise = scheme.survey, scheme.guarantees
     declared = survey.eps or survey.eps_1 or survey.eps_inf
     assert declared is not None
-    lossy = survey.calibration == "published" and "grr" in scheme.questions[0].mechanism.name
+    lossy = survey.calibration == "published" and RECORDS[scheme.questions[0].mechanism.name].published_differs
     ordered = promise.between_neighbours(1)
     spent = ordered[scheme.questions[0].name] if ordered else promise.per_report.whole
     assert spent <= declared * (1 + 1e-9)

@@ -10,16 +10,16 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
+from hearsay.running.worker_process import SESSION_SECONDS, WorkerProcess, workers
 from producers.sinks import KafkaSink
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import Live
+from stream_app.results import LIVE, Live
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import Record, traffic
-from tests.helpers.workers import SESSION_SECONDS, WorkerProcess, workers
 from tests.stream_app.worlds import KEY, SCHEME
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey")
@@ -82,7 +82,7 @@ class Ordeal:
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
 
     def _refused(self) -> dict[str, int]:
-        live = [record.value for record in read_topic(self._kafka, self._topics.live) if record.key == b"s"]
+        live = [record.value for record in read_topic(self._kafka, self._topics.named(LIVE.name)) if record.key == b"s"]
         return dict(Counter(Live.model_validate_json(live[-1]).rejects)) if live else {}
 
     def _kill(self, worker: WorkerProcess) -> None:

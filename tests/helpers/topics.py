@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka import KafkaConsumer, TopicPartition
 
-from protocols.wire import HEADER
+from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 
 
@@ -19,7 +19,7 @@ def read_topic(settings: KafkaSettings, topic: str) -> list[tuple[int, str, byte
         while any(consumer.position(partition) < ends[partition] for partition in partitions):
             for records in consumer.poll(timeout_ms=1000).values():
                 for record in records:
-                    content_type = dict(record.headers)[HEADER].decode()
+                    content_type = dict(record.headers)[CONTENT_TYPE_HEADER].decode()
                     found[record.partition].append((record.partition, content_type, record.value))
     finally:
         consumer.close()

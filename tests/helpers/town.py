@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from analytics.mobility import History, Truth
+from analytics.mobility import CountHistory, WindowTruth
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
 from hearsay.running.seeded_keyrings import seeded_keyring
@@ -15,7 +15,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
 
-def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:
+def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:
     """Counts of all periods of the scenario, through the devices' own code."""
     respondent, horizon = Respondent(scheme, seeded_keyring(seed)), scheme.survey.horizon
     names = {question.name: question.k for question in scheme.questions}
@@ -31,23 +31,19 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> History:
             if scheme.discloses:
                 asked = respondent.sampled(there.devices) == place
             devices, values = there.devices[asked], there.values[question.name][asked]
-            if scheme.survey.longitudinal:
-                memo = respondent.memoise(question, devices, respondent.cells(question, devices, values))
-                answers = respondent.report(question, devices, period, memo)
-            else:
-                answers = respondent.answer_once(question, devices, period, values)
+            answers = respondent.answers(question, devices, period, values)
             rows = gaps[asked] - 1
             reports[question.name][period] = np.bincount(rows, minlength=horizon)
             supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)
     counted, supported = ({name: by_gap(table) for name, table in tables.items()} for tables in (reports, supports))
-    return History(scheme, 0, counted, supported, counted)
+    return CountHistory(scheme, 0, counted, supported, counted)
 
 
-def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, Truth]:
+def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, WindowTruth]:
     """What really happened in these windows."""
     names = [question.name for question in scheme.questions]
     return {
-        window: Truth(
+        window: WindowTruth(
             len(unique_devices(scenario, window.first, window.last)),
             {name: unique_histogram(scenario, name, window.first, window.last) for name in names},
         )

@@ -16,10 +16,10 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.survey_files import example_text
-from protocols.errors import FingerprintChanged, LogError, SurveyError
+from protocols.errors import FingerprintChanged, SurveyError, TopicError
 from protocols.survey import MAX_PERIOD, Survey
 from protocols.survey_text import parse_survey
-from protocols.wire import CLOCK, HEADER, Clock, decode_clock
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, published, read_topic
 
@@ -75,7 +75,7 @@ def test_a_record_that_is_no_survey_is_named(
     producer = KafkaProducer(**kafka_settings.client_options())
     producer.send(topics.surveys, b"{}", key=b"s").get(timeout=30)
     producer.close()
-    with pytest.raises(LogError, match=f"record 0 of {topics.surveys} is no survey"):
+    with pytest.raises(TopicError, match=f"record 0 of {topics.surveys} is not a survey"):
         published(kafka_settings, topics)
 
 
@@ -90,7 +90,7 @@ def test_closing_tells_every_partition(
     assert json.loads(done.output)["closed_through"] == 3
     records = list(read_topic(kafka_settings, f"{os.environ['HEARSAY_KAFKA_PREFIX']}.reports"))
     assert sorted(record.partition for record in records) == [0, 1, 2]
-    assert {dict(record.headers)[HEADER] for record in records} == {CLOCK.encode()}
+    assert {dict(record.headers)[CONTENT_TYPE_HEADER] for record in records} == {CLOCK.encode()}
     assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 3)}
 
 
@@ -116,6 +116,6 @@ def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(
 ) -> None:
     """Every other command looks for them there, and says `run hearsay topics create` if they are not."""
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", "second")
-    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["made"]
+    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["created"]
     assert "second.reports" in made and all(name.startswith("second") for name in made)
     assert type_in("topics", "check").exit_code == 0

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 from stream_app.local import LocalStore
-from tests.helpers.workers import workers
+from stream_app.results import HISTOGRAMS, MOBILITY
 
 KEY = bytes(range(32))
 
@@ -46,9 +47,10 @@ def test_a_cluster_publishes_what_one_process_does(
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
     store = LocalStore.existing(alone / "collector")
-    for kind, topic in (("histograms", topics.histograms), ("mobility", topics.mobility)):
-        there = {record.key: record.value for record in read_topic(kafka_settings, topic)}
-        here = {message.key: message.value for message in store.messages(kind)}
+    for topic in (HISTOGRAMS, MOBILITY):
+        records = read_topic(kafka_settings, topics.named(topic.name))
+        there = {record.key: (record.value, tuple(record.headers)) for record in records}
+        here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
         assert len(here) == 7
         assert there == here
     store.close()

@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
+from hearsay.running.worker_process import workers
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.sinks import KafkaSink
@@ -25,7 +26,6 @@ from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
-from tests.helpers.workers import workers
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
@@ -147,10 +147,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"SASL_PASSWORD": "wrong horse"}, "hangs up on the user 'fleet' .*_PASSWORD"),
-        ({"SASL_PASSWORD": "wrong horse", "SASL_MECHANISM": "PLAIN"}, "hangs up on the user 'fleet' .*_PASSWORD"),
-        ({"SECURITY": "PLAINTEXT"}, "hangs up on us .*HEARSAY_KAFKA_SECURITY"),
-        ({"SSL_CA": "stranger.pem"}, "do not trust each other: .*CERTIFICATE_VERIFY_FAILED.*HEARSAY_KAFKA_SSL_CA"),
+        ({"SASL_PASSWORD": "wrong horse"}, "connection of user 'fleet' .*_PASSWORD"),
+        ({"SASL_PASSWORD": "wrong horse", "SASL_MECHANISM": "PLAIN"}, "connection of user 'fleet' .*_PASSWORD"),
+        ({"SECURITY": "PLAINTEXT"}, "closes the connection .*HEARSAY_KAFKA_SECURITY"),
+        ({"SSL_CA": "stranger.pem"}, "certificates do not fit: .*CERTIFICATE_VERIFY_FAILED.*HEARSAY_KAFKA_SSL_CA"),
     ],
 )
 @pytest.mark.parametrize("knock", [lambda kafka: KafkaSink(kafka, "reports"), existing], ids=["sender", "collector"])

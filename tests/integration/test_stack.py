@@ -97,7 +97,7 @@ def test_topics_are_made_and_checked_on_the_cluster_of_the_settings(
     monkeypatch.setenv("HEARSAY_SETTINGS", str(stack.settings_file))
     made = run(topics_command.app, "create", "--prefix", "mine", "--partitions", "3", "--retention-days", "7", "--json")
     assert made[0] == 0
-    assert "mine.reports" in json.loads(made[1])["made"]
+    assert "mine.reports" in json.loads(made[1])["created"]
     assert run(topics_command.app, "check", "--prefix", "mine", "--retention-days", "7")[0] == 0
     code, output = run(topics_command.app, "check", "--prefix", "mine", "--json")
     assert code == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
+from hearsay.running.worker_process import workers
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_broker import KafkaBroker
@@ -18,7 +19,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 MakeTopics = Callable[..., Topics]
@@ -88,7 +89,7 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             send(kafka_settings, topics, [crowd(0, 1000), Tick(0)])
             eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
             assert worker.running and late.running
-        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries say the same again and again"
+        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries repeat the same lines"
     assert Histogram.model_validate_json(read_finals(kafka_settings, topics)["s", 0]).n == 999
 
 
@@ -127,5 +128,5 @@ def test_records_that_the_log_no_longer_has_are_named(
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
         assert worker.leave() == 0
-    (told,) = worker.logged("records are missing")
-    assert "partition 1: offsets 0 to 1 are no longer in the log" in str(told["what"])
+    (entry,) = worker.logged("records are missing")
+    assert "partition 1: offsets 0 to 1 are no longer in the log" in str(entry["what"])

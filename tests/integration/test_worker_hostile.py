@@ -11,7 +11,8 @@ from random import Random
 
 from aiokafka import AIOKafkaProducer
 
-from protocols.wire import CLOCK, FRAME, HEADER, REPORT
+from hearsay.running.worker_process import workers
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, REPORT
 from servers.settings import KafkaSettings
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
@@ -21,7 +22,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.log.flushes import Output
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row, mischief, single
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire
 
 MakeTopics = Callable[..., Topics]
@@ -41,27 +42,27 @@ def payloads(random: Random) -> Iterator[Payload]:
     for _ in range(PAYLOADS):
         chance = random.random()
         if chance < 0.5:
-            yield mutated(random, frame), [(HEADER, FRAME.encode())]
+            yield mutated(random, frame), [(CONTENT_TYPE_HEADER, FRAME.encode())]
         elif chance < 0.65:
-            yield mutated(random, report), [(HEADER, REPORT.encode())]
+            yield mutated(random, report), [(CONTENT_TYPE_HEADER, REPORT.encode())]
         elif chance < 0.8:
-            yield random.randbytes(random.randrange(200)), [(HEADER, random.choice(kinds))]
+            yield random.randbytes(random.randrange(200)), [(CONTENT_TYPE_HEADER, random.choice(kinds))]
         elif chance < 0.85:
-            yield random.choice(bombs), [(HEADER, random.choice(kinds[1:]))]
+            yield random.choice(bombs), [(CONTENT_TYPE_HEADER, random.choice(kinds[1:]))]
         elif chance < 0.9:
             _, content_type, value = mischief(random, 0, 0, PARTITIONS)
-            yield value, [(HEADER, content_type.encode())]
+            yield value, [(CONTENT_TYPE_HEADER, content_type.encode())]
         else:
             yield random.choice([None, b"", frame]), random.choice(ODD_HEADERS)
 
 
 ODD_HEADERS: list[Headers] = [
     [],
-    [(HEADER, None)],
-    [(HEADER, b"\xff\xfe" * 50)],
-    [(HEADER, b"x" * 10_000)],
+    [(CONTENT_TYPE_HEADER, None)],
+    [(CONTENT_TYPE_HEADER, b"\xff\xfe" * 50)],
+    [(CONTENT_TYPE_HEADER, b"x" * 10_000)],
     [(f"h{number}", b"y" * 100) for number in range(50)],
-    [("", b""), (HEADER, b"")],
+    [("", b""), (CONTENT_TYPE_HEADER, b"")],
 ]
 
 
@@ -89,7 +90,7 @@ async def send_in_bulk(kafka: KafkaSettings, topic: str, logs: list[list[Payload
 
 def record_of(offset: int, payload: Payload) -> Record:
     value, headers = payload
-    text = dict(headers).get(HEADER)
+    text = dict(headers).get(CONTENT_TYPE_HEADER)
     return Record(offset, None if text is None else text.decode("utf-8", "replace"), value)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
@@ -14,7 +15,6 @@ from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
-from tests.helpers.workers import workers
 from tests.stream_app.worlds import KEY
 
 MakeTopics = Callable[..., Topics]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
-from producers.replay import Columns, Options, Replay
+from producers.replay import ColumnMapping, Options, Replay
 from producers.replay.people import People
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
@@ -21,7 +22,6 @@ from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
-from tests.helpers.workers import workers
 from tests.stream_app.worlds import KEY
 
 MakeTopics = Callable[..., Topics]
@@ -65,7 +65,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     keyring = Keyring(SECRET)
     memos = MemoStore(redis_url).survey(Respondent(SCHEME, keyring))
     sink = KafkaSink(kafka_settings, topics.reports)
-    options = Options(Columns("person", "at", {"place": "place"}), timedelta(hours=1))
+    options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         events = write_events(tmp_path / "events.csv")
         Replay(SCHEME, keyring, memos, sink, events, options, tmp_path / "work", clock_key=KEY).run()
@@ -73,13 +73,13 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
         sink.flush()
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 90)
         eventually(lambda: [*read_topic(kafka_settings, topics.deadletters)] != [], 30)
-        told = worker.page("/metrics").encode()
+        metrics = worker.page("/metrics").encode()
         worker.leave()
     sink.close()
 
     published = {topic.name: everything(kafka_settings, topic.name) for topic in topics.all()}
     assert all(published.values()), "a topic with nothing in it shows nothing"
-    said = {**published, "log": worker.log.read_bytes(), "metrics": told}
+    written = {**published, "log": worker.log.read_bytes(), "metrics": metrics}
 
     values = np.array([place_of(number) for number in range(len(PEOPLE))])
     devices = np.array([People(keyring)._index(person) for person in PEOPLE], dtype=np.uint64)
@@ -87,9 +87,9 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     planted = [*spellings(SECRET), *(s for person in PEOPLE for s in spellings(person.encode()))]
     planted += [s for device in devices for s in (*spellings(device.tobytes()), str(device).encode())]
     planted += [s for memo in columns for s in spellings(memo.tobytes())]
-    assert not [(where, secret) for where, text in said.items() for secret in planted if secret in text]
+    assert not [(where, secret) for where, text in written.items() for secret in planted if secret in text]
     one_hot = np.packbits(np.eye(PLACES, dtype=np.uint8)[values], axis=1, bitorder="little")
-    sent = said[topics.reports] + said[topics.deadletters]
+    sent = written[topics.reports] + written[topics.deadletters]
     assert not [value for value in one_hot for secret in spellings(value.tobytes()) if secret in sent]
 
 

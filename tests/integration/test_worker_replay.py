@@ -6,28 +6,29 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
 from stream_app.local import EmbeddedApp
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Tick, deal, wire
 
 MakeTopics = Callable[..., Topics]
 PERIODS = 5
 
 
-def story() -> list[Event]:
+def some_events() -> list[Event]:
     """Reports of a few periods, some of them twice, some late, some garbage."""
     random = Random(3)
-    told: list[Event] = []
+    events: list[Event] = []
     for period in range(PERIODS):
         reports = Reports(period, tuple(a_row(random, 0, 1) for _ in range(400)))
         late = Reports(max(0, period - 1), tuple(a_row(random, 0, 1) for _ in range(20)))
-        told += [reports, Garbage(random.randbytes(40)), Reports(period, reports.rows[:50]), late, Tick(period)]
-    return told
+        events += [reports, Garbage(random.randbytes(40)), Reports(period, reports.rows[:50]), late, Tick(period)]
+    return events
 
 
 def embedded(directory: Path, events: list[Event]) -> list[bytes]:
@@ -42,7 +43,7 @@ def embedded(directory: Path, events: list[Event]) -> list[bytes]:
 def test_partitions_workers_and_replay_do_not_show_in_the_finals(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:
-    events = story()
+    events = some_events()
     expected = embedded(tmp_path / "embedded", events)
     assert len(expected) == PERIODS
     for partitions, count, live in ((1, 1, False), (3, 3, True), (8, 1, False)):

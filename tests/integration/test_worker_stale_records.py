@@ -10,6 +10,7 @@ from random import Random
 
 from kafka import KafkaProducer
 
+from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.counting.state import Position
 from stream_app.kafka import Topics, publish, read_topic
@@ -17,7 +18,7 @@ from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import a_row
-from tests.helpers.workers import send, workers
+from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Tick
 
 MakeTopics = Callable[..., Topics]

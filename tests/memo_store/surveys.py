@@ -9,7 +9,8 @@ import redis
 
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.arrays import Column
-from protocols.mechanisms import Values
+from protocols.mechanisms import Direct, Values
+from protocols.mechanisms.encodings import Unary
 from protocols.question import Question
 from protocols.randomness import Devices
 from protocols.respondent import Respondent
@@ -29,21 +30,26 @@ def respondent(
     secret: int = 1,
     second: bool = False,
 ) -> Respondent:
-    """Devices that answer one attribute of k values (`second`: and another of two), on days."""
+    """Devices that answer one attribute of k values (`second`: and another of two), on days.
+
+    Their mechanisms have a cell for each value, so tests look memos up by values.
+    """
     other = ", {name: plan, values: [free, paid]}" if second else ""
     text = (
         f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: {clock}, horizon: 7, {budgets}, {terms} "
         f"attributes: [{{name: area, range: {{last: {k - 1}}}}}{other}]}}"
     )
-    return Respondent(Scheme(parse_survey(text)), seeded_keyring(secret))
+    scheme = Scheme(parse_survey(text))
+    assert all(isinstance(question.mechanism.encoding, Direct | Unary) for question in scheme.questions)
+    return Respondent(scheme, seeded_keyring(secret))
 
 
 def devices(count: int) -> Devices:
     return np.arange(count, dtype=np.uint64)
 
 
-def roll_key(client: redis.Redis) -> bytes:
-    """Where the only fleet of a store has its roll."""
+def columns_key(client: redis.Redis) -> bytes:
+    """The key of the presence columns of the only fleet in a store."""
     (key,) = (key for key in client.scan_iter("hearsay:{0}:*") if client.hexists(key, "tally"))
     return bytes(key)
 

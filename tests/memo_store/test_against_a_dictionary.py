@@ -18,24 +18,24 @@ K, CAP, HORIZON = 4, 2, 7
 
 batches = st.lists(st.tuples(st.integers(0, 5), st.integers(0, K - 1)), max_size=6)
 steps = st.lists(
-    st.tuples(st.sampled_from(["lookup", "lookup", "delivered", "standing", "restart"]), st.integers(0, 2), batches),
+    st.tuples(st.sampled_from(["lookup", "lookup", "delivered", "status", "restart"]), st.integers(0, 2), batches),
     max_size=12,
 )
 
 
 class Dictionary:
-    """What the store promises, without Redis, scripts, shards, seals or journals."""
+    """What the store promises, without Redis, scripts, shards or sealing."""
 
     def __init__(self, cap: int | None) -> None:
         self.cap = cap
         self.created: dict[int, list[int]] = {}
-        self.settled: dict[tuple[int, int], int] = {}
+        self.committed: dict[tuple[int, int], int] = {}
         self.last: dict[int, int] = {}
         self.newest = -1
 
     def lookup(self, device: int, value: int, period: int) -> int:
         """The value whose memo the device uses."""
-        value = self.settled.setdefault((device, period), value)
+        value = self.committed.setdefault((device, period), value)
         created = self.created.setdefault(device, [])
         if value not in created:
             if self.cap is not None and len(created) == self.cap:
@@ -46,7 +46,7 @@ class Dictionary:
     def delivered(self, device: int, period: int) -> None:
         self.last[device] = max(period, self.last.get(device, -1))
 
-    def standing(self, device: int, period: int) -> tuple[int, bool]:
+    def status(self, device: int, period: int) -> tuple[int, bool]:
         last = self.last.get(device)
         gap = HORIZON if last is None else max(1, min(HORIZON, period - last))
         return gap, (last is None or last < period) and period >= self.newest
@@ -77,13 +77,13 @@ def test_the_store_answers_as_a_dictionary_would(hasty_redis_url: str, cap: int 
                 expected = people.memoise(question, devices, np.array(used, dtype=np.int64))
                 assert memos.lookup(question, devices, values, period).tolist() == expected.tolist()
             elif what == "delivered":
-                memos.delivered(devices, period)
+                memos.presence.delivered(devices, period)
                 for device in devices.tolist():
                     model.delivered(device, period)
             else:
                 model.newest = max(model.newest, period)
-                standing = memos.standing(devices, period)
-                expected_standing = [model.standing(device, period) for device in devices.tolist()]
-                assert list(zip(standing.gaps.tolist(), standing.fresh.tolist(), strict=True)) == expected_standing
+                status = memos.presence.status(devices, period)
+                expected_status = [model.status(device, period) for device in devices.tolist()]
+                assert list(zip(status.gaps.tolist(), status.eligible.tolist(), strict=True)) == expected_status
         ledger = memos.ledger(np.arange(6, dtype=np.uint64))
         assert ledger.values["area"].tolist() == [len(model.created.get(device, [])) for device in range(6)]

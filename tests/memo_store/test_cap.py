@@ -13,7 +13,7 @@ from tests.memo_store.surveys import devices, respondent, unsteady
 
 @pytest.fixture
 def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    """A new store that somebody vouches for."""
+    """A new store with a confirmed history."""
     with MemoStore(hasty_redis_url) as store:
         store.accept_loss()
         yield store

@@ -1,4 +1,4 @@
-"""The table of settled cells against a dictionary."""
+"""The table of committed cells against a dictionary."""
 
 from __future__ import annotations
 

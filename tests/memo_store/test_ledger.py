@@ -34,8 +34,8 @@ def live(memos: SurveyMemos, periods: int) -> None:
             if scheme.survey.longitudinal:
                 memos.lookup(question, asked, values, period)
             else:
-                memos.settle(question, asked, values, period)
-        memos.delivered(EVERYONE, period)
+                memos.commit_values(question, asked, values, period)
+        memos.presence.delivered(EVERYONE, period)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
 def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: MemoStore) -> None:
     memos = store.survey(respondent(budgets="eps: 0.5"))
     live(memos, 4)
-    memos.delivered(EVERYONE[:10], 3)
+    memos.presence.delivered(EVERYONE[:10], 3)
     ledger = memos.ledger(EVERYONE)
     assert set(ledger.reports.tolist()) == {4}
     assert ledger.spent == pytest.approx(2.0)
@@ -94,12 +94,12 @@ def test_values_beyond_those_whose_cost_is_listed_cost_no_less(store: MemoStore)
     assert memos.ledger(EVERYONE).spent == pytest.approx(2.0 * (COSTED + 5))
 
 
-def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -> None:
+def test_stats_show_spending_and_devices_at_their_cap_without_any_key(store: MemoStore) -> None:
     memos = store.survey(respondent(terms="memo_cap: 2, solution: spl,", second=True))
     question = memos.respondent.scheme.questions[0]
     memos.lookup(question, EVERYONE, np.zeros(1000, dtype=np.int64), 0)
     memos.lookup(question, EVERYONE[:300], np.ones(300, dtype=np.int64), 1)
-    memos.delivered(EVERYONE[:500], 1)
+    memos.presence.delivered(EVERYONE[:500], 1)
     found = store.stats()
     (survey,) = found.surveys
     assert (survey.survey, survey.devices, survey.reports) == ("visits", 1000, 500)
@@ -107,7 +107,7 @@ def test_stats_show_spending_and_who_is_held_without_any_key(store: MemoStore) -
     assert survey.at_cap == {"area": 300, "plan": 0}
     assert survey.spent == ((pytest.approx(1.0), 700), (pytest.approx(2.0), 300))
     assert [survey.quantile(share) for share in (0.5, 0.7, 0.71, 1.0)] == pytest.approx([1, 1, 2, 2])
-    assert found.whole and found.memory > 0 and found.keys > 0
+    assert found.history_confirmed and found.memory > 0 and found.keys > 0
     assert found.durability.append_only
 
 
@@ -117,8 +117,8 @@ def test_fleets_with_other_keys_are_told_apart(store: MemoStore) -> None:
     assert [survey.devices for survey in store.stats().surveys] == [1000, 1000]
 
 
-def test_an_empty_store_has_nothing_to_say_and_stays_empty(hasty_redis_url: str) -> None:
+def test_the_statistics_of_an_empty_store_are_empty_and_leave_it_empty(hasty_redis_url: str) -> None:
     with MemoStore(hasty_redis_url) as store:
         found = store.stats()
-        assert (found.surveys, found.keys, found.whole) == ((), 0, False)
+        assert (found.surveys, found.keys, found.history_confirmed) == ((), 0, False)
         assert store.stats().keys == 0

@@ -35,9 +35,9 @@ def works(store: MemoStore) -> bool:
     people = respondent()
     memos, question = store.survey(people), people.scheme.questions[0]
     for period in (0, 1):
-        assert memos.standing(EVERYONE, period).fresh.all()
+        assert memos.presence.status(EVERYONE, period).eligible.all()
         memo = memos.lookup(question, EVERYONE, VALUES, period)
-        memos.delivered(EVERYONE, period)
+        memos.presence.delivered(EVERYONE, period)
     assert store.stats().surveys[0].devices == len(EVERYONE)
     return bool((memo == people.memoise(question, EVERYONE, VALUES)).all())
 
@@ -77,9 +77,9 @@ def test_a_store_that_is_silent_is_not_waited_for_for_ever(tmp_path: Path) -> No
             assert pid is not None
             os.kill(pid, signal.SIGSTOP)
             with pytest.raises(StoreUnavailable, match="Timeout"):
-                memos.standing(EVERYONE, 0)
+                memos.presence.status(EVERYONE, 0)
             os.kill(pid, signal.SIGCONT)
-            assert memos.standing(EVERYONE, 0).fresh.all()
+            assert memos.presence.status(EVERYONE, 0).eligible.all()
     finally:
         server.stop()
 

@@ -39,9 +39,9 @@ def race(url: str, start: Barrier, number: int) -> tuple[bytes, bytes]:
 
 def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) -> None:
     """A failure would be a device with two memos for one value, or with two values in one period."""
-    with MemoStore(redis_url) as store:  # settled, so that they meet where memos are made
+    with MemoStore(redis_url) as store:  # committed, so that they race where memos are created
         memos = store.survey(respondent())
-        memos.settle(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
+        memos.commit_values(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["memo_store", "tests.memo_store.surveys"])
     with context.Manager() as manager, context.Pool(8) as pool:
@@ -109,7 +109,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
     memos = open_memos(respondent())
     question = memos.respondent.scheme.questions[0]
     before = memos.lookup(question, EVERYONE, VALUES, 3)
-    memos.delivered(EVERYONE[:5000], 3)
+    memos.presence.delivered(EVERYONE[:5000], 3)
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
     again = memos.lookup(question, EVERYONE, (VALUES + 1) % 10, 3)
@@ -118,7 +118,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
     assert np.count_nonzero(before != later.lookup(question, EVERYONE, (VALUES + 2) % 10, 3)) == 0, "nor for others"
     assert np.count_nonzero(before != memos.lookup(question, EVERYONE, VALUES, 4)) == 0
     assert memos.presence_losses == (3, 4)
-    assert open_memos(respondent()).standing(EVERYONE, 5).gaps.tolist() == [7] * 10_000
+    assert open_memos(respondent()).presence.status(EVERYONE, 5).gaps.tolist() == [7] * 10_000
 
 
 def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
@@ -134,13 +134,13 @@ def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
             client.flushall()
         for attempt in (
             lambda: memos.lookup(question, EVERYONE, VALUES, 1),
-            lambda: memos.standing(EVERYONE, 1),
-            lambda: memos.delivered(EVERYONE, 1),
+            lambda: memos.presence.status(EVERYONE, 1),
+            lambda: memos.presence.delivered(EVERYONE, 1),
             lambda: open_memos(capped),
         ):
-            with pytest.raises(HistoryLost, match="cannot say what devices were permitted"):
+            with pytest.raises(HistoryLost, match="history of this store is not confirmed"):
                 attempt()
-        open_memos(respondent(id="uncapped")), "which does not vouch for anything"
+        open_memos(respondent(id="uncapped")), "which confirms nothing"
         with pytest.raises(HistoryLost):
             open_memos(capped)
         store.accept_loss()

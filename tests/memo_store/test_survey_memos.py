@@ -1,19 +1,20 @@
-"""One survey in the store: memos that stay, periods that settle, presence that follows delivery."""
+"""One survey in the store: memos never change, a period's value is committed once, presence follows delivery."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
+from memo_store.connection.link import Link
+from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_state import SurveyState
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
-from protocols.mechanisms import Values
-from protocols.question import Question
-from protocols.randomness import Devices
 from protocols.respondent import Respondent
 from tests.memo_store.surveys import devices, respondent
 
@@ -67,50 +68,56 @@ def test_nobody_asked_for_is_nobody_answered(open_memos: OpenMemos) -> None:
     assert (
         memos.lookup(question, nobody, np.empty(0, dtype=np.int64), 0).dtype == question.mechanism.encoding.memo.dtype
     )
-    assert len(memos.standing(nobody, 0).gaps) == 0
-    memos.delivered(nobody, 0)
+    assert len(memos.presence.status(nobody, 0).gaps) == 0
+    memos.presence.delivered(nobody, 0)
 
 
 def test_gaps_follow_what_was_delivered(open_memos: OpenMemos) -> None:
     memos, everyone = open_memos(respondent()), devices(3)
-    assert memos.standing(everyone, 0).gaps.tolist() == [7, 7, 7], "never is the horizon"
-    memos.delivered(everyone[:2], 0)
-    memos.delivered(everyone[:1], 1)
-    assert memos.standing(everyone, 3).gaps.tolist() == [2, 3, 7]
-    assert memos.standing(everyone, 300).gaps.tolist() == [7, 7, 7]
+    assert memos.presence.status(everyone, 0).gaps.tolist() == [7, 7, 7], "never is the horizon"
+    memos.presence.delivered(everyone[:2], 0)
+    memos.presence.delivered(everyone[:1], 1)
+    assert memos.presence.status(everyone, 3).gaps.tolist() == [2, 3, 7]
+    assert memos.presence.status(everyone, 300).gaps.tolist() == [7, 7, 7]
 
 
 def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memos: OpenMemos) -> None:
     memos, everyone = open_memos(respondent(terms="grace: 9d,")), devices(3)
-    memos.delivered(everyone[:1], 4)
-    memos.delivered(everyone[1:2], 5)
-    assert memos.standing(everyone, 4).fresh.tolist() == [False, False, True]
-    memos.delivered(everyone[1:2], 4)
-    assert memos.standing(everyone, 5).fresh.tolist() == [True, False, True], "a late word does not turn back time"
+    memos.presence.delivered(everyone[:1], 4)
+    memos.presence.delivered(everyone[1:2], 5)
+    assert memos.presence.status(everyone, 4).eligible.tolist() == [False, False, True]
+    memos.presence.delivered(everyone[1:2], 4)
+    assert memos.presence.status(everyone, 5).eligible.tolist() == [True, False, True], (
+        "a delivery of an earlier period changes nothing"
+    )
 
 
-def test_a_period_past_its_grace_is_over_for_everybody(open_memos: OpenMemos) -> None:
+def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos) -> None:
     people, everyone = respondent(terms="grace: 1d,"), devices(2)
     memos = open_memos(people)
-    assert memos.standing(everyone, 10).fresh.all()
-    assert memos.standing(everyone, 9).fresh.all(), "grace keeps it open"
-    assert not memos.standing(everyone, 8).fresh.any()
+    assert memos.presence.status(everyone, 10).eligible.all()
+    assert memos.presence.status(everyone, 9).eligible.all(), "grace keeps it open"
+    assert not memos.presence.status(everyone, 8).eligible.any()
 
 
-def test_on_the_wall_a_period_is_over_at_its_end_plus_grace(redis_url: str) -> None:
+def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: str) -> None:
     noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 3; day 2 has ended, and its grace with it
     people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(2)
-    for now, fresh in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
+    for now, open_periods in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
         with MemoStore(redis_url, now=lambda now=now: now) as store:
             memos = store.survey(people)
-            assert [memos.standing(everyone, period).fresh.all() for period in (2, 3, 4)] == fresh
+            assert [memos.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == open_periods
 
 
-@pytest.mark.parametrize("value", [-1, 10])
-def test_a_value_that_does_not_exist_is_refused_and_not_shown(redis_url: str, value: int) -> None:
+@pytest.mark.parametrize("cell", [-1, 10])
+def test_a_cell_that_does_not_exist_is_refused_and_not_shown(redis_url: str, cell: int) -> None:
     people = respondent(k=10)
-    with MemoStore(redis_url) as store, pytest.raises(StoreError, match="not one of 0 to 9"):
-        store.survey(people).lookup(people.scheme.questions[0], devices(1), np.array([value]), 0)
+    question = people.scheme.questions[0]
+    with MemoStore(redis_url) as store:
+        memos = store.survey(people)
+        for ask in (memos.lookup, memos.commit_values):
+            with pytest.raises(StoreError, match="a cell of 'area' is not one of 0 to 9"):
+                ask(question, devices(1), np.array([cell]), 0)
 
 
 def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -> None:
@@ -120,7 +127,7 @@ def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -
     open_memos(respondent(k=11, id="visits-2"))
 
 
-def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis_url: str) -> None:
+def test_a_capped_survey_is_refused_until_an_operator_confirms_the_history(redis_url: str) -> None:
     people = respondent(terms="memo_cap: 2,")
     with MemoStore(redis_url) as store:
         with pytest.raises(HistoryLost, match="memo accept-loss"):
@@ -129,39 +136,42 @@ def test_a_capped_survey_is_refused_until_somebody_vouches_for_the_history(redis
         store.survey(people)
 
 
-def test_a_one_shot_survey_settles_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
+def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
     people, everyone = respondent(budgets="eps: 1"), devices(50)
     memos, question = open_memos(people), people.scheme.questions[0]
     values = np.arange(50) % 10
-    assert (memos.settle(question, everyone, values, 0) == values).all()
-    assert (memos.settle(question, everyone, (values + 1) % 10, 0) == values).all()
+    assert (memos.commit_values(question, everyone, values, 0) == values).all()
+    assert (memos.commit_values(question, everyone, (values + 1) % 10, 0) == values).all()
     with pytest.raises(StoreError, match="memoises nothing"):
         memos.lookup(question, everyone, values, 1)
 
 
-class Slow(Respondent):
-    """Something happens between its coming to a period and its settling there."""
+class SlowState(SurveyState):
+    """Something happens between its check that a period is open and its commit there."""
 
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
-    def cells(self, question: Question, devices: Devices, values: Values) -> Values:
+    def require_open(self, period: int) -> None:
+        super().require_open(period)
         self.meanwhile()
-        return super().cells(question, devices, values)
 
 
-def test_a_period_that_ends_while_somebody_is_on_the_way_to_it_is_not_settled_anew(open_memos: OpenMemos) -> None:
+def test_a_period_that_closes_between_check_and_commit_is_not_committed_again(
+    open_memos: OpenMemos, redis_url: str
+) -> None:
     """Failure would look like: the memo of another value than the one that may have been reported."""
     people, everyone = respondent(), devices(300)
     question, quick = people.scheme.questions[0], open_memos(people)
     quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
-    slow = Slow(people.scheme, people.keyring)
-    slow.meanwhile = lambda: quick.standing(everyone, 1)
-    with pytest.raises(StoreError, match="period 0 of survey 'visits' is over"):
-        open_memos(slow).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)
+    with closing(Link(redis_url)) as link:
+        slow = SlowState(link, people.scheme, Sealer(people.keyring, "visits"), lambda: datetime.now(UTC))
+        slow.meanwhile = lambda: quick.presence.status(everyone, 1)
+        with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
+            SurveyMemos(slow, people).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)
 
 
-def test_a_clock_that_is_behind_does_not_settle_anew_what_another_has_ended(redis_url: str) -> None:
-    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace are over at six
+def test_a_process_whose_clock_is_behind_does_not_commit_in_a_period_that_another_has_closed(redis_url: str) -> None:
+    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace end at six
     people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(300)
     question = people.scheme.questions[0]
     with (
@@ -169,6 +179,6 @@ def test_a_clock_that_is_behind_does_not_settle_anew_what_another_has_ended(redi
         MemoStore(redis_url, now=lambda: noon) as right,
     ):
         behind.survey(people).lookup(question, everyone, np.zeros(300, dtype=np.int64), 2)
-        right.survey(people).standing(everyone, 3)
-        with pytest.raises(StoreError, match="period 2 of survey 'visits' is over"):
+        right.survey(people).presence.status(everyone, 3)
+        with pytest.raises(StoreError, match="period 2 of survey 'visits' is closed"):
             behind.survey(people).lookup(question, everyone, np.ones(300, dtype=np.int64), 2)

@@ -19,7 +19,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from servers.redis_server import RedisServer
-from tests.memo_store.surveys import devices, respondent, roll_key
+from tests.memo_store.surveys import columns_key, devices, respondent
 
 SECRET = b"a secret that must not be stored"
 PLANTED = [f"planted-{number:03}-value" for number in range(256)]
@@ -55,9 +55,9 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
     values = np.array([7, 77, 177])
     with MemoStore(server.url) as store:
         memos = store.survey(people)
-        memos.standing(TELLING, 0)
+        memos.presence.status(TELLING, 0)
         memo = memos.lookup(question, TELLING, values, 0)
-        memos.delivered(TELLING, 0)
+        memos.presence.delivered(TELLING, 0)
     plain = question.mechanism.encoding.memo.pack(np.eye(question.k)[values])
     assert (memo == plain).all(), "the test is about memos that are the truth"
     store_bytes = written(server)
@@ -71,45 +71,45 @@ def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> Non
     """Those who report are chosen so that their marks spell a word, and the period is a word too."""
     there = np.flatnonzero(np.unpackbits(np.frombuffer(b"who-reported", dtype=np.uint8))).astype(np.uint64)
     period = int.from_bytes(b"when", "little")
-    with mock.patch("memo_store.tables.fleet_presence.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
-        roll = store.survey(respondent(secret=7)).roll(96)
-        roll.delivered(there, period - 1)
-        roll.delivered(there, period)  # and now all is summed up
-        roll.delivered(there, period + 1)
-        assert roll.standing(there, period + 2).gaps.tolist() == [1] * len(there)
+    with mock.patch("memo_store.tables.fleet_columns.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
+        fleet = store.survey(respondent(secret=7)).fleet_presence(96)
+        fleet.delivered(there, period - 1)
+        fleet.delivered(there, period)  # which rewrites the base
+        fleet.delivered(there, period + 1)
+        assert fleet.status(there, period + 2).gaps.tolist() == [1] * len(there)
     store_bytes = written(server)
     assert store_bytes.count(b"tally") == 3, "the haystack must be the right one"
     assert [needle for needle in (b"who-reported", b"when", bytes(16)) if needle in store_bytes] == []
 
 
-def sealed_rolls(url: str, there: list[Devices]) -> list[bytes]:
-    """What of a fleet's roll stands in the store, sealed, after each of these has reported in the next period."""
+def sealed_entries(url: str, there: list[Devices]) -> list[bytes]:
+    """The sealed entries of a fleet's presence, after each of these groups has reported in the next period."""
     with redis.Redis.from_url(url) as client, MemoStore(url) as store:
         client.flushdb()
-        roll, seen = store.survey(respondent()).roll(8000), []
+        fleet, seen = store.survey(respondent()).fleet_presence(8000), []
         for period, some in enumerate(there):
-            roll.delivered(some, period)
-            seen.append(client.hget(roll_key(client), str(period)))
+            fleet.delivered(some, period)
+            seen.append(client.hget(columns_key(client), str(period)))
     return seen
 
 
-def test_a_rolls_shape_does_not_say_who_reported_and_the_same_ones_look_different_every_time(redis_url: str) -> None:
+def test_a_fleets_entry_does_not_show_who_reported_and_differs_every_time_for_the_same_devices(redis_url: str) -> None:
     first, second = devices(8000)[:4000], devices(8000)[4000:]
-    same, other = (sealed_rolls(redis_url, [first, again]) for again in (first, second))
+    same, other = (sealed_entries(redis_url, [first, again]) for again in (first, second))
     assert [len(part) for part in same] == [len(part) for part in other]
     for before, after in (same, other):
         changed = np.unpackbits(np.frombuffer(before, dtype=np.uint8) ^ np.frombuffer(after, dtype=np.uint8)).mean()
         assert abs(changed - 0.5) < 5 * 0.5 / np.sqrt(8 * len(before)), "two copies of the store differ by noise"
 
 
-def test_a_roll_that_somebody_has_written_to_is_refused(redis_url: str) -> None:
+def test_columns_that_another_client_has_changed_are_refused(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
         memos = store.survey(respondent())
-        memos.roll(40).delivered(devices(40), 0)
-        key = roll_key(client)
+        memos.fleet_presence(40).delivered(devices(40), 0)
+        key = columns_key(client)
         client.hset(key, "1", client.hget(key, "0"))  # one entry in the place of another
-        with pytest.raises(StoreError, match="is not what was put there"):
-            memos.roll(40)
+        with pytest.raises(StoreError, match="the field '1' of survey 'visits' in the store cannot be unsealed"):
+            memos.fleet_presence(40)
 
 
 def tables(url: str) -> dict[bytes, dict[bytes, bytes]]:
@@ -140,14 +140,14 @@ def test_devices_with_the_same_value_and_the_same_memo_have_unlike_records(redis
     assert abs(ones - 0.5) < 5 * 0.5 / np.sqrt(8 * sum(map(len, found))), "sealed bytes look like noise"
 
 
-def test_what_a_device_settled_on_looks_different_in_every_period(redis_url: str) -> None:
+def test_what_a_device_has_committed_looks_different_in_every_period(redis_url: str) -> None:
     people = respondent(terms="grace: 9d,")
     with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
         memos = store.survey(people)
         for period in (0, 1):
-            memos.settle(people.scheme.questions[0], devices(100), np.full(100, 3), period)
-        journals = [b"".join(client.get(key) for key in sorted(client.scan_iter(f"*@{p}"))) for p in (0, 1)]
-    first, second = (np.frombuffer(journal, dtype="<u8").reshape(-1, 2) for journal in journals)
+            memos.commit_values(people.scheme.questions[0], devices(100), np.full(100, 3), period)
+        strings = [b"".join(client.get(key) for key in sorted(client.scan_iter(f"*@{p}"))) for p in (0, 1)]
+    first, second = (np.frombuffer(string, dtype="<u8").reshape(-1, 2) for string in strings)
     assert (first[:, 0] == second[:, 0]).all() and len(first) == 100
     assert (first[:, 1] != second[:, 1]).all() and len(set(first[:, 1].tolist())) == 100
 
@@ -181,7 +181,7 @@ def test_the_order_devices_are_asked_in_does_not_reach_redis(redis_url: str) -> 
 def test_a_device_has_another_pseudonym_in_every_survey_and_under_every_keyring(redis_url: str) -> None:
     with MemoStore(redis_url) as store:
         for id, secret in (("visits", 1), ("others", 1), ("visits", 2)):
-            store.survey(respondent(id=id, secret=secret)).delivered(devices(300), 0)
+            store.survey(respondent(id=id, secret=secret)).presence.delivered(devices(300), 0)
     fields = [
         field for key, table in tables(redis_url).items() if not key.endswith((b":epoch", b":state")) for field in table
     ]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from producers.replay import Columns, Options, Replay, Rule
+from producers.replay import ColumnMapping, Options, Replay, Rule
 from producers.replay.people import People
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -27,7 +27,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 AREAS = ("north", "south", "east", "west")
 DWELL = ("0-9", "10-19", "20-29")
 RULES = {"area": Rule.MOST, "dwell": Rule.FIRST}
-COLUMNS = Columns("msisdn", "at", {"area": "cell", "dwell": "minutes"})
+COLUMNS = ColumnMapping("msisdn", "at", {"area": "cell", "dwell": "minutes"})
 OPTIONS = Options(COLUMNS, timedelta(hours=2), RULES, until=START + timedelta(days=30))
 EVENTS = Path("events.csv")
 

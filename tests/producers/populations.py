@@ -20,12 +20,12 @@ COLOURS = ("red", "green", "blue", "black")
 PLANS = ("free", "paid")
 
 
-def scheme(extra: str = "", budgets: str = "eps_inf: 2, eps_1: 1, clock: source") -> Scheme:
+def scheme(extra: str = "", budgets: str = "eps_inf: 2, eps_1: 1, clock: source", mechanism: str = "auto") -> Scheme:
     """Two attributes, days, a week of unique visitors."""
     return Scheme(
         parse_survey(
             f"{{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 7, {budgets}, {extra} "
-            f"attributes: [{{name: colour, values: [{', '.join(COLOURS)}]}}, "
+            f"attributes: [{{name: colour, mechanism: {mechanism}, values: [{', '.join(COLOURS)}]}}, "
             f"{{name: plan, values: [{', '.join(PLANS)}]}}]}}"
         )
     )

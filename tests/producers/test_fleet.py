@@ -14,6 +14,9 @@ from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.reporting import Reported
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import row_faults
@@ -24,6 +27,8 @@ from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alte
 SPL = "solution: spl,"
 FAKES = "solution: rs+fd,"
 ONCE = "eps: 1, clock: source"
+HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell depends on the device
+BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
 MakeFleet = Callable[..., Fleet]
 
 
@@ -38,7 +43,11 @@ def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
     return make
 
 
-@pytest.mark.parametrize("survey", [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE)])
+@pytest.mark.parametrize(
+    "survey",
+    [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE), HASHED, BUCKETS],
+    ids=["smp", "spl", "rs+fd", "one-shot smp", "one-shot spl", "hashed", "buckets"],
+)
 def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: MakeFleet, survey: Scheme) -> None:
     sink, world = KeepingSink(), Alternating(60)
     fleet(survey, sink, world).run()
@@ -157,6 +166,45 @@ def test_memos_from_the_cache_are_those_of_the_store(fleet: MakeFleet, redis_url
     assert rows[0] == rows[1] == rows[2] == rows[3]
 
 
+class Counting(Respondent):
+    """Counts for how many devices it derives cells."""
+
+    derived = 0
+
+    def cells(self, question: Question, devices: Devices, values: Values) -> Values:
+        Counting.derived += len(devices)
+        return super().cells(question, devices, values)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 500, 1 << 20])
+def test_cells_are_derived_once_for_each_answer(
+    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, cache_bytes: int
+) -> None:
+    """Neither the cache nor the store derives them again: both are asked by cell."""
+    monkeypatch.setattr("producers.fleet.Respondent", Counting)
+    monkeypatch.setattr(f"{__name__}.Respondent", Counting)  # the store's, too
+    monkeypatch.setattr(Counting, "derived", 0)
+    world = Alternating(60)
+    fleet(HASHED, KeepingSink(), world, cache_bytes=cache_bytes).run()
+    present = sum(len(world.presences(period).devices) for period in range(world.periods))
+    assert Counting.derived == present * len(HASHED.questions)
+
+
+@pytest.mark.parametrize("value", [-1, len(COLOURS)])
+@pytest.mark.parametrize("survey", [scheme(SPL), scheme(SPL, ONCE), HASHED, BUCKETS])
+def test_a_value_outside_the_surveys_list_is_refused_before_anything_is_sent(
+    fleet: MakeFleet, survey: Scheme, value: int
+) -> None:
+    """A hash would turn the value -1 into the cell of another value."""
+    world, sink = Alternating(20), KeepingSink()
+    truth = world.presences(0)
+    truth.values["colour"][3] = value
+    world.presences = lambda period: truth  # type: ignore[method-assign]
+    with pytest.raises(ScenarioError, match="a value of 'colour' in period 0 is not one of 0 to 3"):
+        fleet(survey, sink, world).run([0])
+    assert sink.frames(survey) == []
+
+
 def test_a_cap_is_kept_although_memos_could_be_cached(fleet: MakeFleet, redis_url: str) -> None:
     """At a cap of one, a device goes on reporting its first value's memo; a cache would show the second value's."""
     survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 20, clock: source")  # the memo is sent
@@ -210,10 +258,16 @@ def test_a_source_survey_needs_the_operators_key(fleet: MakeFleet) -> None:
 @pytest.mark.parametrize(
     ("attributes", "complaint"),
     [
-        ({"colour": COLOURS}, "asks for 'plan'"),
-        ({"colour": (*COLOURS, "white"), "plan": PLANS}, "'white' is told and not offered"),
-        ({"colour": COLOURS[:3], "plan": PLANS}, "'black' is offered and never told"),
-        ({"colour": COLOURS, "plan": PLANS[::-1]}, "their order differs"),
+        ({"colour": COLOURS}, "asks for attribute 'plan'"),
+        (
+            {"colour": (*COLOURS, "white"), "plan": PLANS},
+            "the value 'white', which the survey does not list",
+        ),
+        (
+            {"colour": COLOURS[:3], "plan": PLANS},
+            "the value 'black', which the scenario does not have",
+        ),
+        ({"colour": COLOURS, "plan": PLANS[::-1]}, "the values are in another order"),
     ],
 )
 def test_a_scenario_that_does_not_fit_the_survey_is_refused(

@@ -18,7 +18,7 @@ from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted
 OpenMemos = Callable[[Respondent], SurveyMemos]
 SURVEY = scheme("solution: spl,")
 WORLD = Alternating(120, 3)
-STEPS = {"standing", "lookup", "send", "flush", "delivered"}
+STEPS = {"status", "lookup", "send", "flush", "delivered"}
 
 
 class Crash(Exception):
@@ -41,7 +41,7 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._part, name)
-        if name == "roll":
+        if name == "fleet_presence":
             return lambda devices: self._steps.around(found(devices))
         if name not in STEPS:
             return found

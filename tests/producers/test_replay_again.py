@@ -45,14 +45,14 @@ def test_a_stopped_replay_goes_on_where_it_was(replay: MakeReplay, tmp_path: Pat
     assert summary.faults[Fault.DUPLICATE].count == 3
 
 
-def test_a_crash_is_repaired_by_running_again_even_without_the_journal(replay: MakeReplay, tmp_path: Path) -> None:
+def test_a_crash_is_repaired_by_running_again_even_without_the_checkpoint(replay: MakeReplay, tmp_path: Path) -> None:
     events = history()
     path = write(tmp_path / EVENTS, [e.row() for e in events])
     sink = KeepingSink(fail_after=13)
     with pytest.raises(DeliveryError):
         replay(path, sink).run()
-    for journal in (tmp_path / "workspace").glob("*.json"):
-        journal.unlink()
+    for checkpoint in (tmp_path / "workspace").glob("*.json"):
+        checkpoint.unlink()
     sink.fail_after = None
     replay(path, sink).run()
     rows = rows_by_token(sink.frames(survey()))
@@ -79,10 +79,10 @@ def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: Ma
     replay(path, sink).run()
 
 
-def test_people_of_another_file_whose_periods_are_over_are_not_said_to_be_reported(
+def test_people_of_another_file_whose_periods_are_closed_are_not_counted_as_reported(
     replay: MakeReplay, tmp_path: Path
 ) -> None:
-    """The store ends a period when the next one comes: of the second file, only the last period is in time."""
+    """The store closes a period when the next one begins: of the second file, only the last period is open."""
     here, there = (
         write(
             tmp_path / f"{person}.csv",
@@ -93,5 +93,5 @@ def test_people_of_another_file_whose_periods_are_over_are_not_said_to_be_report
     sink = KeepingSink()
     replay(here, sink).run()
     summary = replay(there, sink).run()
-    assert (summary.reports, summary.repeats, summary.passed) == (1, 0, 3)
+    assert (summary.reports, summary.repeats, summary.ineligible) == (1, 0, 3)
     assert set(reported(sink, survey(), {"here", "there"})) == {*((p, "here") for p in range(4)), (3, "there")}

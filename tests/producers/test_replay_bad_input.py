@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from producers.replay import Columns, Rule
+from producers.replay import ColumnMapping, Rule
 from producers.replay.quality import Fault
 from protocols.errors import ReplayError, SurveyError
 from tests.helpers.sinks import KeepingSink
@@ -36,7 +36,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(replay: MakeRep
     with pytest.raises(ReplayError, match=r"no column 'subscriber' \(it has msisdn, at, cell, minutes\)"):
         replay(path, KeepingSink(), replace(OPTIONS, columns=replace(COLUMNS, person="subscriber"))).run()
     with pytest.raises(SurveyError, match="no attribute 'colour'"):
-        replay(path, KeepingSink(), replace(OPTIONS, columns=Columns("msisdn", "at", {"colour": "cell"})))
+        replay(path, KeepingSink(), replace(OPTIONS, columns=ColumnMapping("msisdn", "at", {"colour": "cell"})))
 
 
 @pytest.mark.parametrize("name", ["events.csv", "events.parquet"])
@@ -80,7 +80,7 @@ def test_a_file_without_a_line_of_names_does_not_have_its_first_row_quoted(repla
         ("events.csv", b"msisdn,at,cell,minutes", "its first line has no end"),
         ("events.csv", b"msisdn,at,cell,minutes,gr\xf6\xdfe\n", "not in UTF-8"),
         ("events.csv", "msisdn,at,cell,minutes\n".encode("utf-16"), "not in UTF-8"),
-        ("events.csv.gz", b"msisdn,at,cell,minutes\n", "compressed as its name says"),
+        ("events.csv.gz", b"msisdn,at,cell,minutes\n", "compressed as its suffix says"),
     ],
 )
 def test_a_file_that_is_no_csv_is_refused_with_what_may_help(
@@ -92,8 +92,8 @@ def test_a_file_that_is_no_csv_is_refused_with_what_may_help(
 
 
 @pytest.mark.parametrize("delimiter", ["", ";;", "é", "\n", '"'])
-def test_what_cannot_separate_columns_is_refused(replay: MakeReplay, tmp_path: Path, delimiter: str) -> None:
-    with pytest.raises(ReplayError, match="cannot separate columns"):
+def test_an_invalid_delimiter_is_refused(replay: MakeReplay, tmp_path: Path, delimiter: str) -> None:
+    with pytest.raises(ReplayError, match="is not a valid delimiter"):
         replay(write(tmp_path / EVENTS, ROWS), KeepingSink(), replace(OPTIONS, delimiter=delimiter))
 
 

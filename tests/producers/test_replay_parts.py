@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from producers.replay import Columns, Pace
+from producers.replay import ColumnMapping, Pace
+from producers.replay.checkpoint import Checkpoint, Totals
 from producers.replay.choosing import event_type
 from producers.replay.event_files import CsvEvents
-from producers.replay.journal import Journal, Totals
 from producers.replay.spool import Spool
 from producers.replay.times import BAD, moments
 from protocols.errors import ReplayError
@@ -83,14 +83,14 @@ def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path)
     assert list((tmp_path / "spool").iterdir()) == []
 
 
-def test_a_journal_gives_back_what_it_was_given_and_names_damage(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "replay.json")
-    assert journal.read() == Totals()
-    journal.write(Totals(through=3, reports=7))
-    assert (journal.read().through, journal.read().reports) == (3, 7)
+def test_a_checkpoint_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "replay.json")
+    assert checkpoint.read() == Totals()
+    checkpoint.write(Totals(through=3, reports=7))
+    assert (checkpoint.read().through, checkpoint.read().reports) == (3, 7)
     (tmp_path / "replay.json").write_text("half a fi")
     with pytest.raises(ReplayError, match="is damaged"):
-        journal.read()
+        checkpoint.read()
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -98,6 +98,6 @@ def test_a_journal_gives_back_what_it_was_given_and_names_damage(tmp_path: Path)
 def test_lines_of_a_csv_file_may_end_in_any_way(tmp_path: Path, ending: str, mark: bytes) -> None:
     path = tmp_path / "events.csv"
     path.write_bytes(mark + ending.join(["person,time,area", "anne,now,north", "ben,then,south", ""]).encode())
-    (batch,) = CsvEvents(path).batches(Columns("person", "time", {"area": "area"}))
+    (batch,) = CsvEvents(path).batches(ColumnMapping("person", "time", {"area": "area"}))
     assert [batch.columns[name].to_pylist() for name in ("person", "area")] == [["anne", "ben"], ["north", "south"]]
     assert batch.lines.tolist() == [2, 3]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from protocols.errors import SurveyError
-from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS
+from protocols.mechanisms.catalogue import build, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.privacy.linked import loss
 from tests.helpers.surveys import of_size, scheme_with
@@ -74,12 +74,12 @@ def test_an_order_is_needed_to_keep_distances() -> None:
 
 @pytest.mark.parametrize("eps", [1e-5, 20.0])
 def test_the_smallest_and_the_largest_budgets_are_met(eps: float) -> None:
-    for name, build in ONE_ROUND.items():
-        found = loss(build(40, Budget(eps)))
-        assert found == pytest.approx(39 * eps if name == "geometric" else eps, rel=1e-6)
-    for name, build in TWO_ROUNDS.items():
-        if name != "l-geometric":
-            assert loss(build(40, Budget(eps, eps / 3))) == pytest.approx(eps / 3, rel=1e-6)
+    for record in fitting("memo only"):
+        found = loss(build(record.name, 40, Budget(eps)))
+        assert found == pytest.approx(39 * eps if record.needs_order else eps, rel=1e-6)
+    for record in fitting("two rounds"):
+        if not record.needs_order:
+            assert loss(build(record.name, 40, Budget(eps, eps / 3))) == pytest.approx(eps / 3, rel=1e-6)
 
 
 def test_a_long_range_does_not_underflow() -> None:

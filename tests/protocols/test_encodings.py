@@ -10,9 +10,9 @@ import pytest
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import InfeasibleError
 from protocols.mechanisms import Flip
-from protocols.mechanisms.catalogue import ONE_ROUND
+from protocols.mechanisms.builders.evolving import PRIMES
+from protocols.mechanisms.catalogue import RECORDS, build
 from protocols.mechanisms.encodings import Unary
-from protocols.mechanisms.evolving import PRIMES
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget
 
@@ -38,9 +38,9 @@ def test_every_value_is_sent_everywhere_alike(g: int) -> None:
 
 def test_a_domain_beyond_the_family_is_refused_with_what_is_possible() -> None:
     with pytest.raises(InfeasibleError, match="at most 255"):
-        ONE_ROUND["loloha"](256, Budget(1.0))
+        build("loloha", 256, Budget(1.0))
     with pytest.raises(InfeasibleError, match="possible here: 2, 3"):
-        ONE_ROUND["loloha"](100, Budget(1.0), 5)
+        build("loloha", 100, Budget(1.0), 5)
 
 
 def test_every_set_of_buckets_is_as_likely() -> None:
@@ -58,6 +58,15 @@ def test_without_noise_a_cell_is_one_bit_and_the_cell_after_the_last_is_none(k: 
     draws = seeded_keyring(3).draws(("memo",), np.arange(rows, dtype=np.uint64))
     cells = np.arange(rows) % (k + 1)
     assert (Unary(k).memo.unpack(Unary(k).memoise(cells, Flip(1.0, 0.0), draws)) == np.eye(k + 1)[cells, :k]).all()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_says_whether_devices_keep_something_for_life(name: str) -> None:
+    record = RECORDS[name]
+    draws = seeded_keyring(4).draws(("trait",), np.arange(3, dtype=np.uint64))
+    for fits, budget in ((record.one_round, Budget(2.0)), (record.two_rounds, Budget(2.0, 1.0))):
+        if fits is not None:
+            assert (build(name, 7, budget).encoding.traits(draws) is not None) == record.lifelong
 
 
 def test_answers_show_only_what_is_held() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.mechanisms import Flip
-from protocols.privacy import loss_of_values
+from protocols.mechanisms import RECORDS, Flip, Use, fitting
+from protocols.privacy import Loss, loss_of_values
 from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
@@ -27,15 +27,11 @@ BUDGETS: dict[str, dict[str, Any]] = {
     "two rounds": {"eps_inf": 2.0, "eps_1": 0.8},
 }
 CALIBRATIONS = ("exact", "published")
-MECHANISMS = {
-    "one-shot": ["grr", "sue", "oue", "geometric"],
-    "memo only": ["grr", "sue", "oue", "geometric", "loloha", "dbitflip"],
-    "two rounds": ["l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "l-geometric", "loloha"],
-}
-FAKED = ("grr", "sue-z", "sue-r", "oue-z", "oue-r", "adp", "auto")
+USES: tuple[Use, ...] = ("one-shot", "memo only", "two rounds")
+FAKED = [*(record.name for record in fitting("rs+fd")), "adp", "auto"]
 PRIORS = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
 
-SINGLE = [(kind, name) for kind, names in MECHANISMS.items() for name in names]
+SINGLE = [(use, record.name) for use in USES for record in fitting(use)]
 
 
 def holds(scheme: Scheme, t: int) -> None:
@@ -56,7 +52,7 @@ def test_a_single_attribute_reveals_exactly_what_is_said(kind: str, name: str, c
         for option in options:
             scheme = scheme_with(of_size(k, mechanism=name, **option), calibration=calibration, **BUDGETS[kind])
             holds(scheme, t)
-            if "geometric" in name:
+            if RECORDS[name].needs_order:
                 found = neighbours_loss(survey_distribution(scheme, t))
                 assert scheme.guarantees.between_neighbours(t)["a"] == pytest.approx(found, rel=1e-9)
 
@@ -220,7 +216,7 @@ def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> Non
 
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
-    assert promise.for_ever.whole == float("inf")
+    assert promise.for_ever == Loss(whole=None, attribute=None, exact=True)
     assert promise.after(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.at_the_cap is None
 

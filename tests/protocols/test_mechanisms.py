@@ -1,4 +1,4 @@
-"""Every mechanism, domain size and budget through the same checks. What is in the zoo's lists is checked here."""
+"""Every mechanism of the catalogue, domain size and budget through the same checks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS
-from protocols.scheme import FAKED
+from protocols.mechanisms import RECORDS, fitting
 from tests.helpers.mechanism_checks import (
     averages_vary_as_said,
     check_mechanism,
@@ -19,7 +18,9 @@ from tests.helpers.surveys import of_size, scheme_with
 SIZES = (2, 3, 7, 32, 100)
 ONE_BUDGETS = (0.5, 1.0, 3.0)
 TWO_BUDGETS = ((1.0, 0.5), (2.0, 1.0), (4.0, 2.0))
-LIFELONG = ("loloha", "dbitflip")
+ONE_ROUND = [record.name for record in fitting("memo only")]
+TWO_ROUNDS = [record.name for record in fitting("two rounds")]
+FAKED = [record.name for record in fitting("rs+fd")]
 
 
 def plain(name: str, k: int) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def plain(name: str, k: int) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ONE_ROUND)
 def test_one_round(name: str, k: int) -> None:
     for budget in ONE_BUDGETS:
-        check_mechanism(scheme_with(plain(name, k), **{"eps_inf" if name in LIFELONG else "eps": budget}))
+        check_mechanism(scheme_with(plain(name, k), **{"eps" if RECORDS[name].fits("one-shot") else "eps_inf": budget}))
 
 
 @pytest.mark.parametrize("k", SIZES)
@@ -46,7 +47,7 @@ def test_two_rounds(name: str, k: int) -> None:
 @pytest.mark.parametrize("name", FAKED)
 def test_among_fakes(name: str, budgets: dict[str, Any], k: int) -> None:
     check_mechanism(scheme_with(of_size(k, mechanism=name), of_size(4, "b"), solution="rs+fd", **budgets))
-    if not name.endswith("-z"):
+    if RECORDS[name].fits("rs+rfd"):
         rising = [2 * (i + 1) / (k * (k + 1)) for i in range(k)]
         attributes = of_size(k, mechanism=name, prior=rising), of_size(2, "b", prior=[0.2, 0.8])
         check_mechanism(scheme_with(*attributes, solution="rs+rfd", **budgets))

@@ -14,7 +14,7 @@ import memo_store
 import protocols
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError
-from protocols.mechanisms import Direct, Flip
+from protocols.mechanisms import Direct, Flip, fitting
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.rounds import geometric, grr
 from protocols.randomness import Keyring
@@ -56,7 +56,7 @@ def test_a_device_alone_answers_as_it_does_in_a_fleet(terms: dict[str, float], s
     assert respondent.tokens(devices(200), 9)[57] == respondent.tokens(np.array([57], dtype=np.uint64), 9)[0]
 
 
-@pytest.mark.parametrize("name", ["loloha", "dbitflip"])
+@pytest.mark.parametrize("name", [record.name for record in fitting("memo only") if record.lifelong])
 def test_what_is_for_life_is_the_same_alone_and_in_a_fleet(name: str) -> None:
     scheme = scheme_with(of_size(20, mechanism=name), eps_inf=2.0)
     question, respondent = scheme.questions[0], Respondent(scheme, seeded_keyring(4))

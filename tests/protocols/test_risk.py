@@ -7,18 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from protocols.mechanisms import fitting
 from protocols.mechanisms.lifelong import Buckets
 from protocols.privacy.risk import attribute_guess, value_guess
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
 
 PLAIN: list[tuple[str, dict[str, Any]]] = [
-    *((name, {"eps": 1.2}) for name in ("grr", "sue", "oue", "geometric")),
-    *((name, {"eps_inf": 1.2}) for name in ("loloha", "dbitflip")),
-    *(
-        (name, {"eps_inf": 2.0, "eps_1": 0.9})
-        for name in ("l-grr", "l-sue", "l-osue", "l-oue", "l-geometric", "loloha")
-    ),
+    *((record.name, {"eps": 1.2}) for record in fitting("one-shot")),
+    *((record.name, {"eps_inf": 1.2}) for record in fitting("memo only")),
+    *((record.name, {"eps_inf": 2.0, "eps_1": 0.9}) for record in fitting("two rounds")),
 ]
 
 
@@ -33,7 +31,7 @@ def test_no_guess_of_a_value_is_better_than_said(name: str, terms: dict[str, Any
         assert isinstance(question.mechanism.encoding, Buckets) == (name == "dbitflip")
 
 
-@pytest.mark.parametrize("name", ["grr", "sue-z", "sue-r", "oue-z", "oue-r"])
+@pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
 @pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
 def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, Any]) -> None:
     sizes = (2, 3, 2)

@@ -130,7 +130,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     (colour(groups={"warm": ["red", "pink"]}), ["group 'warm'", "'pink'", "not among the values"]),
     (colour(groups={"warm": []}), ["group 'warm'", "empty"]),
     (colour(groups={"warm": ["red", "red"]}), ["group 'warm'", "'red' twice"]),
-    (colour(mechanism="magic"), ["attributes.colour.mechanism = magic", "'l-grr'"]),
+    (colour(mechanism="magic"), ["attributes.colour.mechanism = magic", "one of auto, adp", "l-grr"]),
     (colour(mechanism="grr"), ["'colour'", "'grr'", "l-grr"]),
     (colour(mechanism="l-geometric"), ["'colour'", "l-geometric needs an order", "declare a range"]),
     (colour(parameter=3), ["'colour'", "auto takes no parameter", "leave it out"]),
@@ -143,6 +143,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     (count(step=0), ["count.range.step = 0"]),
     (count(upto=3), ["count.range.upto", "there are first, last, step"]),
     ({"attributes": [{"name": "n", "range": {"last": 1024}, "mechanism": "l-geometric"}]}, ["'n'", "1024", "step"]),
+    ({"attributes": [{"name": "n", "range": {"last": 255}, "mechanism": "loloha"}]}, ["'n'", "at most 255", "not 256"]),
 ]  # fmt: skip
 
 

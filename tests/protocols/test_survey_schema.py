@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from producers.scenarios.catalogue import SCENARIOS
 from protocols.errors import SurveyError
+from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
-from protocols.survey.attribute import MechanismName, Span
+from protocols.survey.attribute import Span
 from protocols.survey_text import json_schema, parse_survey, reference
-from protocols.survey_text.reference import MECHANISMS
+from protocols.survey_text.reference import fits
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((files("protocols") / "survey_text" / "examples").iterdir(), key=lambda path: path.name)
@@ -42,26 +43,27 @@ def test_every_key_is_in_the_reference_and_has_a_meaning() -> None:
             assert f"| `{name}` |" in reference()
 
 
-def test_every_mechanism_is_in_the_reference() -> None:
-    assert list(MECHANISMS) == list(get_args(MechanismName))
+def test_every_mechanism_is_in_the_reference_and_in_the_schema() -> None:
+    for name in NAMES:
+        assert f"| `{name}` |" in reference()
+    assert json_schema()["$defs"]["Attribute"]["properties"]["mechanism"]["enum"] == list(NAMES)
 
 
 @pytest.mark.parametrize("context", FITS)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", NAMES)
 def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: str) -> None:
     terms = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": ATTRIBUTES, **FITS[context]}
     first: dict[str, Any] = {**terms["attributes"][0], "mechanism": mechanism}
-    if "geometric" in mechanism:
+    if mechanism in RECORDS and RECORDS[mechanism].needs_order:
         first = {"name": "a", "range": {"last": 2}, "mechanism": mechanism}
         first |= {"prior": {"0": 0.25, "1": 0.25, "2": 0.5}} if context == "rs+rfd" else {}
     terms["attributes"] = [first, terms["attributes"][1]]
-    said = MECHANISMS[mechanism][0].split(", ")
     try:
         Scheme(Survey.model_validate(terms))
         compiles = True
     except SurveyError:
         compiles = False
-    assert compiles == (said == ["always"] or context in said)
+    assert compiles == (mechanism in CHOOSERS or context in fits(RECORDS[mechanism]).split(", "))
 
 
 def test_the_json_schema_is_json_and_knows_every_key() -> None:

@@ -30,7 +30,6 @@ SCHEME = Scheme(parse_survey(block("yaml")))
 def test_the_example_is_what_a_device_sends() -> None:
     device = Respondent(SCHEME, Keyring(bytes(range(32))))
     question, alone = SCHEME.questions[0], np.array([0], dtype=np.uint64)
-    memo = device.memoise(question, alone, device.cells(question, alone, np.array([0])))
     survey = SCHEME.survey
     frame = Frame(
         survey.id,
@@ -38,7 +37,7 @@ def test_the_example_is_what_a_device_sends() -> None:
         3,
         device.tokens(alone, 3),
         np.array([1], dtype=np.uint16),
-        {"colour": device.report(question, alone, 3, memo)},
+        {"colour": device.answers(question, alone, 3, np.array([0]))},
     )
     assert encode_report(frame, SCHEME).decode() == block("json")
 

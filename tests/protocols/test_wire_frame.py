@@ -116,7 +116,7 @@ def write(frame: Frame, change: Change | None = None, options: pa.ipc.IpcWriteOp
         binary = column.ndim == 2
         raw = [row.tobytes() for row in column]
         columns[name] = pa.array(raw, pa.binary(column.shape[1])) if binary else pa.array(column)
-    metadata = frame.terms.write()
+    metadata = frame.header.write()
     if change is not None:
         change(columns, metadata)
     batch = pa.record_batch(list(columns.values()), list(columns), metadata=metadata)
@@ -209,9 +209,12 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "floats": (_as("a0", lambda c: c.cast(pa.float64())), "neither"),
     "text": (_as("a0", lambda c: c.cast(pa.string())), "neither"),
     "signed integers": (_as("gap", lambda c: c.cast(pa.int16())), "neither"),
-    "wider integers": (_as("a0", lambda c: c.cast(pa.uint64())), "typed"),
-    "narrower vectors": (_as("a1", lambda c: pa.array([v[1:] for v in c.to_pylist()], pa.binary(12))), "typed"),
-    "tokens of four bytes": (_as("token", lambda c: pa.array(np.arange(20, dtype=np.uint32))), "typed"),
+    "wider integers": (_as("a0", lambda c: c.cast(pa.uint64())), "types of the survey"),
+    "narrower vectors": (
+        _as("a1", lambda c: pa.array([v[1:] for v in c.to_pylist()], pa.binary(12))),
+        "types of the survey",
+    ),
+    "tokens of four bytes": (_as("token", lambda c: pa.array(np.arange(20, dtype=np.uint32))), "types of the survey"),
     "another first column": (_first("gap"), "token and gap"),
     "answers in another order": (_first("a0"), "in order"),
     "a further column": (_add("a3"), "in order"),
@@ -232,7 +235,7 @@ def test_what_is_not_a_frame_of_the_survey_is_refused_and_says_why(change: str) 
 
 
 def test_one_name_for_two_columns_is_refused() -> None:
-    batch = pa.record_batch([pa.array(FRAME.tokens)] * 2, ["token", "token"], metadata=FRAME.terms.write())
+    batch = pa.record_batch([pa.array(FRAME.tokens)] * 2, ["token", "token"], metadata=FRAME.header.write())
     assert "twice" in refused(stream([batch])).detail
 
 

@@ -152,7 +152,7 @@ def test_a_short_socket_directory_that_others_may_enter_is_refused(tmp_path: Pat
     server = RedisServer(tmp_path / ("d" * 60) / ("e" * 60))
     server.socket.parent.mkdir(mode=0o755)
     try:
-        with pytest.raises(ServerError, match="not ours alone"):
+        with pytest.raises(ServerError, match="is not private"):
             server.start()
     finally:
         server.socket.parent.rmdir()

@@ -1,4 +1,4 @@
-"""A world in which workers crash, pause and wake too late, while the log, the store and the topics remain.
+"""A world in which workers crash, pause, and resume too late, while the log, the store and the topics remain.
 
 A failure would look like this: a final that is not the recount's, or a second final with other bytes.
 """
@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from stream_app.log.flushes import Flush, Output, Write
 
-Deed = Literal["read", "again", "flush", "crash", "pause", "wake", "relapse"]
-Step = tuple[Deed, int]
-scripts = st.lists(st.tuples(st.sampled_from(get_args(Deed)), st.integers(0, 12)), min_size=10, max_size=40)
+Action = Literal["read", "again", "flush", "crash", "pause", "resume", "revert"]
+Step = tuple[Action, int]
+scripts = st.lists(st.tuples(st.sampled_from(get_args(Action)), st.integers(0, 12)), min_size=10, max_size=40)
 
 
 class Worker(Protocol):
-    """PartitionCounter or Merger, fed by offsets: those of one call arrive together."""
+    """PartitionCounter or Merger together with its log: it is given the records at some offsets, in one call."""
 
     @property
     def next_offset(self) -> int: ...
@@ -35,10 +35,10 @@ class World:
     store: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[str, list[Output]] = field(default_factory=lambda: defaultdict(list))
     past: dict[tuple[bytes, bytes], None] = field(default_factory=dict)  # every record that was ever in the store
-    asleep: list[list[Write | Output]] = field(default_factory=list)  # what paused workers have yet to write
+    paused: list[list[Write | Output]] = field(default_factory=list)  # what paused workers have yet to write
 
-    def live_through(self, script: Sequence[Step]) -> Worker:
-        """Follow the script, then wake whoever sleeps, restart once more and bring everything to an end."""
+    def run(self, script: Sequence[Step]) -> Worker:
+        """Follow the script, then let paused workers write the rest, restart once more and read to the end."""
         worker = self._restart()
         for step, number in script:
             match step:
@@ -47,42 +47,42 @@ class World:
                 case "again":
                     worker.read(range(max(0, worker.next_offset - number), worker.next_offset))
                 case "flush":
-                    self._land(list(worker.flush()))
+                    self._write(list(worker.flush()))
                 case "crash":
-                    self._land(list(worker.flush())[:number])
+                    self._write(list(worker.flush())[:number])
                     worker = self._restart()
                 case "pause":
                     items = list(worker.flush())
-                    self._land(items[:number])
-                    self.asleep.append(items[number:])
+                    self._write(items[:number])
+                    self.paused.append(items[number:])
                     worker = self._restart()
-                case "wake":
-                    if self.asleep:
-                        items = self.asleep.pop(0)
-                        self._land(items[: number + 1])
+                case "resume":
+                    if self.paused:
+                        items = self.paused.pop(0)
+                        self._write(items[: number + 1])
                         if items[number + 1 :]:
-                            self.asleep.append(items[number + 1 :])
-                case "relapse":
-                    self._relapse(number)
+                            self.paused.append(items[number + 1 :])
+                case "revert":
+                    self._revert(number)
                     worker = self._restart()
-        for items in self.asleep:
-            self._land(items)
+        for items in self.paused:
+            self._write(items)
         worker = self._restart()
         worker.read(range(worker.next_offset, self.end))
-        self._land(list(worker.flush()))
+        self._write(list(worker.flush()))
         return worker
 
     def _restart(self) -> Worker:
         return self.start(list(self.store.items()))
 
-    def _relapse(self, number: int) -> None:
-        """One record is again what it was at some time before, as after the late write of somebody long paused."""
+    def _revert(self, number: int) -> None:
+        """Set one record back to an earlier version, as the late write of a worker that was paused does."""
         older = [record for record in self.past if record not in self.store.items()]
         if older:
             key, value = older[number % len(older)]
             self.store[key] = value
 
-    def _land(self, items: Sequence[Write | Output]) -> None:
+    def _write(self, items: Sequence[Write | Output]) -> None:
         for item in items:
             keep(self.store, [item])
             self.past |= dict.fromkeys(self.store.items())
@@ -91,7 +91,7 @@ class World:
 
 
 def keep(store: dict[bytes, bytes], items: Iterable[Write | Output]) -> None:
-    """What a store does with the state records of a flush."""
+    """Write the state records of a flush to a store."""
     for item in items:
         if isinstance(item, Write) and item.value is not None:
             store[item.key] = item.value

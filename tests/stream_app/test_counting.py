@@ -1,4 +1,4 @@
-"""Counting one partition, rule by rule; that the rules add up is in test_exactness."""
+"""Counting one partition, rule by rule; test_exactness tests all rules together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from protocols.errors import LogError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_frame, encode_clock, encode_frame
 from protocols.wire.report import encode_report
-from stream_app.counting.judging import Record
+from stream_app.counting.judging import Postponed, Record
 from stream_app.counting.partials import Part, Progress, decode_partial
-from stream_app.counting.partition_counter import Changes, PartitionCounter
+from stream_app.counting.partition_counter import Applied, Changes, PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from tests.helpers.crowd import scheme_of
 from tests.stream_app.crashes import keep
@@ -25,10 +25,10 @@ def counter(**options: bool) -> PartitionCounter:
 
 
 def counted(*events: Event) -> PartitionCounter:
-    fresh = counter()
+    worker = counter()
     for record in log_of(events):
-        fresh.apply(record)
-    return fresh
+        worker.apply(record)
+    return worker
 
 
 def outputs(flush: Flush, topic: str) -> list[Output]:
@@ -45,7 +45,7 @@ def test_a_second_report_in_a_period_is_refused_and_in_another_period_is_not() -
     assert not outputs(worker.flush(), "deadletters"), "a plain repeat is only counted"
 
 
-def test_a_worker_told_not_to_check_tokens_counts_repeats() -> None:
+def test_a_worker_that_does_not_check_tokens_counts_repeats() -> None:
     worker = counter(check_tokens=False)
     changes = [worker.apply(record).counted for record in log_of([Reports(0, (Row(5),)), Reports(0, (Row(5),))])]
     assert changes == [1, 1]
@@ -71,7 +71,7 @@ GOOD, BAD = Reports(0, (Row(1), Row(5))), Reports(0, (Row(6), Row(7, gap=9)))
 
 def test_good_frames_for_one_period_are_counted_together_up_to_the_next_clock() -> None:
     log = log_of([GOOD, Reports(1, (Row(5),)), GOOD, Tick(0), GOOD, Reports(1, (Row(6),))])
-    assert counter().apply_all(log) == [
+    assert counter().apply_all(log).changes == [
         Changes("s", 2, {Reason.REPEAT: 2}),
         Changes("s", 1),
         Changes("s", closed_through=0),
@@ -82,30 +82,53 @@ def test_good_frames_for_one_period_are_counted_together_up_to_the_next_clock() 
 
 def test_frames_with_a_bad_row_among_them_are_counted_one_by_one() -> None:
     worker = counter()
-    assert worker.apply_all(log_of([GOOD, BAD])) == [Changes("s", 2), Changes("s", 1, {Reason.BAD_GAP: 1})]
+    assert worker.apply_all(log_of([GOOD, BAD])).changes == [Changes("s", 2), Changes("s", 1, {Reason.BAD_GAP: 1})]
     (letter,) = outputs(worker.flush(), "deadletters")
     assert letter.key == b"0/1/bad-gap"
 
 
-def test_what_cannot_be_read_ends_a_batch_and_its_error_is_for_whoever_goes_on() -> None:
+def test_a_gap_in_the_offsets_ends_a_batch_and_is_an_error_for_whoever_goes_on() -> None:
     log = log_of([GOOD, GOOD, GOOD])
     del log[1]
     worker = counter()
-    assert worker.apply_all(log) == [Changes("s", 2)]
+    assert worker.apply_all(log) == Applied([Changes("s", 2)])
     with pytest.raises(LogError, match="from offset 0 to 2"):
         worker.apply_all(log)
     assert worker.next_offset == 1
 
 
-def test_a_lookup_that_has_to_wait_loses_nothing() -> None:
+def test_a_record_of_a_survey_that_is_not_known_yet_is_postponed_and_nothing_is_lost() -> None:
     known: dict[str, Scheme] = {}
-    worker = PartitionCounter(0, 1, known.__getitem__, KEY)
+    worker = PartitionCounter(0, 1, known.get, KEY)
     log = [Record(0, "?", b""), *(Record(offset, *wire(GOOD)) for offset in (1, 2))]
-    assert worker.apply_all(log) == [Changes(refused={Reason.UNDECODABLE: 1})]
-    with pytest.raises(KeyError):
-        worker.apply_all(log[1:])
+    assert worker.apply_all(log, certain_before=1) == Applied([Changes(refused={Reason.UNDECODABLE: 1})], Postponed(1))
+    assert worker.apply_all(log, certain_before=1) == Applied([], Postponed(1))
+    assert worker.next_offset == 1
     known |= SURVEYS
-    assert worker.apply_all(log) == [Changes("s", 2, {Reason.REPEAT: 2})]
+    assert worker.apply_all(log, certain_before=1) == Applied([Changes("s", 2, {Reason.REPEAT: 2})])
+
+
+@pytest.mark.parametrize("event", [GOOD, Tick(0)], ids=["a frame", "a clock record"])
+def test_a_survey_is_unknown_only_where_that_is_certain(event: Event) -> None:
+    log = [Record(offset, *wire(event)) for offset in range(3)]
+    worker = PartitionCounter(0, 1, lambda _: None, KEY)
+    applied = worker.apply_all(log, certain_before=2)
+    assert [set(changes.refused) for changes in applied.changes] == [{Reason.UNKNOWN_SURVEY}] * 2
+    assert (applied.postponed, worker.next_offset) == (Postponed(2), 2)
+    assert [letter.key for letter in outputs(worker.flush(), "deadletters")] == [
+        b"0/0/unknown-survey",
+        b"0/1/unknown-survey",
+    ]
+    assert set(worker.apply(log[2]).refused) == {Reason.UNKNOWN_SURVEY}
+
+
+def test_a_gap_after_postponed_records_is_still_an_error() -> None:
+    first, _, third = (Record(offset, *wire(GOOD)) for offset in range(3))
+    worker = PartitionCounter(0, 1, lambda _: None, KEY)
+    assert worker.apply_all([first, third], certain_before=0).postponed == Postponed(0)
+    assert worker.apply_all([first, third], certain_before=3).postponed is None
+    with pytest.raises(LogError, match="from offset 0 to 2"):
+        worker.apply_all([first, third], certain_before=3)
 
 
 def test_every_clock_record_is_acknowledged_also_a_repeat_and_where_nothing_was_counted() -> None:
@@ -151,12 +174,12 @@ def test_a_record_that_cannot_count_is_counted_by_reason_and_kept(record: Record
 def test_bad_rows_become_a_frame_of_their_own_for_each_reason() -> None:
     rows = (Row(1), Row(2, gap=9), Row(3, colour=5), Row(4, gap=0), Row(7, pages=1 << 12))
     letters = outputs(counted(Reports(0, rows)).flush(), "deadletters")
-    told = {}
+    refused = {}
     for letter in letters:
         frame = decode_frame(letter.value, SURVEYS.get)
         assert isinstance(frame, Frame)
-        told[dict(letter.headers)["reason"]] = frame.tokens.tolist()
-    assert told == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
+        refused[dict(letter.headers)["reason"]] = frame.tokens.tolist()
+    assert refused == {b"bad-gap": [2, 4], b"bad-value": [3, 7]}
 
 
 def test_more_bad_rows_than_surely_fit_in_a_record_become_several_frames() -> None:
@@ -189,7 +212,9 @@ def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> 
         frame = Frame("s", scheme.survey.fingerprint, 0, np.array(tokens, dtype=np.uint64), gaps, {name: column})
         log.append(Record(offset, FRAME, encode_frame(frame, scheme)))
     worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
-    assert [changes.counted for changes in worker.apply_all(log)] == [3, 1, 1], "of equal tokens the first counts"
+    assert [changes.counted for changes in worker.apply_all(log).changes] == [3, 1, 1], (
+        "of equal tokens the first counts"
+    )
     (part,) = (partial for partial in partials(worker.flush()) if isinstance(partial, Part))
     assert {name: statistics.total for name, statistics in part.counts.items()} == {"a": 4, "b": 1}
 

@@ -14,15 +14,28 @@ from subprocess import PIPE, Popen, TimeoutExpired, run
 
 import pytest
 
-from protocols.errors import DeliveryError, FingerprintChanged, LogError
+from protocols.errors import DeliveryError, FingerprintChanged, ResultsError, StateError
 from stream_app.local import EmbeddedApp, LocalStore
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick, deal, scheme, told, wire
+from tests.stream_app.worlds import (
+    KEY,
+    SCHEME,
+    Event,
+    Garbage,
+    Recount,
+    Reports,
+    Row,
+    Tick,
+    counts_of,
+    deal,
+    scheme,
+    wire,
+)
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
     Reports(1, tuple(Row(token, gap=1, colour=1, pages=3) for token in range(1, 30))),
     Reports(0, tuple(Row(token, gap=2, colour=0, pages=1) for token in range(50, 70))),
-    Garbage(b"neither fish nor fowl"),
+    Garbage(b"not a frame"),
     Tick(0),
     Reports(0, (Row(99),)),
     Reports(9, (Row(99),)),
@@ -38,7 +51,7 @@ def finals(directory: Path, partitions: int) -> list[bytes]:
                 app.send(partition, *wire(event))
         app.flush()
         recount = Recount.of(deal(EVENTS, partitions))
-        assert {final.period: told(final) for final in app.store.histograms("s")} == recount.finals
+        assert {final.period: counts_of(final) for final in app.store.histograms("s")} == recount.finals
         rejects = Counter[str]()
         for reasons in app.rejects.values():
             rejects.update(reasons)
@@ -92,12 +105,12 @@ def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path
         published = finals
     report_a_week(tmp_path)
     store = LocalStore.existing(tmp_path)
-    results = {final.period: told(final) for final in store.histograms("s")}
+    results = {final.period: counts_of(final) for final in store.histograms("s")}
     store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
 
 
-LOOK = """
+READ = """
 import sys
 from pathlib import Path
 from stream_app.local import LocalStore
@@ -106,30 +119,32 @@ print([final.period for final in store.histograms("s")])
 """
 
 
-def test_results_can_be_looked_at_where_one_may_only_look(tmp_path: Path) -> None:
+def test_results_can_be_read_from_a_read_only_directory(tmp_path: Path) -> None:
     report_a_week(tmp_path)
-    looker = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    if looker and shutil.which("setpriv") is None:
-        pytest.skip("root may write everywhere, and there is no setpriv to take that from it")
+    unprivileged = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if unprivileged and shutil.which("setpriv") is None:
+        pytest.skip("root may write to a read-only directory, and setpriv, which could prevent that, is missing")
     tmp_path.chmod(0o555)
     try:
-        seen = run([*looker, sys.executable, "-c", LOOK, str(tmp_path)], capture_output=True, text=True, check=False)
+        seen = run(
+            [*unprivileged, sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=False
+        )
     finally:
         tmp_path.chmod(0o755)
     assert seen.stderr == ""
     assert seen.stdout == f"{list(range(len(Recount.of(deal(events_of_a_week(), 2)).finals)))}\n"
 
 
-def test_what_is_no_store_is_named(tmp_path: Path) -> None:
-    (tmp_path / "results.sqlite").write_text("nothing of the kind, though long enough to be looked at" * 10)
-    with pytest.raises(LogError, match=r"results\.sqlite cannot be read"):
+def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results.sqlite").write_text("not a database, and longer than its header" * 10)
+    with pytest.raises(ResultsError, match=r"results\.sqlite cannot be read"):
         LocalStore.existing(tmp_path)
 
 
 def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
     with (
         EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY),
-        pytest.raises(LogError, match="in use by another process"),
+        pytest.raises(StateError, match="in use by another process"),
     ):
         EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
 
@@ -142,21 +157,21 @@ def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
 
 def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
-    with pytest.raises(LogError, match="has 1 partitions, not 2"):
+    with pytest.raises(StateError, match="has 1 partitions, not 2"):
         EmbeddedApp(tmp_path, [SCHEME.survey], 2, KEY, KEY)
 
 
-def test_dead_letters_can_be_looked_at(tmp_path: Path) -> None:
+def test_dead_letters_can_be_read(tmp_path: Path) -> None:
     with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY) as app:
-        app.send(0, *wire(Garbage(b"neither fish nor fowl")))
+        app.send(0, *wire(Garbage(b"not a frame")))
         app.flush()
         (letter,) = app.store.messages("deadletters")
-    assert letter.value == b"neither fish nor fowl"
+    assert letter.value == b"not a frame"
     assert dict(letter.headers)["reason"] == b"undecodable"
 
 
-def test_when_it_cannot_write_it_says_so_and_reopening_goes_on(tmp_path: Path) -> None:
-    """A failure would be a worker that carries on with counts its store does not have."""
+def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> None:
+    """A failure would be an app that goes on with counts that its store does not have."""
     app = EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
     app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
     blocker = sqlite3.connect(tmp_path / "results.sqlite")

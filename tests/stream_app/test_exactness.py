@@ -1,4 +1,4 @@
-"""Any log, any cut into batches and flushes, a crash between any two writes, late writes: the recount's numbers."""
+"""Any log, any split into batches and flushes, a crash between any two writes, late writes: the counts of a recount."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
 from stream_app.results import ClosedPeriod, Histogram
 from tests.stream_app.crashes import Step, World, scripts
-from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, log_of, told
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
 rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.integers(0, 1100))
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
@@ -68,14 +68,14 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
     world = World(
         lambda records: Counting(log, PartitionCounter(partition, partitions, SURVEYS.get, KEY, records)), len(log)
     )
-    worker = world.live_through(script)
+    worker = world.run(script)
     assert isinstance(worker, Counting)
     return world, worker
 
 
 def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
     """In the place of a mobility report: all that it would be made from."""
-    return repr({t: {name: cells.tolist() for name, cells in closed[t].cells.items()} for t in sorted(closed)}).encode()
+    return repr({t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)}).encode()
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
@@ -84,7 +84,7 @@ def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -
     world = World(
         lambda records: Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records, mobility=reached)), len(log)
     )
-    world.live_through(script)
+    world.run(script)
     return world
 
 
@@ -118,7 +118,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
         ("read", 3),
         ("flush", 0),
         ("crash", chance.randint(0, 6)),
-        ("relapse", chance.randint(0, 99)),
+        ("revert", chance.randint(0, 99)),
     ]
     world, worker = count(events, chance.choices(steps, k=30), 0, 1)
     recount = Recount.of([events])
@@ -126,7 +126,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
     topics = merge(world.topics["partials"], [], 1).topics
     results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
-    assert {result.period: told(result) for result in results} == recount.finals
+    assert {result.period: counts_of(result) for result in results} == recount.finals
 
 
 @settings(max_examples=150, deadline=None)
@@ -143,4 +143,4 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
         first = {message.key: message.value for message in reversed(topics[name])}
         assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
     results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
-    assert {result.period: told(result) for result in results} == Recount.of(partitions).finals
+    assert {result.period: counts_of(result) for result in results} == Recount.of(partitions).finals

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.wire import CONTENT_TYPE_HEADER, Lookup
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import ClosedPeriod, Histogram, Live
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -39,10 +41,10 @@ def progress(partition: int, offset: int, through: int, **rejects: int) -> Progr
 
 
 class Owner:
-    """A merger that is handed partials one after another, and a store that remembers."""
+    """A merger that applies partials one after another."""
 
-    def __init__(self, partitions: int = 2, **options: object) -> None:
-        self.merger = Merger(0, partitions, SURVEYS.get, KEYRING, **options)  # type: ignore[arg-type]
+    def __init__(self, partitions: int = 2, lookup: Lookup = SURVEYS.get, **options: object) -> None:
+        self.merger = Merger(0, partitions, lookup, KEYRING, **options)  # type: ignore[arg-type]
 
     def take(self, *partials: Part | Progress) -> Flush:
         for partial in partials:
@@ -75,7 +77,7 @@ def test_a_lower_or_equal_offset_never_replaces() -> None:
     assert live(owner.take(part(0, 0, 6, 11))).open[0].n == 11
 
 
-def test_the_first_closed_part_is_the_last_word() -> None:
+def test_the_first_closed_part_is_never_replaced() -> None:
     owner = Owner(partitions=1)
     flush = owner.take(
         part(0, 0, 5, 10, closed=True), part(0, 0, 9, 99, closed=True), part(0, 0, 12, 98), progress(0, 5, 0)
@@ -83,35 +85,77 @@ def test_the_first_closed_part_is_the_last_word() -> None:
     assert finals(flush) == {0: 10}
 
 
-def test_nothing_undoes_a_final() -> None:
+def test_a_final_is_never_published_again_with_other_counts() -> None:
     owner = Owner(partitions=1)
     owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     assert finals(owner.take(part(0, 0, 50, 99, closed=True), progress(0, 50, 0))) == {}
 
 
-def test_periods_before_the_first_report_pass_in_silence_and_empty_ones_after_it_do_not() -> None:
+def test_periods_before_the_first_report_have_no_final_and_empty_ones_after_it_have_one() -> None:
     owner = Owner(partitions=1)
     assert finals(owner.take(progress(0, 1, 40_000))) == {}
     flush = owner.take(part(40_002, 0, 7, 3, closed=True), progress(0, 7, 40_004))
     assert finals(flush) == {40_002: 3, 40_003: 0, 40_004: 0}
 
 
-def test_a_live_result_that_was_not_shown_before_a_crash_is_shown_after_it() -> None:
+def test_a_live_result_that_was_not_published_before_a_crash_is_published_after_it() -> None:
     before, store = Owner(partitions=1), dict[bytes, bytes]()
     before.merger.apply(0, encode_partial(part(0, 0, 5, 10)))
     before.merger.apply(1, encode_partial(progress(0, 6, -1, repeat=3)))
     keep(store, before.merger.flush(live=False))
-    shown = live(Owner(partitions=1, records=store.items()).take())
-    assert (shown.open[0].n, shown.rejects) == (10, {"repeat": 3})
+    published = live(Owner(partitions=1, records=store.items()).take())
+    assert (published.open[0].n, published.rejects) == (10, {"repeat": 3})
 
 
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
-    frozen = Final((Output("histograms", b"s/0", b"what was published before an upgrade"),), counts(10))
+    before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
+    frozen = Final((before,), counts(10))
     owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert [item.value for item in flush if isinstance(item, Output) and item.topic == "histograms"] == [
-        b"what was published before an upgrade"
-    ]
+    assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
+
+
+def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
+    log = [encode_partial(p) for p in (part(0, 0, 5, 10, closed=True), progress(0, 5, 0))]
+
+    def merged(records: Iterable[tuple[bytes, bytes]]) -> Flush:
+        merger = Merger(0, 1, SURVEYS.get, KEYRING, records)
+        for offset in range(merger.next_offset, len(log)):
+            merger.apply(offset, log[offset])
+        return merger.flush()
+
+    flush, store = merged([]), dict[bytes, bytes]()
+    _, frozen, outputs, *_ = flush.stages
+    keep(store, frozen)
+    assert len(store) == 1, "the crash comes after freezing, before publishing"
+    assert merged(store.items()).stages[2] == outputs
+    assert all(output.headers for output in outputs if isinstance(output, Output))
+
+
+def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contain() -> None:
+    few, many = scheme("minimum: 50,"), scheme()
+    for terms, suppressed in ((few, "minimum"), (many, None)):
+        owner = Owner(partitions=1, lookup={"s": terms}.get)
+        published = results(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
+        histogram = Histogram.model_validate_json(published["histograms", b"s/0"])
+        report = MobilityResult.model_validate_json(published["mobility", b"s/0"])
+        assert (report.survey, report.fingerprint) == (histogram.survey, histogram.fingerprint)
+        assert report.guarantees == histogram.guarantees
+        window = report.window(0, 0)
+        assert (window.begin, window.end) == (histogram.begin, histogram.end)
+        assert window.suppressed == histogram.suppressed == suppressed
+        for attribute in window.attributes:
+            counted = histogram.attribute(attribute.name)
+            assert (attribute.n, attribute.suppressed) == (counted.n, counted.suppressed) == (10, None)
+
+
+def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:
+    flush = Owner(partitions=1).take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    outputs = {output.topic: output for output in flush if isinstance(output, Output)}
+    assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
+    for topic in RESULT_TOPICS:
+        assert outputs[topic.name].headers == ((CONTENT_TYPE_HEADER, topic.content_type.encode()),)
+        assert next(iter(json.loads(outputs[topic.name].value).items())) == ("schema_version", topic.schema_version)
 
 
 def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
@@ -122,29 +166,29 @@ def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interru
         merger.apply(offset, log[offset])
     keep(store, merger.flush())
     del store[b"merge/0/part/s/0/1"]
-    for reach in (1, 2, 4):
+    for end in (1, 2, 4):
         merger = Merger(0, 2, SURVEYS.get, KEYRING, store.items())
-        for offset in range(merger.next_offset, reach):
+        for offset in range(merger.next_offset, end):
             merger.apply(offset, log[offset])
         flush = merger.flush()
         keep(store, flush)
     assert finals(flush) == {0: 12}
 
 
-def test_a_flush_says_how_far_was_read_and_the_next_one_writes_only_what_is_new() -> None:
+def test_a_flush_has_the_last_offset_read_and_the_next_one_writes_only_changes() -> None:
     owner = Owner(partitions=1)
     assert owner.take(part(0, 0, 5, 10), part(0, 0, 6, 11, closed=True), progress(0, 6, 0)).offset == 2
     assert not owner.merger.flush()
 
 
-def test_more_finals_than_windows_reach_are_all_frozen_before_they_are_published() -> None:
+def test_more_finals_than_a_horizon_are_all_frozen_before_they_are_published() -> None:
     owner = Owner(partitions=1)
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 6))
     frozen = [item.key for item in flush.stages[1] if not isinstance(item, Output)]
     assert frozen == [final_key(0, ("s", period)) for period in range(7)]
 
 
-def test_rejects_are_told_live_and_not_in_finals() -> None:
+def test_rejects_are_in_the_live_result_and_not_in_finals() -> None:
     flush = Owner(partitions=2).take(
         progress(0, 4, -1, late=3), progress(1, 4, -1, late=1, repeat=2), part(0, 0, 4, 5), progress(0, 3, -1, late=99)
     )
@@ -152,18 +196,18 @@ def test_rejects_are_told_live_and_not_in_finals() -> None:
     assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
 
 
-def test_a_survey_with_noise_on_presence_says_nothing_provisional() -> None:
+def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None:
     noised = {"s": scheme("presence_epsilon: 1,")}
     merger = Merger(0, 1, noised.get, KEYRING)
     merger.apply(0, encode_partial(part(0, 0, 5, 10)))
     assert live(merger.flush()).open == ()
 
 
-def test_mobility_reports_see_every_period_their_windows_reach_also_after_a_restart() -> None:
+def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
     def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-        seen.append((period, {t: closed[t].cells["colour"].tolist() for t in closed}))
+        seen.append((period, {t: closed[t].presence["colour"].tolist() for t in closed}))
         return b"{}"
 
     store: dict[bytes, bytes] = {}
@@ -171,11 +215,11 @@ def test_mobility_reports_see_every_period_their_windows_reach_also_after_a_rest
         owner = Owner(1, records=store.items(), mobility=reporter)
         keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
     assert seen[4] == (4, {2: [3, 0, 0], 3: [4, 0, 0], 4: [5, 0, 0]})
-    assert len([key for key in store if b"/final/" in key]) == 3, "what no window reaches is forgotten"
+    assert len([key for key in store if b"/final/" in key]) == 3, "finals that are in no later window are deleted"
 
 
-def test_a_position_from_long_ago_publishes_nothing_again_that_lacks_what_it_had() -> None:
-    """A paused owner wakes after several periods: finals were forgotten since, and with them what windows reached."""
+def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods() -> None:
+    """A paused owner writes its old position after several periods, when finals of earlier periods were deleted."""
     store: dict[bytes, bytes] = {}
     log: list[bytes] = []
     published: dict[tuple[str, bytes], bytes] = {}
@@ -194,7 +238,7 @@ def test_a_position_from_long_ago_publishes_nothing_again_that_lacks_what_it_had
         for offset in range(merger.next_offset, len(log)):
             merger.apply(offset, log[offset])
         assert results(merger.flush()).items() <= published.items()
-        assert merger.standings["s"].through == 5
+        assert merger.statuses["s"].through == 5
 
 
 def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:

@@ -1,4 +1,4 @@
-"""Finding the state again, rule by rule; that the rules add up is in test_exactness."""
+"""Recovery of the counting state, rule by rule; test_exactness tests all rules together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from protocols.errors import LogError
+from protocols.errors import StateError
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
@@ -142,20 +142,20 @@ def test_records_of_closed_periods_that_come_back_are_deleted() -> None:
     assert not [key for key in store if b"/s/0" in key]
 
 
-def test_the_merge_is_told_after_a_restart_what_it_may_not_have_heard_before() -> None:
+def test_after_a_restart_the_merge_is_sent_what_it_may_lack() -> None:
     store: Store = {}
     worker = start(store)
     for record in LOG:
         worker.apply(record)
     keep(store, worker.flush(provisional=False))
-    told = [decode_partial(item.value) for item in start(store).flush() if isinstance(item, Output)]
+    sent = [decode_partial(item.value) for item in start(store).flush() if isinstance(item, Output)]
     assert {
-        partial.period: partial.counts["colour"].total for partial in told if isinstance(partial, Part)
+        partial.period: partial.counts["colour"].total for partial in sent if isinstance(partial, Part)
     } == EXPECTED[0]
-    assert [partial.rejects for partial in told if isinstance(partial, Progress)] == [EXPECTED[1]]
+    assert [partial.rejects for partial in sent if isinstance(partial, Progress)] == [EXPECTED[1]]
 
 
-def test_what_the_log_no_longer_has_is_said_once() -> None:
+def test_what_the_log_no_longer_has_is_reported_once() -> None:
     store = state_after(1)
     worker = start(store, log_start=3)
     assert worker.next_offset == 3
@@ -167,5 +167,5 @@ def test_what_the_log_no_longer_has_is_said_once() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_an_error() -> None:
-    with pytest.raises(LogError, match="cannot be read"):
+    with pytest.raises(StateError, match="cannot be read"):
         start(state_after(1) | {COUNTER: b"h1\xff"})

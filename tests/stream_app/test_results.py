@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,8 @@ from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import Histogram, build_histogram
-from stream_app.results.schemas import PUBLISHED, schema
+from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram
+from stream_app.results.schemas import schema
 from tests.helpers.crowd import counts_of, scheme_of
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -60,9 +62,9 @@ def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise(
 
 def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
     result = histogram(", minimum: 1000", people=500)
-    assert result.suppressed and result.n is None
+    assert (result.suppressed, result.n) == ("minimum", None)
     attribute = result.attribute("a")
-    assert attribute.suppressed
+    assert attribute.suppressed == "minimum"
     assert (attribute.n, attribute.estimate, attribute.consistent, attribute.statistics) == (None,) * 4
 
 
@@ -70,7 +72,7 @@ def test_a_period_without_reports_has_a_result_without_estimates() -> None:
     scheme = scheme_of(ATTRIBUTE, TERMS)
     empty = Statistics(np.zeros(0, dtype=np.uint16), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
     result = build_histogram("final", scheme, 0, {"a": empty}, KEYRING)
-    assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, False, None)
+    assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, None, None)
 
 
 def test_the_noise_on_presence_is_the_same_every_time_and_another_in_every_period() -> None:
@@ -98,7 +100,21 @@ def test_with_noise_on_presence_nothing_exact_is_published() -> None:
         assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_documents_have_the_schema_of_what_is_published(name: str) -> None:
-    documented = Path(__file__).parents[2] / "docs" / "schemas" / f"{name}.json"
-    assert documented.read_text() == schema(name), f"print {name} with stream_app.results.schemas"
+DOCS = Path(__file__).parents[2] / "docs"
+SCHEMAS = DOCS / "schemas"
+
+
+@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
+def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[Any]) -> None:
+    documented = (SCHEMAS / f"{topic.kind}.json").read_text()
+    assert documented == schema(topic), f"print {topic.kind} with stream_app.results.schemas"
+
+
+def test_every_schema_in_the_documents_belongs_to_a_result_topic() -> None:
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS}
+
+
+@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
+def test_the_page_on_collecting_names_the_topic_and_content_type_of_every_result(topic: ResultTopic[Any]) -> None:
+    row = rf"^\| `hearsay\.{topic.name}` \|.*\| `{re.escape(topic.content_type)}` \|"
+    assert re.search(row, (DOCS / "collecting.md").read_text(), re.MULTILINE)

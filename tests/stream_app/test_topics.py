@@ -1,4 +1,4 @@
-"""Topics are made as they must be, and a topic that is not as it must be is explained."""
+"""Topics are created with the required configuration, and every difference from it is explained."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 import stream_app.kafka.topics
-from protocols.errors import LogError, ServerError
+from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
+from stream_app.results import HISTOGRAMS, LIVE, RESULT_TOPICS
 from tests.helpers.eventually import eventually
 
 FreshTopics = Callable[..., Topics]
@@ -44,6 +45,15 @@ def test_input_and_partials_are_never_compacted_and_changelogs_never_expire() ->
     assert policies[topics.counting_changelog] == policies[topics.merging_changelog] == "compact"
 
 
+def test_results_that_stay_never_expire_and_results_that_are_replaced_are_compacted() -> None:
+    topics = Topics()
+    made = {topic.name: (topic.policy, topic.retention_ms) for topic in topics.all()}
+    expected = {"first": ("delete", -1), "newest": ("compact,delete", 7 * 24 * 60 * 60 * 1000)}
+    assert {row.name: made[topics.named(row.name)] for row in RESULT_TOPICS} == {
+        row.name: expected[row.keep] for row in RESULT_TOPICS
+    }
+
+
 def test_created_topics_pass_the_check_and_creating_again_changes_nothing(
     kafka_settings: KafkaSettings, fresh_topics: FreshTopics
 ) -> None:
@@ -52,26 +62,26 @@ def test_created_topics_pass_the_check_and_creating_again_changes_nothing(
     assert create(kafka_settings, topics) == []
 
 
-def test_missing_topics_are_named_and_only_they_are_made(
+def test_missing_topics_are_named_and_only_they_are_created(
     kafka_settings: KafkaSettings, admin: KafkaAdminClient, fresh_topics: FreshTopics
 ) -> None:
     topics = fresh_topics(partitions=1, merge_partitions=1)
-    admin.delete_topics([topics.live])
-    eventually(lambda: topics.live not in admin.list_topics())
+    admin.delete_topics([topics.named(LIVE.name)])
+    eventually(lambda: topics.named(LIVE.name) not in admin.list_topics())
     assert [str(mismatch) for mismatch in check(kafka_settings, topics)] == [
-        f"{topics.live}: the topic is missing and must be there: run `hearsay topics create`"
+        f"{topics.named(LIVE.name)}: the topic is missing and must be present: run `hearsay topics create`"
     ]
-    assert create(kafka_settings, topics) == [topics.live]
+    assert create(kafka_settings, topics) == [topics.named(LIVE.name)]
 
 
 @pytest.mark.parametrize(
     ("topic", "setting", "value", "because"),
     [
-        ("reports", "cleanup.policy", "compact", "unbroken run of offsets"),
-        ("partials", "cleanup.policy", "compact,delete", "unbroken run of offsets"),
-        ("reports", "retention.ms", "3600000", "gone before they are needed"),
-        ("histograms", "retention.ms", "31536000000", "gone before they are needed"),
-        ("reports", "max.message.bytes", "1000000", "refused by the broker"),
+        ("reports", "cleanup.policy", "compact", "consecutive offsets"),
+        ("partials", "cleanup.policy", "compact,delete", "consecutive offsets"),
+        ("reports", "retention.ms", "3600000", "deleted before they are needed"),
+        ("histograms", "retention.ms", "31536000000", "deleted before they are needed"),
+        ("reports", "max.message.bytes", "1000000", "broker would refuse"),
         ("counting_changelog", "cleanup.policy", "delete", "must never expire"),
         ("counting_changelog", "min.compaction.lag.ms", "0", "before a crash"),
     ],
@@ -86,7 +96,7 @@ def test_a_changed_setting_is_explained(
     fresh_topics: FreshTopics,
 ) -> None:
     topics = fresh_topics(partitions=1, merge_partitions=1)
-    name = getattr(topics, topic)
+    name = topics.named(HISTOGRAMS.name) if topic == "histograms" else getattr(topics, topic)
     alter(admin, name, setting, value)
     [mismatch] = check(kafka_settings, topics)
     assert (mismatch.topic, mismatch.setting, mismatch.found) == (name, setting, value)
@@ -114,8 +124,8 @@ def test_another_number_of_partitions_is_found_and_explained(
     ]
 
 
-def test_asking_for_topics_that_were_never_made_says_what_to_run(kafka_settings: KafkaSettings) -> None:
-    with pytest.raises(LogError) as caught:
+def test_the_error_about_topics_that_do_not_exist_says_what_to_run(kafka_settings: KafkaSettings) -> None:
+    with pytest.raises(TopicError) as caught:
         existing(kafka_settings, "never-made")
     assert "hearsay topics create --prefix never-made" in caught.value.hint
 

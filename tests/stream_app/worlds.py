@@ -1,4 +1,4 @@
-"""Small logs told in plain words, and a recount of them with dictionaries and sets that shares no code with the app."""
+"""Small logs as lists of events, and a recount of them with dictionaries and sets that shares no code with the app."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Event = Reports | Tick | Garbage
 
 
 def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
-    """An event as it travels."""
+    """An event as a content type and a value on the wire."""
     if isinstance(event, Garbage):
         return FRAME, event.value
     if isinstance(event, Tick):
@@ -92,7 +92,7 @@ def log_of(events: Iterable[Event]) -> list[Record]:
 
 
 def deal(events: Iterable[Event], partitions: int) -> list[list[Event]]:
-    """The same reports for another number of partitions: rows go by token, clocks go everywhere."""
+    """The same events for a number of partitions: rows by their token, clock records to all of them."""
     dealt: list[list[Event]] = [[] for _ in range(partitions)]
     for event in events:
         for partition in range(partitions):
@@ -109,7 +109,7 @@ def deal(events: Iterable[Event], partitions: int) -> list[list[Event]]:
 
 @dataclass
 class Recount:
-    """What must come out, by counting on fingers: supports and reports of each period, and rows refused."""
+    """The expected result, counted one by one: supports and reports of each period, and rows refused."""
 
     periods: dict[int, Counter[tuple[object, ...]]] = field(default_factory=dict)
     rejects: Counter[str] = field(default_factory=Counter)
@@ -158,13 +158,13 @@ class Recount:
 
     @property
     def finals(self) -> dict[int, Counter[tuple[object, ...]]]:
-        """Of every period closed everywhere, from the first one with a report."""
+        """The counts of every period that is closed in all partitions, from the first one with a report."""
         first = min((period for period in self.periods if period <= self.through), default=self.through + 1)
         return {period: self.periods.get(period, Counter()) for period in range(first, self.through + 1)}
 
 
-def told(histogram: Histogram) -> Counter[tuple[object, ...]]:
-    """A final in the words of the recount."""
+def counts_of(histogram: Histogram) -> Counter[tuple[object, ...]]:
+    """The counts of a final, in the form of the recount."""
     counted: Counter[tuple[object, ...]] = Counter()
     for attribute in histogram.attributes:
         assert attribute.statistics is not None and attribute.statistics.supports is not None

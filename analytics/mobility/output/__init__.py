@@ -1,1 +1,1 @@
-"""A mobility report as Arrow, as files and as a page."""
+"""A mobility report as an Arrow table, as flat tables and as a page."""

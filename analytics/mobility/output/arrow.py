@@ -1,4 +1,4 @@
-"""The report as an Arrow table: one row per window, nested like the model, and back again without loss."""
+"""The report as an Arrow table, one row per window, nested like the model; converted back without loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADER = b"mobility report"
 
 
 def to_arrow(report: MobilityReport) -> pa.Table:
-    """One row per window; all that is said of the whole report travels in the schema's metadata."""
+    """One row per window; the other fields of the report are in the schema's metadata."""
     header = report.model_copy(update={"windows": ()}).model_dump_json()
     schema = arrow_schema(WindowReport).with_metadata({_HEADER: header.encode()})
     return pa.Table.from_pylist([window.model_dump() for window in report.windows], schema=schema)
@@ -46,7 +46,7 @@ def arrow_schema(model: type[BaseModel]) -> pa.Schema:
 
 
 def arrow_type(annotation: Any) -> pa.DataType:
-    """The Arrow type of a field: lists for tuples, structs for models, nullable like everything in Arrow."""
+    """The Arrow type of a field: a list for a tuple, a struct for a model. All are nullable."""
     inner = without_none(annotation)
     if inner in _PLAIN:
         return _PLAIN[inner]

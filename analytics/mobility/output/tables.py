@@ -1,12 +1,12 @@
-"""The report as flat tables, for spreadsheets and data frames: one fact per row.
+"""The report as flat tables, for spreadsheets and data frames.
 
-    visitors    of each window, with new and returning ones, changes and the possible shortfall
-    gaps        how long returning visitors had been away
-    values      of each attribute: share, people, changes, truth
+    visitors    one row per window: visitors, new and returning ones, changes, shortfall
+    gaps        returning visitors by the time since their last visit
+    values      one row per window, attribute and value: share, people, smoothed share, changes, truth
     groups      the same for groups of values
     rankings    the busiest areas, by place
-    dwell       mean and quartiles
-    flows       from origins to destinations
+    dwell       mean and quartiles of dwell times
+    flows       people from each origin to each destination
 
 A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
 """
@@ -35,7 +35,7 @@ from analytics.mobility.output.arrow import arrow_type, without_none
 Row = dict[str, Any]
 _WINDOW = ("first", "last", "begin", "end", "kind")
 _ATTRIBUTE = {"attribute": pa.string(), "role": pa.string(), "counted": pa.string()}
-_WHOLE_NAMES = {"value", "percent"}  # nested fields that go by the name of what holds them
+_WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field
 
 
 def tables(report: MobilityReport) -> dict[str, pa.Table]:
@@ -43,7 +43,7 @@ def tables(report: MobilityReport) -> dict[str, pa.Table]:
     window = {column.name: column.type for column in _columns(WindowReport)}
     header = {name: window[name] for name in _WINDOW}
     visitors = [flat(window) for window in report.windows]
-    gaps = [_said(window) | flat(gap) for window in report.windows for gap in window.gaps]
+    gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
     return {
         "visitors": _table(visitors, window),
         "gaps": _table(gaps, header | _types(Gaps)),
@@ -58,7 +58,7 @@ def tables(report: MobilityReport) -> dict[str, pa.Table]:
 
 
 def flat(model: BaseModel) -> Row:
-    """A model as one row; lists of further models are left to tables of their own.
+    """A model as one row. Lists of models are left out: they have tables of their own.
 
     >>> from analytics.mobility.model import Quantity
     >>> flat(Flow(origin="a", destination="b", people=Quantity(value=5, error=1, low=3, high=7)))
@@ -85,7 +85,7 @@ def _columns(model: type[BaseModel]) -> tuple[_Column, ...]:
 
 
 def _spread(name: str, annotation: Any) -> Iterator[_Column]:
-    """The columns of one field: of a nested model those of its fields, of a fixed tuple one for each place."""
+    """The columns of one field: those of its fields for a nested model, one per place for a tuple of fixed length."""
     inner = without_none(annotation)
     if isinstance(inner, type) and issubclass(inner, BaseModel):
         for column in _columns(inner):
@@ -102,13 +102,15 @@ def _types(model: type[BaseModel]) -> dict[str, pa.DataType]:
     return {column.name: column.type for column in _columns(model)}
 
 
-def _said(window: WindowReport) -> Row:
+def _window_columns(window: WindowReport) -> Row:
     return {name: getattr(window, name) for name in _WINDOW}
 
 
 def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Sequence[BaseModel]]) -> list[Row]:
     return [
-        _said(window) | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted} | flat(row)
+        _window_columns(window)
+        | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted}
+        | flat(row)
         for window in report.windows
         for attribute in window.attributes
         for row in rows(attribute)

@@ -1,1 +1,1 @@
-"""Commands for whoever operates servers and stores."""
+"""Commands for operators of servers and stores."""

@@ -17,11 +17,11 @@ def close(
     ] = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Close all periods of a survey through one: their results become final, and later reports are late.
+    """Close all periods of a survey up to and including one. Their results become final.
 
-    Periods close by themselves at their end plus grace (clock: wall), or when the simulation or replay says so
-    (clock: source). This is for the rest: a source that has gone for good, say. Needs the operator's clock key. It
-    cannot be undone.
+    Reports for them that arrive later are refused as late. Periods are closed automatically: at their end plus grace
+    (clock: wall), or by the simulation or replay (clock: source). Use this command for other cases, such as a source
+    that will not come back. It needs the operator's clock key, and cannot be undone.
 
     Example: hearsay close festival-week --through 6
     """
@@ -40,14 +40,15 @@ def close(
     known = published(settings.kafka, topics)
     if survey not in known:
         raise SurveyError(
-            f"there is no survey {survey!r} on {settings.kafka.bootstrap}", f"there is: {', '.join(known) or 'none'}"
+            f"there is no survey {survey!r} on {settings.kafka.bootstrap}",
+            f"known surveys: {', '.join(known) or 'none'}",
         )
-    terms = known[survey]
-    begun = terms.period_of(datetime.now(UTC)) if terms.clock == "wall" else MAX_PERIOD
+    found = known[survey]
+    begun = found.period_of(datetime.now(UTC)) if found.clock == "wall" else MAX_PERIOD
     if through > begun:
         raise SurveyError(
-            f"period {through} of survey {survey!r} has not begun: its reports would be refused, for good",
-            f"close through {begun} at most" if begun >= 0 else f"it begins at {terms.start}",
+            f"period {through} of survey {survey!r} has not begun: if it were closed, all its reports would be refused",
+            f"close through {begun} at most" if begun >= 0 else f"the survey begins at {found.start}",
         )
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
         for partition in range(sink.partitions):

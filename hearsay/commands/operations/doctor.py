@@ -1,4 +1,4 @@
-"""`hearsay doctor`: is everything there, and if not, what to do about it."""
+"""`hearsay doctor`: check this machine and its servers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -17,7 +18,9 @@ from rich.table import Column, Table
 
 from hearsay.terminal import console
 from protocols.errors import HearsayError
-from servers.settings import Settings, load
+
+if TYPE_CHECKING:
+    from servers.settings import Settings
 
 MAX_CLOCK_SKEW_SECONDS = 5.0
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven sends them to files too
@@ -25,7 +28,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # Maven sends them to files too
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `ok` is None where it is not needed for the embedded run."""
+    """The result of one check. `ok` is None for what an embedded run does not need."""
 
     what: str
     ok: bool | None
@@ -34,14 +37,17 @@ class Finding:
 
 
 def doctor(as_json: console.AsJson = False) -> None:
-    """Check this machine and the servers it is told to use, and say what to do about each problem.
+    """Check this machine and the servers of its settings, and show what to do about each problem.
 
-    Looks at Python, Java, Maven, Redis, the broker, its topics, the clock and the settings. Secrets are never shown.
+    Checks Python, Java, Maven, Redis, the broker, its topics and the clock, and shows the settings. Secrets are never
+    shown.
 
     Example: hearsay doctor
     """
+    from servers.settings import load
+
     settings = load()
-    findings = list(_look(settings))
+    findings = list(_check(settings))
     shown = dict(_shown(settings))
     if as_json:
         console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
@@ -51,7 +57,7 @@ def doctor(as_json: console.AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _look(settings: Settings) -> Iterator[Finding]:
+def _check(settings: Settings) -> Iterator[Finding]:
     yield _python()
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
@@ -108,14 +114,16 @@ def _redis(settings: Settings) -> Finding:
 
 
 def _broker(settings: Settings) -> Finding:
-    if settings.kafka == Settings.model_fields["kafka"].default:
-        return Finding("broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; see hearsay stack up")
+    if settings.kafka == type(settings).model_fields["kafka"].default:
+        return Finding(
+            "broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; hearsay stack up starts one"
+        )
     from stream_app.kafka import check
 
     problems = check(settings.kafka)
     if problems:
-        return Finding("broker", False, "; ".join(map(str, problems)), "hearsay topics check explains each")
-    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics as they should be")
+        return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
+    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required")
 
 
 def _clock() -> Finding:
@@ -134,12 +142,12 @@ def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
 def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
     folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
-    table = Table("", "what", *folded, box=None, pad_edge=False)
+    table = Table("", "check", *folded, box=None, pad_edge=False)
     for finding in findings:
         advice = "" if finding.ok else finding.advice
         table.add_row(marks[finding.ok], finding.what, escape(finding.found), escape(advice))
     console.out.print(table)
     console.out.print("\nsettings", style="bold")
     for name, value in settings.items():
-        said = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
-        console.out.print(f"  {said}", soft_wrap=True)
+        line = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
+        console.out.print(f"  {line}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`hearsay memo`: what the memo store holds and what devices have spent; and the operator's word about its history."""
+"""`hearsay memo`: what the memo store holds and devices have spent; accepting a loss of its history."""
 
 from __future__ import annotations
 
@@ -9,33 +9,29 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
 from hearsay.terminal import console
 from protocols.errors import SettingsError
-from servers.settings import load
 
 if TYPE_CHECKING:
     from memo_store.stats import StoreStats, SurveyStats
     from memo_store.store import MemoStore
 
-app = typer.Typer(help="Look at the memo store, and vouch for its history.", no_args_is_help=True)
+app = typer.Typer(help="Show the memo store, and accept a loss of its history.", no_args_is_help=True)
 
-Data = Annotated[
-    Path, typer.Option("--data", help="The data directory whose Redis is meant, unless HEARSAY_REDIS_URL is set.")
-]
+Data = Annotated[Path, typer.Option("--data", help="The data directory of the Redis, unless HEARSAY_REDIS_URL is set.")]
 HERE = Path("hearsay-data/run")
-QUANTILES = {"half": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
+QUANTILES = {"half of the devices": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
 BARS, BAR_WIDTH = 10, 30
 
 
 @app.command()
 def stats(data: Data = HERE, as_json: console.AsJson = False) -> None:
-    """Show how much of their budget devices have spent, how many are held at their cap, and how large the store is.
+    """Show how much of their budget devices have spent, how many are at their cap, and how large the store is.
 
-    Needs no key: it shows what anybody can see who may read the Redis.
+    It needs no key: everybody who may read the Redis can see this.
 
     Example: hearsay memo stats --data hearsay-data/demo
     """
@@ -48,12 +44,14 @@ def stats(data: Data = HERE, as_json: console.AsJson = False) -> None:
 
 
 @app.command()
-def accept_loss(data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Begin a new history: this Redis is new, or what it permitted is lost and you accept that.
+def accept_loss(
+    data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+) -> None:
+    """Begin a new history: for a new Redis, or to accept that the record of what devices memoised is lost.
 
-    A survey with a cap is refused while the store cannot say what its devices were permitted. After this, devices may
-    memoise up to their caps once more: one that had reached its cap before the loss may end up having spent twice as
-    much. Memos do not change: they are derived from the devices' keys.
+    A survey with a memo_cap is refused while the store does not know how many values its devices have memoised. After
+    this command, devices may memoise up to their caps once more: a device that was at its cap before the loss may
+    spend twice as much. Memos do not change: they are derived from the devices' keys.
 
     Example: hearsay memo accept-loss --data hearsay-data/run
     """
@@ -61,13 +59,14 @@ def accept_loss(data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", he
         if not yes:
             typer.confirm("Devices may memoise up to their caps once more. Begin a new history?", abort=True)
         store.accept_loss()
-    console.out.print("A new history has begun. Surveys with a cap are served.")
+    console.out.print("A new history has begun. Surveys with a memo_cap are accepted.")
 
 
 @contextmanager
 def _store(data: Path) -> Iterator[MemoStore]:
     from hearsay.running.collecting import memo_store
     from hearsay.running.data_directory import DataDirectory
+    from servers.settings import load
 
     settings = load()
     if settings.redis.url is None and not data.exists():
@@ -80,9 +79,10 @@ def _show(found: StoreStats) -> None:
     durability = found.durability
     facts = Table(box=None, show_header=False, pad_edge=False)
     facts.add_row("size", f"{found.memory / 1e6:.1f} MB in {found.keys} keys")
-    facts.add_row("history", "whole" if found.whole else "nobody vouches for it: surveys with a cap are refused")
+    unconfirmed = "not confirmed: surveys with a cap are refused"
+    facts.add_row("history", "confirmed complete" if found.history_confirmed else unconfirmed)
     if durability.append_only:
-        facts.add_row("kept", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
+        facts.add_row("persistence", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
     for warning in durability.warnings():
         facts.add_row("[yellow]warning[/]", warning)
     console.out.print(facts)
@@ -94,18 +94,20 @@ def _show(found: StoreStats) -> None:
 def _show_survey(survey: SurveyStats) -> None:
     console.out.print(f"[bold]{survey.survey}[/]  {survey.devices:,} devices, {survey.reports:,} reports delivered")
     if any(survey.memos.values()):
-        table = Table("attribute", "memos", "held at the cap", box=None, pad_edge=False)
+        table = Table("attribute", "memos", "devices at the cap", box=None, pad_edge=False)
         for name, memos in survey.memos.items():
             table.add_row(name, f"{memos:,}", f"{survey.at_cap[name]:,}")
         console.out.print(table)
-    shares = ", ".join(f"{name} {survey.quantile(share):.3g}" for name, share in QUANTILES.items())
-    console.out.print(f"budget spent per device, at most: {shares}")
+    shares = ", ".join(f"{survey.quantile(share):.3g} ({name})" for name, share in QUANTILES.items())
+    console.out.print(f"budget spent, at most: {shares}")
     console.out.print(_bars(survey))
     console.out.print(f"[dim]({survey.meaning})[/]")
 
 
 def _bars(survey: SurveyStats) -> Table:
-    """How many devices have spent how much: each amount, or ranges of them where there are many."""
+    """How many devices have spent how much: by amount, or by range where there are many amounts."""
+    import numpy as np
+
     amounts, devices = np.array(survey.spent or ((0.0, 0),)).T
     labels = [f"{amount:.3g}" for amount in amounts]
     if len(amounts) > BARS:

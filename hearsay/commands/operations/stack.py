@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Directory = Annotated[Path, typer.Option("--dir", help="Where data, logs, ports and keys are kept.")]
+Directory = Annotated[Path, typer.Option("--dir", help="Directory for data, logs, ports and keys.")]
 HERE = Path(".stack")
 
 
@@ -28,13 +28,13 @@ HERE = Path(".stack")
 def up(
     directory: Directory = HERE,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Kafka's port; by default a free one, kept from then on.")
+        int | None, typer.Option(min=1, max=65535, help="Kafka's port; by default a free one, which is then kept.")
     ] = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Start Kafka and Redis in the background, and make the topics. Doing it again changes nothing.
+    """Start Kafka and Redis in the background, and create the topics. Repeating it changes nothing.
 
-    Both listen on this machine only. Kafka is fetched the first time (43 MB), which needs Java 17 and Maven.
+    Both listen on this machine only. Kafka needs Java 17; it is downloaded the first time (43 MB), with Maven.
 
     Example: hearsay stack up && export HEARSAY_SETTINGS=.stack/hearsay.env
     """
@@ -48,7 +48,7 @@ def up(
 
 @app.command()
 def down(directory: Directory = HERE, as_json: console.AsJson = False) -> None:
-    """Stop both servers. Their data stays for the next `up`.
+    """Stop both servers. Their data is kept for the next `up`.
 
     Example: hearsay stack down
     """
@@ -60,7 +60,7 @@ def down(directory: Directory = HERE, as_json: console.AsJson = False) -> None:
 
 @app.command()
 def status(directory: Directory = HERE, as_json: console.AsJson = False) -> None:
-    """Show which servers answer, and where. The exit code is 1 unless both do.
+    """Show which servers answer, and their addresses. The exit code is 1 unless both answer.
 
     Example: hearsay stack status --json
     """
@@ -72,10 +72,10 @@ def status(directory: Directory = HERE, as_json: console.AsJson = False) -> None
 @app.command()
 def logs(
     directory: Directory = HERE,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="How many of the last lines of each log.")] = 20,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Number of lines of each log.")] = 20,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show the end of both logs, and where they are.
+    """Show the last lines of both logs, and their paths.
 
     Example: hearsay stack logs -n 50
     """
@@ -86,18 +86,18 @@ def logs(
         return
     for path, tail in tails.items():
         console.out.rule(escape(str(path)), align="left")
-        console.out.print(tail or "(nothing yet)", markup=False, soft_wrap=True)
+        console.out.print(tail or "(empty)", markup=False, soft_wrap=True)
 
 
 @app.command()
 def fetch() -> None:
-    """Fetch Kafka's program files into the cache, so that `up` works without a network. Doing it again changes nothing.
+    """Download Kafka's program files, so that `up` works without a network. Repeating it changes nothing.
 
     Example: hearsay stack fetch
     """
     from servers.kafka_jars import kafka_jars
 
-    with console.progress("fetching Kafka (43 MB, once)"):
+    with console.progress("downloading Kafka (43 MB, once)"):
         jars = kafka_jars()
     console.out.print(f"Kafka is in {jars}", soft_wrap=True, markup=False)
 
@@ -109,7 +109,7 @@ def _stack(directory: Path) -> Stack:
 
 
 def _show(stack: Stack, as_json: bool) -> list[ServerStatus]:
-    """Show how the servers are; what was shown."""
+    """Show the status of the servers, and return it."""
     found = stack.status()
     if as_json:
         console.print_json({"settings": stack.settings_file, "servers": [asdict(server) for server in found]})

@@ -1,4 +1,4 @@
-"""`hearsay topics`: make our topics on a Kafka cluster, and say what is wrong with those that are there."""
+"""`hearsay topics`: create the topics on a Kafka cluster, and check those that exist."""
 
 from __future__ import annotations
 
@@ -9,62 +9,67 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from servers.settings import load
-from stream_app.kafka import Topics, check, create, existing
 
-app = typer.Typer(help="Make or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
+app = typer.Typer(help="Create or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
-Prefix = Annotated[
-    str | None, typer.Option(help="What the names of the topics begin with, if not that of the settings.")
-]
+Prefix = Annotated[str | None, typer.Option(help="Prefix of the topics' names, if not that of the settings.")]
 RetentionDays = Annotated[
-    int, typer.Option(min=1, help="How long reports are kept: longer than the longest period and its grace.")
+    int, typer.Option(min=1, help="Days that reports are kept: more than the longest period and its grace.")
 ]
-DEFAULT = Topics()
+# The defaults of `Topics`, which is slow to import.
+PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 
 
 @app.command("create")
 def create_topics(
     prefix: Prefix = None,
     partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Fixed for good.")
-    ] = DEFAULT.partitions,
+        int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
+    ] = PARTITIONS,
     merge_partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Fixed for good.")
-    ] = DEFAULT.merge_partitions,
-    retention_days: RetentionDays = DEFAULT.retention_days,
-    replication: Annotated[int, typer.Option(min=-1, help="Copies of each partition; -1: the cluster's default.")] = -1,
+        int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
+    ] = MERGE_PARTITIONS,
+    retention_days: RetentionDays = RETENTION_DAYS,
+    replication: Annotated[
+        int, typer.Option(min=-1, help="Replicas of each partition; -1: the cluster's default.")
+    ] = -1,
     as_json: console.AsJson = False,
 ) -> None:
-    """Make the topics that are missing. Those that exist are left as they are; `check` judges them.
+    """Create the missing topics. Existing topics are not changed: `hearsay topics check` compares them.
 
     Example: hearsay topics create --partitions 24 --replication 3
     """
+    from servers.settings import load
+    from stream_app.kafka import Topics, create
+
     kafka = load().kafka
     topics = Topics(prefix or kafka.prefix, partitions, merge_partitions, retention_days)
-    with console.progress("making the topics"):
-        made = create(kafka, topics, replication=replication)
+    with console.progress("creating the topics"):
+        created = create(kafka, topics, replication=replication)
     if as_json:
-        console.print_json({"made": made})
+        console.print_json({"created": created})
         return
-    for name in made:
-        console.out.print(f"[green]✓[/] made {name}")
-    if not made:
-        console.out.print("All topics were there already.")
+    for name in created:
+        console.out.print(f"[green]✓[/] created {name}")
+    if not created:
+        console.out.print("All topics exist already.")
 
 
 @app.command("check")
 def check_topics(
     prefix: Prefix = None,
-    retention_days: RetentionDays = DEFAULT.retention_days,
+    retention_days: RetentionDays = RETENTION_DAYS,
     as_json: console.AsJson = False,
 ) -> None:
-    """Explain everything about the topics that is not as it must be. The exit code is 1 if there is anything.
+    """Show every setting of the topics that is not as required. The exit code is 1 if there is one.
 
     Example: hearsay topics check
     """
+    from servers.settings import load
+    from stream_app.kafka import check, existing
+
     kafka = load().kafka
-    with console.progress("looking at the topics"):
+    with console.progress("checking the topics"):
         topics = replace(existing(kafka, prefix), retention_days=retention_days)
         mismatches = check(kafka, topics)
     if as_json:
@@ -74,8 +79,8 @@ def check_topics(
             console.out.print(f"[red]✗[/] {escape(str(mismatch))}", soft_wrap=True)
     else:
         console.out.print(
-            f"[green]✓[/] all {len(topics.all())} topics are as they must be "
-            f"({topics.partitions} partitions to count, {topics.merge_partitions} to merge)"
+            f"[green]✓[/] all {len(topics.all())} topics are configured as required "
+            f"({topics.partitions} partitions for counting, {topics.merge_partitions} for merging)"
         )
     if mismatches:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`hearsay worker`: count reports from a Kafka cluster until told to stop."""
+"""`hearsay worker`: count reports from a Kafka cluster until it is stopped."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import typer
 
 def worker(
     app: Annotated[
-        str | None, typer.Option(help="Prefix of the topics, and name of the group, if not that of the settings.")
+        str | None,
+        typer.Option(help="Prefix of the topics and name of the consumer group, if not that of the settings."),
     ] = None,
-    web_host: Annotated[str, typer.Option(help="Where /live, /ready and /metrics answer.")] = "127.0.0.1",
+    web_host: Annotated[str, typer.Option(help="Address of /live, /ready and /metrics.")] = "127.0.0.1",
     web_port: Annotated[
         int, typer.Option(metavar="PORT", help="Their port; each worker on a machine needs its own.", min=1, max=65535)
     ] = 6066,
     session: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Until a silent worker is taken for dead.", min=1)
+        float,
+        typer.Option(metavar="SECONDS", help="How long without a heartbeat until a worker counts as dead.", min=1),
     ] = 10.0,
     check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
     log_level: Annotated[
@@ -24,10 +26,11 @@ def worker(
         typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
     ] = "INFO",
 ) -> None:
-    """Count reports and publish results, exactly, for as long as it runs.
+    """Count reports from Kafka and publish results, until it is stopped.
 
-    Start as many as you like: they share the partitions. Kill one at any moment: the others, or the next one started,
-    carry on from what was written, and every report counts once. Keep it under something that starts it again.
+    Workers share the partitions; start as many as you like. A worker may be killed at any moment: the others, or the
+    next one started, resume from the stored state, and every report counts once. Run it under a supervisor that
+    restarts it.
 
     Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP), its topics (hearsay topics create) and the operator's clock key
     (HEARSAY_CLOCK_KEY). `hearsay stack up` provides all three on this machine.
@@ -44,7 +47,7 @@ def worker(
     settings = load()
     check_port(web_host, web_port, "choose another with --web-port: each worker on a machine needs its own")
     configure_logs(log_level)
-    # While it waits for a broker, too: as the first process of a container it would not be ended otherwise.
+    # Also while it waits for a broker: the first process of a container ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     options = WorkerOptions(
         kafka=settings.kafka,

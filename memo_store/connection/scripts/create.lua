@@ -1,7 +1,7 @@
--- Get or create memos. A record is the device's entries in the order they were created: tag (8 bytes), sealed memo.
--- Its length is the ledger, its last entry is what a device at its cap goes on reporting.
+-- Get or create memos. A record holds a device's entries in the order they were created: tag (8 bytes), sealed memo.
+-- Its length is the ledger; a device at its cap keeps reporting its last entry.
 -- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] proposed entries, ARGV[6] their width,
--- ARGV[7] cap (0: none). Returns, after `writes`, (row, entry) for each row whose proposal is not what counts.
+-- ARGV[7] cap (0: none). Returns, after `writes`, (row, entry) for each row where another entry than the proposal counts.
 local width, cap = tonumber(ARGV[6]), tonumber(ARGV[7])
 local names, found = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
 local reply, changes = {writes}, {}

@@ -1,5 +1,6 @@
--- Record that reports of a period were delivered. A presence is the last period and the number of reports, 4 bytes each.
--- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] period. Saying it twice, or late, changes nothing.
+-- Record that reports of a period were delivered. A record is the last period and the number of reports, 4 bytes each.
+-- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] period.
+-- Idempotent, and a period before the last one changes nothing.
 local period = tonumber(ARGV[5])
 local names, found = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
 local changes = {}

@@ -1,1 +1,1 @@
-"""Asking the broker: offsets, the survey registry, and retries while it is away."""
+"""Asking the broker: offsets, the survey registry, and retries while it is unavailable."""

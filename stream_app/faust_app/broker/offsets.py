@@ -1,7 +1,7 @@
-"""Where topics begin and end, asked over connections that do nothing else.
+"""The first and last offsets of partitions, asked for over connections of their own.
 
-A broker answers the requests of a connection in turn, and keeps a fetch for which there are no records: whoever asks
-after it waits as long.
+A broker answers the requests of a connection in order, and holds back a fetch while there are no records: a request
+after it on the same connection waits as long.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from faust.types import TP
 
 from servers.settings import KafkaSettings
-from stream_app.faust_app.broker.retrying import patiently
+from stream_app.faust_app.broker.retrying import retry_while_unavailable
 
 
 class Offsets:
-    """Asks for offsets, for as long as the broker is away."""
+    """Asks the broker for offsets, and waits while it is unavailable."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
         self._kafka = kafka
 
     async def start(self, topics: Iterable[str]) -> None:
-        """Connect, and learn now where the topics are that will be asked about."""
+        """Connect, and load the metadata of the topics that will be asked about."""
         self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-        await patiently(self._consumer.start)
+        await retry_while_unavailable(self._consumer.start)
         await self.ends(TP(topic, 0) for topic in topics)
 
     async def stop(self) -> None:
         await self._consumer.stop()
 
     async def begins(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """The first offset that each still has."""
+        """The first offset that each partition still has."""
         tps = [TopicPartition(*tp) for tp in partitions]
-        found = await patiently(lambda: self._consumer.beginning_offsets(tps))
+        found = await retry_while_unavailable(lambda: self._consumer.beginning_offsets(tps))
         return {TP(*tp): offset for tp, offset in found.items()}
 
     async def ends(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """The offset that each will have next."""
+        """The offset that the next record of each partition will have."""
         tps = [TopicPartition(*tp) for tp in partitions]
-        found = await patiently(lambda: self._consumer.end_offsets(tps))
+        found = await retry_while_unavailable(lambda: self._consumer.end_offsets(tps))
         return {TP(*tp): offset for tp, offset in found.items()}

@@ -1,4 +1,4 @@
-"""Asking a broker that may be away."""
+"""Retrying requests while the broker is unavailable."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
-async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer, asked for again for as long as the broker is away."""
+async def retry_while_unavailable(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer to a request, which is repeated for as long as it fails because the broker is unavailable."""
     while True:
         try:
             return await ask()

@@ -1,11 +1,9 @@
-"""The survey registry as a worker knows it: read to its end before counting starts, and followed after."""
+"""The survey registry in a worker: read to its end before counting starts, and followed from then on."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
@@ -17,17 +15,12 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.broker.retrying import patiently
+from stream_app.faust_app.broker.retrying import retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 
 FOLLOW_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
-_certain = ContextVar("certain", default=False)
-
-
-class NotYetKnown(Exception):
-    """A survey that is not in the registry as far as it was read: read on before refusing anything."""
 
 
 class Surveys:
@@ -39,8 +32,8 @@ class Surveys:
         self._tp = TP(topic, 0)
         self._schemes: dict[str, Scheme] = {}
         self._reading = asyncio.Lock()
-        self._read = asyncio.Event()
-        self._settled: dict[TP, int] = {}
+        self._first_read = asyncio.Event()
+        self._certain_before: dict[TP, int] = {}
 
     def __contains__(self, survey: str) -> bool:
         return survey in self._schemes
@@ -49,42 +42,37 @@ class Surveys:
         return (scheme.survey for scheme in list(self._schemes.values()))
 
     def lookup(self, survey: str) -> Scheme | None:
-        """The compiled survey; None only where we are certain that it is not published."""
-        scheme = self._schemes.get(survey)
-        if scheme is None and not _certain.get():
-            raise NotYetKnown(f"survey {survey!r} is not published")
-        return scheme
+        """The compiled survey; None if the registry, as far as it was read, does not have it."""
+        return self._schemes.get(survey)
 
-    @contextmanager
-    def certainly(self) -> Iterator[None]:
-        """After catching up: what is not known now is unknown, to this task or thread."""
-        before = _certain.set(True)
-        try:
-            yield
-        finally:
-            _certain.reset(before)
+    def certain_before(self, tp: TP) -> int:
+        """Every survey that was published before the records of `tp` below this offset were written is known."""
+        return self._certain_before.get(tp, 0)
 
     async def follow(self) -> None:
-        """Read the registry, and go on reading it for ever."""
+        """Read the registry, and follow it for as long as the worker runs."""
         with fatal("reading the surveys"):
             self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-            await patiently(self._consumer.start)
+            await retry_while_unavailable(self._consumer.start)
             self._consumer.assign([self._tp])
             self._consumer.seek(self._tp, 0)
             while True:
                 await self._catch_up()
-                self._read.set()
+                self._first_read.set()
                 await asyncio.sleep(FOLLOW_SECONDS)
 
-    async def settle(self, tp: TP, offset: int, end: int) -> None:
-        """Be certain about what was published before the record at `offset` of a topic that reaches to `end` now."""
-        if offset >= self._settled.get(tp, 0):
-            self._settled[tp] = max(end, offset + 1)
+    async def make_certain(self, tp: TP, offset: int, end: int) -> None:
+        """Move `certain_before(tp)` beyond the record at `offset`, and to the `end` that the partition has now.
+
+        What is published by the time this is called is read, so what was published before any record that exists now.
+        """
+        if offset >= self.certain_before(tp):
             await self.catch_up()
+            self._certain_before[tp] = max(end, offset + 1)
 
     async def catch_up(self) -> None:
-        """Read everything that is published at this moment."""
-        await self._read.wait()
+        """Read everything that is published by now."""
+        await self._first_read.wait()
         await self._catch_up()
 
     async def _catch_up(self) -> None:
@@ -93,10 +81,10 @@ class Surveys:
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)
                 for record in batches.get(self._tp, []):
-                    self._take(record)
+                    self._register(record)
 
-    def _take(self, record: ConsumerRecord) -> None:
-        """A survey, unless it contradicts what we count by: a mistake there must not stop the others."""
+    def _register(self, record: ConsumerRecord) -> None:
+        """Add a survey. One that cannot be used is logged and skipped: it must not stop the counting of others."""
         if record.value is None:
             return
         try:
@@ -109,4 +97,4 @@ class Surveys:
         except (ValidationError, HearsayError) as error:
             log.error("a published survey cannot be used", offset=record.offset, error=str(error))
             return
-        log.info("survey", survey=survey.id, fingerprint=survey.fingerprint)
+        log.info("survey registered", survey=survey.id, fingerprint=survey.fingerprint)

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, or readable lines on a terminal. Never what a record contains."""
+"""Structured logs: one JSON object a line, or readable lines on a terminal. Never the contents of records."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import structlog
 
 LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp", "kafka", "asyncio")
-SAME_AGAIN_SECONDS = 5.0
-"""With the broker away, the libraries say so thousands of times a minute; we pass on one line in this time."""
+REPEAT_SECONDS = 5.0
+"""While the broker is unavailable, libraries log that thousands of times a minute; one line in this time is passed."""
 
 
-class OnceInAWhile(logging.Filter):
-    """Lets each kind of line of the libraries through once in a while, with how many were held back since."""
+class RateLimitFilter(logging.Filter):
+    """Passes each kind of line of the libraries once in a while, with the number of lines held back since."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class OnceInAWhile(logging.Filter):
             return True
         kind = record.name, record.lineno
         now = time.monotonic()
-        if now - self._last.get(kind, -SAME_AGAIN_SECONDS) < SAME_AGAIN_SECONDS:
+        if now - self._last.get(kind, -REPEAT_SECONDS) < REPEAT_SECONDS:
             self._held[kind] = self._held.get(kind, 0) + 1
             return False
         self._last[kind] = now
@@ -41,7 +41,7 @@ def _note_held_back(_: Any, __: str, event: structlog.types.EventDict) -> struct
 
 
 def configure_logs(level: str = "INFO") -> None:
-    """Send the logs of this process, ours and the libraries', to standard error."""
+    """Write the logs of this process, ours and the libraries', to standard error."""
     shared: list[structlog.types.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -65,7 +65,7 @@ def configure_logs(level: str = "INFO") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderer],
         )
     )
-    handler.addFilter(OnceInAWhile())
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)

@@ -1,22 +1,18 @@
-"""What the worker tells Prometheus: how much and how fast, nothing about anybody's answer."""
+"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from faust.types import TP
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
-from stream_app.merging.merger import Merger
-
-if TYPE_CHECKING:
-    from stream_app.faust_app.partition_tasks import Lanes
 
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
@@ -34,7 +30,7 @@ _last_final: dict[str, float] = {}
 
 
 def note_changes(changes: Changes) -> None:
-    """Count what became of a record's rows."""
+    """Add the rows that were counted and refused to the metrics."""
     if changes.counted:
         REPORTS.labels(changes.survey, "counted").inc(changes.counted)
     for reason, rows in changes.refused.items():
@@ -48,20 +44,23 @@ def note_finals(finals: Iterable[Period]) -> None:
 
 
 class StateCollector(Collector):
-    """What is looked up when somebody asks."""
+    """Metrics that are read from the state whenever Prometheus asks.
 
-    def __init__(self, counting: Lanes[PartitionCounter], merging: Lanes[Merger]) -> None:
-        self._counting = counting
-        self._merging = merging
+    `lag` gives how many records of each partition are not read yet, `counters` the counters of our partitions.
+    """
+
+    def __init__(self, lag: Callable[[], Mapping[TP, int]], counters: Callable[[], Iterable[PartitionCounter]]) -> None:
+        self._lag = lag
+        self._counters = counters
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
-        for tp, behind in (self._counting.lag | self._merging.lag).items():
+        for tp, behind in self._lag().items():
             lag.add_metric([tp.topic, str(tp.partition)], behind)
         yield lag
         open_periods, tokens, token_bytes = Tally[str](), Tally[str](), Tally[str]()
-        for lane in self._counting:
-            for (survey, _), period in lane.machine.open_periods.items():
+        for counter in self._counters():
+            for (survey, _), period in counter.open_periods.items():
                 open_periods[survey] += 1
                 tokens[survey] += len(period.tokens)
                 token_bytes[survey] += period.tokens.nbytes

@@ -1,4 +1,4 @@
-"""What the worker answers over HTTP: is it alive, does it count, and what has it done."""
+"""The pages of a worker: liveness, readiness and metrics."""
 
 from __future__ import annotations
 

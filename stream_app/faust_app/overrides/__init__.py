@@ -1,1 +1,4 @@
-"""Every subclass and private name of Faust, aiokafka and kafka-python that we rely on."""
+"""Every subclass of, and every private name we use in, Faust, mode, aiokafka and kafka-python.
+
+What we changed and why is in docs/decisions/0006-what-we-changed-in-faust.md.
+"""

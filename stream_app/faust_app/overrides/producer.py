@@ -1,4 +1,4 @@
-"""Faust's producer: idempotent, and waiting for as long as the broker is away."""
+"""Faust's producer, idempotent, and without a limit on how long it retries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from faust.transport.drivers.aiokafka import Producer
 
-from stream_app.faust_app.broker.retrying import patiently
+from stream_app.faust_app.broker.retrying import retry_while_unavailable
 
 
-class PatientProducer(Producer):
-    """Faust's producer, idempotent (a retry is never a second record), and waiting as long as the broker is away."""
+class RetryingProducer(Producer):
+    """Faust's producer; a retry is never a second record, and records wait for as long as the broker is unavailable."""
 
     logger = logging.getLogger("faust.producer")
 
@@ -23,5 +23,5 @@ class PatientProducer(Producer):
     def _new_producer(self, transactional_id: str | None = None) -> Any:
         producer = super()._new_producer(transactional_id)
         producer._message_accumulator._batch_ttl = math.inf
-        producer.start = partial(patiently, producer.start)
+        producer.start = partial(retry_while_unavailable, producer.start)
         return producer

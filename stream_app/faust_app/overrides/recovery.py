@@ -1,13 +1,13 @@
-"""Faust's table recovery, with its end put right.
+"""Faust's table recovery, with four faults corrected.
 
-The task that reads the changelogs announces the end by an event, and clears the event before its next read. Whoever
-waits for it comes too late when the last records arrive quickly, and is told five seconds later: here it stays.
-
-Faust then lets records flow in, seeks, and empties its queues, which loses what came in between. Here, sources are
-resumed last. And changelog records are taken as they are fetched, many at a time and without a queue in which those of
-an earlier recovery could be left over; before its seek nobody reads, and nothing is taken.
-
-When the broker is away for long, Faust takes its recovery for stopped, and never recovers again. Here, it waits.
+- Faust's task that reads the changelogs signals the end of recovery by an event, and clears the event before its next
+  read. If the last records arrive quickly, the event is cleared before it is noticed, and recovery ends five seconds
+  late. Here the event stays set until the next recovery starts.
+- At the end of recovery, Faust resumes the sources, then seeks and empties its queues: what arrived in between is lost.
+  Here sources are resumed last.
+- Faust's changelog records pass through a queue, where some of an earlier recovery may be left. Here they are applied
+  as they are fetched, many at a time, and only after the seek of the present recovery, during which nothing is fetched.
+- If the broker is unavailable for long, Faust's recovery times out, stops, and never recovers again. Here it waits.
 """
 
 from __future__ import annotations
@@ -26,59 +26,59 @@ from faust.types import TP
 from stream_app.faust_app.overrides.table import StateTable
 
 
-class Announcement(asyncio.Event):
-    """Stays until it is taken back."""
+class LatchedEvent(asyncio.Event):
+    """An event that stays set until `reset`: Faust's calls of `clear` have no effect."""
 
     def clear(self) -> None:
         pass
 
-    def take_back(self) -> None:
+    def reset(self) -> None:
         super().clear()
 
 
-class OrderlyRecovery(Recovery):
-    """Announces its end until the next recovery starts, and lets nothing in before everything is in place."""
+class StateRecovery(Recovery):
+    """Signals its end until the next recovery starts, and resumes sources only when tables and offsets are in place."""
 
     logger = logging.getLogger("faust.tables")
 
     def __post_init__(self) -> None:
-        self._announcement = Announcement()
-        self._taking = -1  # the generation whose seek is done
+        self._end_signal = LatchedEvent()
+        self._accepted_generation = -1  # the consumer generation whose seek is done
 
     @property
-    def signal_recovery_end(self) -> Announcement:
-        return self._announcement
+    def signal_recovery_end(self) -> LatchedEvent:
+        return self._end_signal
 
     def _set_recovery_started(self) -> None:
         super()._set_recovery_started()
-        self._announcement.take_back()
+        self._end_signal.reset()
 
     async def _wait(self, coro: Any, timeout: Any = None) -> None:
-        """For as long as it takes, or until partitions are assigned anew."""
+        """Wait without a time-out, until it is done or the next recovery starts."""
         await super()._wait(coro)
 
     async def _seek_offsets(self, consumer: Any, tps: set[TP], offsets: Counter[TP], title: str) -> None:
-        """To where each changelog is read from: all of it from there, none of it before."""
+        """Seek each changelog to where it is read from, while nothing is fetched; accept records only from then on."""
         generation = self._generation_id
-        await consumer.stand_still()
+        await consumer.quiesce()
         await super()._seek_offsets(consumer, tps, offsets, title)
-        self._taking = generation
+        self._accepted_generation = generation
 
-    def take(self, tp: TP, records: Sequence[ConsumerRecord], generation: int) -> None:
-        """Changelog records of one partition, in order, as they were fetched."""
-        if tp not in self.active_tps or generation != self._taking:
+    def apply_changelog(self, tp: TP, records: Sequence[ConsumerRecord], generation: int) -> None:
+        """Apply changelog records of one partition, which come in order, to its table."""
+        if tp not in self.active_tps or generation != self._accepted_generation:
             return
         table, known = cast(StateTable, self.tp_to_table[tp]), self.active_offsets[tp]
         for record in records:
             if known is None or record.offset > known:
-                table.keep(record.key, record.value)
+                table.put(record.key, record.value)
         self.active_offsets[tp] = max(records[-1].offset, -1 if known is None else known)
         if self.in_recovery and not self.need_recovery():
             self._set_recovery_ended()
-            self._announcement.set()
+            self._end_signal.set()
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """The tables are up to date: tell them, which sets the offsets to read on from, and let the sources flow."""
+        """Let the tables set the offsets to read on from, now that they are up to date; then resume the sources."""
         app: Any = self.app
         await app.on_rebalance_complete.send()
         self._set_recovery_ended()
@@ -98,13 +98,13 @@ class OrderlyRecovery(Recovery):
         app.on_rebalance_end()
 
 
-class OrderlyTables(TableManager):
-    """Recovers its tables in an orderly way."""
+class StateTableManager(TableManager):
+    """Faust's table manager, with our recovery."""
 
     logger = logging.getLogger("faust.tables")
 
     @property
     def recovery(self) -> Recovery:
         if self._recovery is None:
-            self._recovery = OrderlyRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+            self._recovery = StateRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
         return self._recovery

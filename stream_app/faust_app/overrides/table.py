@@ -17,7 +17,7 @@ Recovered = Callable[[set[int]], Awaitable[None]]
 
 
 class StateTable(faust.Table[bytes, bytes]):
-    """A table whose records name their partition. `recovered` is told which partitions are ours, once all is read."""
+    """A table whose keys name their partition. `recovered` is called with our partitions when they are recovered."""
 
     logger = logging.getLogger("faust.table")
 
@@ -33,11 +33,11 @@ class StateTable(faust.Table[bytes, bytes]):
         return partition_of_key(key)
 
     def records(self, partition: int) -> dict[bytes, bytes]:
-        """What the changelog says about one of our partitions."""
+        """The state records of one of our partitions."""
         return {key: value for key, value in self.data.items() if partition_of_key(key) == partition}
 
-    def keep(self, key: bytes, value: bytes | None) -> None:
-        """Note what the changelog has."""
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Set or delete a record that the changelog has. Nothing is written to the changelog."""
         if value is None:
             self.data.pop(key, None)
         else:
@@ -46,14 +46,14 @@ class StateTable(faust.Table[bytes, bytes]):
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
-        """What Faust remembers of reading a partition that was not ours in between is worth nothing: read it all."""
+        """Read newly assigned partitions from the beginning: offsets that Faust kept from an earlier time are void."""
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
         recovery = cast(TableManager, self.app.tables).recovery
         for tp in newly_assigned:
             recovery.active_offsets.pop(tp, None)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Faust would swallow what goes wrong here, and go on with a state that is not there."""
+        """Drop records of other partitions, call `recovered`. Faust ignores errors here, so they end the process."""
         await super().on_recovery_completed(active_tps, standby_tps)
         ours = {tp.partition for tp in active_tps}
         for key in [key for key in self.data if partition_of_key(key) not in ours]:

@@ -1,1 +1,1 @@
-"""What is put right around Faust."""
+"""The Faust app, without a broker."""

@@ -1,7 +1,7 @@
-"""Reading a changelog from where it is sought to: all of it, whatever was being fetched when partitions were assigned.
+"""Recovery reads a changelog from where it seeks to, without a gap, whatever was being fetched during the rebalance.
 
-The rest of Faust and the broker are in tests/integration; here, one fetch is held where a broker holds one in a
-thousand.
+Faust as a whole, with a broker, is in tests/integration; here a fetch is held back at a moment at which a broker holds
+one back once in a thousand times.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from faust.types import TP
 
 from stream_app.counting.state import position_key
 from stream_app.faust_app.overrides.consumer import BatchConsumer, BatchTransport
-from stream_app.faust_app.overrides.recovery import OrderlyRecovery, OrderlyTables
+from stream_app.faust_app.overrides.recovery import StateRecovery, StateTableManager
 from stream_app.faust_app.overrides.table import StateTable
 
 CHANGELOG = TP("small-state-changelog", 0)
 KEY = position_key(0)
+LIMIT_SECONDS = 60.0
 
 
 class Bench:
-    """A consumer and a recovery whose fetches and seeks are ours to time."""
+    """A consumer and a recovery whose fetches and seeks end when the test ends them."""
 
     def __init__(self) -> None:
-        self.app = faust.App("small", broker="kafka://127.0.0.1:1", autodiscover=False, TableManager=OrderlyTables)
+        self.app = faust.App("small", broker="kafka://127.0.0.1:1", autodiscover=False, TableManager=StateTableManager)
         self.app.transport = BatchTransport(self.app.conf.broker_consumer, self.app)
         self.table = StateTable(self.app, "state", 1, _nothing)
         self.app.tables.add(self.table)
         self.consumer: Any = self.app.consumer
         assert isinstance(self.consumer, BatchConsumer)
         recovery = self.app.tables.recovery  # type: ignore[attr-defined]
-        assert isinstance(recovery, OrderlyRecovery)
+        assert isinstance(recovery, StateRecovery)
         self.recovery = recovery
         self.recovery.active_tps.add(CHANGELOG)
         self.recovery.tp_to_table[CHANGELOG] = self.table
@@ -50,7 +51,7 @@ class Bench:
         self.assign(1)
 
     def assign(self, generation: int) -> None:
-        """What Faust and aiokafka note when partitions are assigned."""
+        """Set what Faust sets when partitions are assigned."""
         self.app.consumer_generation_id = self.recovery._generation_id = generation
 
     async def seek(self) -> None:
@@ -74,7 +75,7 @@ def record(offset: int) -> Any:
 
 @asynccontextmanager
 async def reader(bench: Bench) -> AsyncIterator[None]:
-    """Somebody reads, and is in the middle of a fetch."""
+    """Within this, a consumer reads; at its beginning a fetch is in progress."""
     task = asyncio.create_task(bench.consumer._drain_messages(SimpleNamespace(should_stop=False)))
     await steps()
     try:
@@ -84,32 +85,32 @@ async def reader(bench: Bench) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-def told(story: Callable[[Bench], Awaitable[None]]) -> Callable[[], None]:
-    """A test that runs in a loop of its own."""
+def with_bench(check: Callable[[Bench], Awaitable[None]]) -> Callable[[], None]:
+    """A test that runs a coroutine in an event loop of its own, with a new bench."""
 
-    async def tell() -> None:
+    async def run() -> None:
         bench = Bench()
         try:
-            await story(bench)
+            await asyncio.wait_for(check(bench), LIMIT_SECONDS)
         finally:
             bench.consumer._thread.thread_loop.close()
 
     def test() -> None:
-        asyncio.run(tell())
+        asyncio.run(run())
 
-    test.__doc__ = story.__doc__
+    test.__doc__ = check.__doc__
     return test
 
 
 async def steps() -> None:
-    """Let everybody go on who can."""
+    """Let other tasks run until they wait for something."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-@told
-async def test_nothing_is_sought_before_a_fetch_under_way_has_ended(bench: Bench) -> None:
-    """It would take what comes after the seek, for an assignment that has ended."""
+@with_bench
+async def test_nothing_is_sought_before_the_fetch_in_progress_has_ended(bench: Bench) -> None:
+    """It would take records from after the seek, and drop them, as its assignment has ended."""
     async with reader(bench):
         bench.assign(2)
         seeking = asyncio.create_task(bench.seek())
@@ -122,8 +123,8 @@ async def test_nothing_is_sought_before_a_fetch_under_way_has_ended(bench: Bench
     assert bench.recovery.active_offsets[CHANGELOG] == 4
 
 
-@told
-async def test_all_that_is_fetched_after_the_seek_is_taken(bench: Bench) -> None:
+@with_bench
+async def test_all_records_fetched_after_the_seek_are_applied(bench: Bench) -> None:
     async with reader(bench):
         bench.fetches[0][1].set_result({})
         await bench.seek()
@@ -136,20 +137,20 @@ async def test_all_that_is_fetched_after_the_seek_is_taken(bench: Bench) -> None
     assert bench.table.records(0) == {KEY: b"7"}
 
 
-@told
-async def test_nothing_is_taken_between_an_assignment_and_its_seek(bench: Bench) -> None:
-    """Records from before it may lack some that came earlier still."""
-    bench.recovery.take(CHANGELOG, [record(6)], generation=1)
+@with_bench
+async def test_nothing_is_applied_between_an_assignment_and_its_seek(bench: Bench) -> None:
+    """Earlier records may be missing before those."""
+    bench.recovery.apply_changelog(CHANGELOG, [record(6)], generation=1)
     await bench.seek()
     bench.assign(2)
-    bench.recovery.take(CHANGELOG, [record(6)], generation=2)
+    bench.recovery.apply_changelog(CHANGELOG, [record(6)], generation=2)
     assert bench.recovery.active_offsets[CHANGELOG] == 4
     assert bench.table.records(0) == {}
 
 
-@told
+@with_bench
 async def test_a_fetch_knows_its_partitions_even_if_all_are_paused_meanwhile(bench: Bench) -> None:
-    """To aiokafka no partitions are all partitions."""
+    """To aiokafka, a fetch from no partitions is a fetch from all."""
     async with reader(bench):
         bench.consumer.pause_partitions({CHANGELOG})
         assert bench.fetches[0][0] == {CHANGELOG}
@@ -158,15 +159,15 @@ async def test_a_fetch_knows_its_partitions_even_if_all_are_paused_meanwhile(ben
     assert len(bench.fetches) == 1
 
 
-@told
+@with_bench
 async def test_a_recovery_waits_for_a_broker_for_as_long_as_it_takes(bench: Bench) -> None:
-    """Faust would end it for ever."""
+    """Faust would stop it, and never recover again."""
     await bench.recovery._wait(asyncio.sleep(0.05), timeout=0.001)
 
 
-@told
-async def test_records_that_are_known_already_change_nothing(bench: Bench) -> None:
+@with_bench
+async def test_records_that_were_applied_before_change_nothing(bench: Bench) -> None:
     await bench.seek()
-    bench.recovery.take(CHANGELOG, [record(3), record(4)], generation=1)
+    bench.recovery.apply_changelog(CHANGELOG, [record(3), record(4)], generation=1)
     assert bench.table.records(0) == {}
     assert bench.recovery.active_offsets == Counter({CHANGELOG: 4})

@@ -1,4 +1,4 @@
-"""What the page shows, as compact as a browser likes it."""
+"""The numbers and labels of the page, in a compact form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page_data(report: MobilityReport) -> Json:
         "periodSeconds": report.period_seconds,
         "windows": [_window(window, report) for window in report.windows],
         "periods": [report.windows.index(window) for window in periods],
-        "chosen": _most_telling(report.windows),
+        "chosen": _shown_first(report.windows),
         "triangle": _triangle(report),
     }
 
@@ -60,7 +60,7 @@ def _attribute(attribute: AttributeReport) -> Json:
         "role": attribute.role,
         "mechanism": attribute.mechanism,
         "counted": attribute.counted,
-        "answers": attribute.answers,
+        "answers": attribute.n,
         "suppressed": attribute.suppressed,
         "values": _rows(attribute.values),
         "groups": _rows(attribute.groups),
@@ -80,15 +80,16 @@ def _rows(rows: Sequence[ValueReport]) -> Json:
         **_numbers([row.people for row in rows]),
         "share": [_short(row.share.value, 5) for row in rows],
         "consistent": [_short(row.consistent, 5) for row in rows],
+        "smoothed": _numbers([row.smoothed for row in rows], 5) if any(row.smoothed for row in rows) else None,
         "truth": [_short(row.truth) for row in rows] if any(row.truth is not None for row in rows) else None,
     }
 
 
-def _numbers(parts: Sequence[Quantity | None]) -> Json:
+def _numbers(parts: Sequence[Quantity | None], digits: int = 1) -> Json:
     return {
-        "value": [_short(part.value) if part else None for part in parts],
-        "low": [_short(part.low) if part else None for part in parts],
-        "high": [_short(part.high) if part else None for part in parts],
+        "value": [_short(part.value, digits) if part else None for part in parts],
+        "low": [_short(part.low, digits) if part else None for part in parts],
+        "high": [_short(part.high, digits) if part else None for part in parts],
     }
 
 
@@ -101,8 +102,8 @@ def _change(change: Change | None) -> Json | None:
 def _triangle(report: MobilityReport) -> Json:
     """The triangle's cells by the place of their first and last step.
 
-    A step is the shortest run with its end. Runs that begin before the first step are left out: where old reports are
-    no longer kept, those of later ones still reach back.
+    A step is the shortest run with a given end. Runs that begin before the first step are left out: they belong to the
+    first reports that are still kept, and begin in periods whose own reports are gone.
     """
     period = timedelta(seconds=report.period_seconds)
     steps = {last: first for first, last in sorted((cell.first, cell.last) for cell in report.triangle)}
@@ -130,14 +131,14 @@ def _span(windows: Sequence[WindowReport]) -> str:
     return f"{begin.day} {begin:%B %Y} – {last.day} {last:%B %Y}"
 
 
-def _most_telling(windows: Sequence[WindowReport]) -> int:
-    """The longest window of which something is said, the latest of them."""
-    told = [place for place, window in enumerate(windows) if not window.suppressed]
-    return max(told, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
+def _shown_first(windows: Sequence[WindowReport]) -> int:
+    """The place of the window that the page shows first: the longest published one, the latest of those."""
+    published = [place for place, window in enumerate(windows) if not window.suppressed]
+    return max(published, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
 
 
 def label(begin: datetime, end: datetime, period_seconds: int) -> str:
-    """A window in words: its days, and its hours where it is not made of whole days.
+    """The label of a window: its days, and its hours where it is not made of whole days.
 
     >>> label(datetime(2026, 1, 5), datetime(2026, 1, 8), 86400)
     'Mon 5 Jan – Wed 7 Jan'

@@ -1,5 +1,5 @@
 "use strict";
-// Draws the page from the data embedded in it. No state but the chosen window; nothing is fetched.
+// Draws the page from the data embedded in it. The only state is the chosen window; nothing is fetched.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 let INK, SOFT, LINE, PAPER, ACCENT, PALE, WARM, SHADES;
@@ -18,7 +18,7 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-function takeColours() { // those of the style sheet, by day or by night
+function takeColours() { // from the style sheet, light or dark
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(`--${name}`).trim();
   [INK, SOFT, LINE, PAPER, ACCENT, PALE, WARM] = ["ink", "soft", "line", "paper", "accent", "accent-soft", "warm"].map(colour);
@@ -38,14 +38,14 @@ function layout(extra = {}) {
   };
 }
 
-// Labels that lean to the left end below their tick: none is lost at the right edge of a narrow screen.
+// Slanted labels end below their tick, so the last one is not cut off on a narrow screen.
 function slanted(labels) { return labels * 90 > Math.min(innerWidth, 1120) ? -40 : 0; }
 
 function draw(id, traces, extra) {
   Plotly.react(id, traces, layout(extra), { displayModeBar: false, responsive: true });
 }
 
-function bars(numbers) { // how far intervals reach to either side, for error bars
+function bars(numbers) { // the two sides of each interval, for error bars
   return {
     type: "data", symmetric: false, color: INK, thickness: 1.2, width: 3,
     array: numbers.value.map((v, i) => v == null ? 0 : numbers.high[i] - v),
@@ -66,7 +66,7 @@ function headline() {
   $("title").textContent = data.title;
   const noised = data.presence === "noised" ? `counts of visitors carry noise of scale ${data.scale}` : "counts of visitors are exact";
   $("lead").textContent = `${data.span} · ${noised} · intervals of ${percent} %`;
-  const told = data.windows.filter((w) => !w.suppressed);
+  const published = data.windows.filter((w) => !w.suppressed);
   const longest = data.windows[data.chosen];
   const busiest = data.periods.map((i) => data.windows[i]).filter((w) => !w.suppressed)
     .reduce((a, b) => (a && a.visitors.value[0] >= b.visitors.value[0] ? a : b), null);
@@ -76,10 +76,10 @@ function headline() {
   const areas = longest && longest.attributes.find((a) => a.ranking);
   if (areas) {
     const [name, , probability] = areas.ranking.places[0];
-    cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `${likely(probability)} sure`));
+    cards.push(figure("busiest area", { value: [name], low: [null], high: [null] }, (x) => x, `with probability ${likely(probability)}`));
   }
-  cards.push(figure("windows in this report", { value: [told.length], low: [null], high: [null] }, whole,
-    told.length < data.windows.length ? `${data.windows.length - told.length} suppressed` : "none suppressed"));
+  cards.push(figure("windows in this report", { value: [published.length], low: [null], high: [null] }, whole,
+    published.length < data.windows.length ? `${data.windows.length - published.length} suppressed` : "none suppressed"));
   $("headline").append(...cards);
 }
 
@@ -94,7 +94,7 @@ function visitors() {
     traces.push({ type: "bar", name: "new", x: begin, y: column("new"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
     const rest = shown.map((w) => known(w.new) ? null : w.visitors.value[0]);
     $("visitors-grey").hidden = rest.every((v) => v == null);
-    if (!$("visitors-grey").hidden) traces.push({ type: "bar", name: "not told apart", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
+    if (!$("visitors-grey").hidden) traces.push({ type: "bar", name: "not split", x: begin, y: rest, customdata: labels, marker: { color: LINE }, hovertemplate: hover });
   } else {
     traces.push({ type: "bar", name: "visitors", x: begin, y: column("visitors"), customdata: labels, marker: { color: ACCENT }, hovertemplate: hover });
   }
@@ -109,9 +109,9 @@ function visitors() {
 }
 
 function heat(id, x, y, z, text, extra, hover) {
-  const told = z.flat().filter((v) => v != null);
+  const known = z.flat().filter((v) => v != null);
   draw(id, [{
-    type: "heatmap", x, y, z, text, textfont: { size: 12 }, texttemplate: text ? "%{text}" : "", colorscale: SHADES, zmin: Math.min(0, ...told), zmax: Math.max(1, ...told), xgap: 2, ygap: 2,
+    type: "heatmap", x, y, z, text, textfont: { size: 12 }, texttemplate: text ? "%{text}" : "", colorscale: SHADES, zmin: Math.min(0, ...known), zmax: Math.max(1, ...known), xgap: 2, ygap: 2,
     hoverongaps: false, showscale: !text, colorbar: { thickness: 10, outlinewidth: 0, len: 0.9 }, hovertemplate: hover,
   }], extra);
 }
@@ -127,7 +127,7 @@ function triangle() {
   for (const [first, last, value] of cells) z[last - first][first] = value;
   const text = size <= 10 ? z.map((row) => row.map((v) => v == null ? "" : v >= 10000 ? (v / 1000).toFixed(1) + "k" : whole(v))) : undefined;
   heat("triangle", steps, z.map((_, i) => i + 1), z, text,
-    { xaxis: { title: { text: `first of the ${unit}`, standoff: 8 }, type: "category", showgrid: false, tickangle: size > 4 ? -40 : 0, nticks: 14 }, yaxis: { title: { text: unit }, dtick: Math.max(1, Math.round(longest / 10)), showgrid: false } },
+    { xaxis: { title: { text: `first ${unit.slice(0, -1)}`, standoff: 8 }, type: "category", showgrid: false, tickangle: size > 4 ? -40 : 0, nticks: 14 }, yaxis: { title: { text: `length in ${unit}` }, dtick: Math.max(1, Math.round(longest / 10)), showgrid: false } },
     "from %{x}, %{y} long: %{z:,.0f} visitors<extra></extra>");
 }
 
@@ -162,16 +162,16 @@ function truth() {
       top = Math.max(top, a.values.truth[i], a.values.value[i]);
     });
     const error = x.length <= 400 ? { ...bars({ value: y, low, high }), color: "rgba(91,107,121,.28)", width: 0 } : undefined;
-    return { type: "scatter", mode: "markers", name, x, y, text, error_y: error, marker: { size: 7, opacity: 0.75 }, hovertemplate: "%{text}<br>really %{x:,.0f}, estimated %{y:,.0f}<extra></extra>" };
+    return { type: "scatter", mode: "markers", name, x, y, text, error_y: error, marker: { size: 7, opacity: 0.75 }, hovertemplate: "%{text}<br>truth %{x:,.0f}, estimate %{y:,.0f}<extra></extra>" };
   });
   traces.push({ type: "scatter", mode: "lines", x: [0, top], y: [0, top], line: { color: INK, width: 1, dash: "dot" }, hoverinfo: "skip", showlegend: false });
-  draw("truth", traces, { colorway: [ACCENT, WARM, "#6366f1", "#db2777", "#65a30d", "#0284c7", "#8b5cf6", "#a16207"], xaxis: { title: { text: "people, really" } }, yaxis: { title: { text: "people, estimated" } } });
+  draw("truth", traces, { colorway: [ACCENT, WARM, "#6366f1", "#db2777", "#65a30d", "#0284c7", "#8b5cf6", "#a16207"], xaxis: { title: { text: "people, truth" } }, yaxis: { title: { text: "people, estimate" } } });
 }
 
 // ── one window ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function chooser() {
-  const kinds = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods", window: "Windows" };
+  const kinds = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
   for (const [kind, title] of Object.entries(kinds)) {
     const group = make("optgroup", { label: title });
     data.windows.forEach((w, i) => { if (w.kind === kind) group.append(make("option", { value: i }, w.label + (w.suppressed ? " (suppressed)" : ""))); });
@@ -184,17 +184,17 @@ function chooser() {
 function show(index) {
   const w = data.windows[index];
   $("figures").replaceChildren();
-  $("silent").hidden = !w.suppressed && !w.lost;
+  $("notice").hidden = !w.suppressed && !w.lost;
   $("detail").hidden = Boolean(w.suppressed);
-  if (w.suppressed === "minimum") $("silent").textContent = `Fewer than ${data.minimum} visitors: nothing is said of this window.`;
-  else if (w.suppressed) $("silent").textContent = "Compared with a shorter window, this one would tell of a few people only: nothing is said of it.";
-  else if (w.lost) $("silent").textContent = "Records of who had been seen were lost during this window: some visitors may be counted twice.";
+  if (w.suppressed === "minimum") $("notice").textContent = `This window is suppressed: it has fewer than ${data.minimum} visitors.`;
+  else if (w.suppressed) $("notice").textContent = "This window is suppressed: its difference to a shorter window would be the number of a few people.";
+  else if (w.lost) $("notice").textContent = "Presence records were lost during this window: some visitors may be counted twice.";
   if (w.suppressed) return;
-  const cards = [figure("visitors", w.visitors, whole, w.truth == null ? "" : `really ${whole(w.truth)}`)];
-  if (known(w.new)) cards.push(figure("new", w.new, whole, `not seen for ${data.horizon} periods`), figure("returning", w.returning));
+  const cards = [figure("visitors", w.visitors, whole, w.truth == null ? "" : `truth ${whole(w.truth)}`)];
+  if (known(w.new)) cards.push(figure("new", w.new, whole, `last report ${data.horizon} or more periods ago, or none`), figure("returning", w.returning));
   if (w.change) cards.push(figure(`against ${w.change.against}`, w.change, signed));
   if (w.baseline) cards.push(figure("against the baseline", w.baseline, signed));
-  if (w.shortfall != null) cards.push(figure("came too late", { value: [w.shortfall], low: [null], high: [null] }, whole, "at most so many are missing"));
+  if (w.shortfall != null) cards.push(figure("late reports", { value: [w.shortfall], low: [null], high: [null] }, whole, "not counted"));
   $("figures").append(...cards);
   $("gaps-section").hidden = !w.gaps.value.some((v) => v > 0);
   if (!$("gaps-section").hidden) {
@@ -208,21 +208,23 @@ function attribute(a, place, visitors) {
   const id = `attribute-${place}`;
   if (!$(id)) {
     $("attributes").append(make("section", { id },
-      make("h2", {}, a.name.replaceAll("_", " "), make("span", { class: "tag", id: `${id}-tag`, title: "how answers are made noisy" })),
+      make("h2", {}, a.name.replaceAll("_", " "), make("span", { class: "tag", id: `${id}-tag`, title: "mechanism: how devices add noise" })),
       make("p", { class: "hint", id: `${id}-hint` }), make("div", { id: `${id}-body` })));
   }
   $(`${id}-tag`).textContent = a.mechanism;
   const body = $(`${id}-body`);
   if (a.suppressed || !a.values.label.length) {
     body.replaceChildren();
-    $(`${id}-hint`).textContent = a.suppressed ? "Too few answers: nothing is said." : "No answers.";
+    $(`${id}-hint`).textContent = a.suppressed ? "Suppressed: too few answers." : "No answers.";
     return;
   }
   $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`;
   const extras = [a.ranking && ranking(a.ranking), a.dwell && dwell(a.dwell), a.groups.label.length && groups(a.groups)].filter(Boolean);
   const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(150, 60 + 25 * a.values.label.length)}px` });
-  const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`], ["truth", "truth"]];
-  const legend = key.slice(0, a.values.truth ? 3 : 2).map(([sign, meaning]) => make("span", {}, make("i", { class: sign }), meaning));
+  const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`]];
+  if (a.values.smoothed) key.push(["smoothed", "smoothed with earlier periods"]);
+  if (a.values.truth) key.push(["truth", "truth"]);
+  const legend = key.map(([sign, meaning]) => make("span", {}, make("i", { class: sign }), meaning));
   const sides = make("div", { class: extras.length || a.flows.length ? "sides" : "" }, make("div", {}, make("p", { class: "key" }, ...legend), chart));
   if (extras.length || a.flows.length) sides.append(make("div", {}, ...extras, ...(a.flows.length ? [make("div", { class: "chart square", id: `${id}-flows` })] : [])));
   body.replaceChildren(sides);
@@ -244,7 +246,15 @@ function horizontal(id, a, visitors) {
       hovertemplate: "%{y}: %{x:,.0f} (%{customdata[1]:,.0f} to %{customdata[2]:,.0f}), %{customdata[0]:.1f} %<extra></extra>",
     },
   ];
-  if (v.truth) traces.push({ type: "scatter", mode: "markers", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "really %{x:,.0f}<extra></extra>" });
+  if (v.smoothed) {
+    const people = (part) => pick(v.smoothed[part]).map((s) => s * visitors);
+    const low = people("low"), high = people("high");
+    traces.push({
+      type: "scatter", mode: "markers", y, x: people("value"), marker: { symbol: "circle-open", size: 10, color: ACCENT, line: { width: 2 } },
+      customdata: low.map((l, i) => [l, high[i]]), hovertemplate: "%{y}: %{x:,.0f} (%{customdata[0]:,.0f} to %{customdata[1]:,.0f})<extra>smoothed</extra>",
+    });
+  }
+  if (v.truth) traces.push({ type: "scatter", mode: "markers", y, x: pick(v.truth), marker: { symbol: "diamond", size: 9, color: WARM }, hovertemplate: "truth %{x:,.0f}<extra></extra>" });
   draw(id, traces, { showlegend: false, bargap: 0.35, yaxis: { type: "category", range: [y.length - 0.5, -0.5], showgrid: false }, xaxis: { title: { text: "people", standoff: 6 }, tickangle: 0, nticks: innerWidth > 520 ? 8 : 4, zeroline: true, zerolinecolor: SOFT } });
 }
 
@@ -256,20 +266,20 @@ function table(head, rows) {
 
 function ranking(r) {
   const meter = (p) => make("span", {}, make("span", { class: "meter" }, make("i", { style: `width:${p * 100}%` })), likely(p));
-  return make("div", {}, make("h3", {}, "Busiest"),
-    table(["area", "people", "right place"], r.places.map(([name, people, p], i) => [`${i + 1}. ${name}`, whole(people), meter(p)])),
-    make("p", { class: "hint" }, `All ${r.places.length} in the right places: ${likely(r.probability)}`));
+  return make("div", {}, make("h3", {}, "Busiest areas"),
+    table(["area", "people", "probability of this place"], r.places.map(([name, people, p], i) => [`${i + 1}. ${name}`, whole(people), meter(p)])),
+    make("p", { class: "hint" }, `Probability that all ${r.places.length} places are right: ${likely(r.probability)}`));
 }
 
 function dwell(d) {
   const rows = [];
   if (d.quartiles) ["a quarter stays at most", "half stays at most", "three quarters stay at most"].forEach((name, i) => rows.push([name, d.quartiles[i], d.low[i] === d.high[i] ? d.low[i] : `${d.low[i]} to ${d.high[i]}`]));
   if (d.mean) rows.unshift([`mean ${d.unit}`, d.mean.value.toFixed(2), `${d.mean.low.toFixed(2)} to ${d.mean.high.toFixed(2)}`]);
-  return make("div", {}, make("h3", {}, "How long"), table(["", "", "interval"], rows));
+  return make("div", {}, make("h3", {}, "Dwell time"), table(["", "", "interval"], rows));
 }
 
 function groups(g) {
-  return make("div", {}, make("h3", {}, "Together"),
+  return make("div", {}, make("h3", {}, "Groups"),
     table(["group", "people", "interval"], g.label.map((name, i) => [name, whole(g.value[i]), `${whole(g.low[i])} to ${whole(g.high[i])}`])));
 }
 

@@ -1,7 +1,7 @@
-"""The report as one HTML file: charts, tables and words, with nothing to fetch from anywhere.
+"""The report as one self-contained HTML file with charts, tables and notes.
 
-Python says what is shown (`page_data`), `page.js` draws it with the plotly library that is embedded in the file, and
-`page.css` says how it looks. The page forbids itself any network access.
+`page_data` provides the numbers and labels, `page.js` draws them with the plotly library that is embedded in the file,
+and `page.css` is the style. The page's content security policy forbids network access.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from analytics.mobility.output.page.data import page_data
 
 
 def render_page(report: MobilityReport) -> str:
-    """The whole page, as text to be written to one file."""
+    """The whole page as text."""
     here, data = files(__package__), page_data(report)
     parts = {
         "title": escape(report.title),

@@ -1,0 +1,131 @@
+"""Devices in memory: they answer a survey as real ones do, without a server and without a store.
+
+For simulations and tests. A real device writes each period's report to disk before it sends it, so that a retry sends
+the same bytes; these devices forget everything with the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hearsay.library.columns import distinct
+from protocols.errors import ScenarioError, SurveyError
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices, Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey import MAX_PERIOD, Attribute, Survey
+from protocols.wire import Frame, encode_frame, encode_report
+
+ROWS_PER_FRAME = 4096
+NEVER = -1
+
+
+class Fleet:
+    """Simulated devices of one secret, numbered from 0, that answer a survey.
+
+    The same secret gives the same reports. Without one, a random secret is made.
+    """
+
+    def __init__(self, survey: Survey, devices: int, secret: bytes | None = None) -> None:
+        if survey.memo_cap is not None:
+            raise SurveyError(
+                f"survey {survey.id!r} has a memo_cap, which needs a memo store to enforce it",
+                "use hearsay.run, or leave memo_cap out",
+            )
+        self._scheme = Scheme(survey)
+        self._respondent = Respondent(self._scheme, Keyring.generate() if secret is None else Keyring(secret))
+        self._last = np.full(devices, NEVER, dtype=np.int64)
+
+    def report(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> list[bytes]:
+        """The reports of a period as frames, Arrow IPC streams of at most 4,096 rows.
+
+        `values` has each attribute's true values, one per device, as the survey names them; `devices` says whose they
+        are, and is all devices if left out. A device reports once in a period, and periods ascend.
+        """
+        return [encode_frame(frame, self._scheme) for frame in self.frames(period, values, devices)]
+
+    def frames(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> Iterator[Frame]:
+        """The same before it is encoded."""
+        chosen = self._choose(period, devices)
+        places = {a.name: _places(a, values, len(chosen)) for a in self._scheme.survey.attributes}
+        gaps = self._take_gaps(period, chosen)
+        tokens = self._respondent.tokens(chosen, period)
+        for questions, members in self._answering(chosen):
+            by_token = members[np.argsort(tokens[members])]
+            for first in range(0, len(by_token), ROWS_PER_FRAME):
+                rows = by_token[first : first + ROWS_PER_FRAME]
+                answers = {
+                    q.name: self._respondent.answers(q, chosen[rows], period, places[q.name][rows]) for q in questions
+                }
+                survey = self._scheme.survey
+                yield Frame(survey.id, survey.fingerprint, period, tokens[rows], gaps[rows], answers)
+
+    def _choose(self, period: int, devices: ArrayLike | None) -> Devices:
+        """The devices that report, checked: each one exists, is named once, and has not reported this period."""
+        count = len(self._last)
+        chosen = np.arange(count) if devices is None else np.asarray(devices, dtype=np.int64)
+        if not 0 <= period < MAX_PERIOD:
+            raise ScenarioError(f"there is no period {period}", "periods are counted from 0")
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
+            raise ScenarioError("devices has a number that is not in the fleet", f"its devices are 0 to {count - 1}")
+        if len(np.unique(chosen)) != len(chosen):
+            raise ScenarioError("devices names a device twice", "a device reports once in a period")
+        if (self._last[chosen] >= period).any():
+            raise ScenarioError(
+                f"a device has reported in period {period} or a later one", "report periods in ascending order, once"
+            )
+        return chosen.astype(np.uint64)
+
+    def _take_gaps(self, period: int, devices: Devices) -> NDArray[np.uint16]:
+        """Each device's gap, and remember that it reports now."""
+        horizon, last = self._scheme.survey.horizon, self._last[devices]
+        self._last[devices] = period
+        return np.where(last == NEVER, horizon, np.minimum(period - last, horizon)).astype(np.uint16)
+
+    def _answering(self, devices: Devices) -> Iterator[tuple[tuple[Question, ...], NDArray[np.intp]]]:
+        """Which questions are answered by which rows: all by all, or under smp each device its own."""
+        if not self._scheme.discloses:
+            yield self._scheme.questions, np.arange(len(devices))
+            return
+        sampled = self._respondent.sampled(devices)
+        for place, question in enumerate(self._scheme.questions):
+            yield (question,), np.flatnonzero(sampled == place)
+
+
+class Device:
+    """One device that answers a survey, with a secret of its own."""
+
+    def __init__(self, survey: Survey, secret: bytes | None = None) -> None:
+        self._scheme = Scheme(survey)
+        self._alone = Fleet(survey, 1, secret)
+
+    def report(self, period: int, values: Mapping[str, Any]) -> bytes:
+        """The report of a period as JSON, as a client sends it. `values` has the true value of each attribute."""
+        (frame,) = self._alone.frames(period, {name: [value] for name, value in values.items()})
+        return encode_report(frame, self._scheme)
+
+
+def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:
+    """The place of each value in the survey's list. Errors name the row, not the value, which is somebody's."""
+    if attribute.name not in values:
+        raise ScenarioError(f"no values of attribute {attribute.name!r} are given", "give one for each device")
+    named, which = distinct(values[attribute.name])
+    if which.shape != (count,):
+        raise ScenarioError(
+            f"attribute {attribute.name!r} has {which.size} values for {count} devices", "give one for each device"
+        )
+    listed = {value: place for place, value in enumerate(attribute.values)}
+    found: Values = np.array([listed.get(name, -1) for name in named], dtype=np.int64)[which]
+    unknown = np.flatnonzero(found < 0)
+    if len(unknown):
+        raise ScenarioError(
+            f"attribute {attribute.name!r}: the value in row {unknown[0]} is not one of the survey's",
+            f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
+        )
+    return found

@@ -1,0 +1,118 @@
+"""Histograms from reports or from counts, as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from analytics.estimation import estimate_all, norm_sub
+from protocols.errors import SurveyError, WireError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_report, row_faults
+
+CONFIDENCE = 0.95
+MOMENT = pa.timestamp("us", tz="UTC")
+FIGURES = ("estimate", "error", "low", "high", "consistent")
+ESTIMATES = pa.schema(
+    [("attribute", pa.string()), ("value", pa.string()), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
+)
+HISTOGRAMS = pa.schema([("period", pa.int64()), ("begin", MOMENT), ("end", MOMENT), *ESTIMATES])
+
+
+def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: float = CONFIDENCE) -> pa.Table:
+    """Histograms from reports: frames (Arrow) and single reports (JSON), mixed and in any order.
+
+    One row for each period, attribute and value: the unbiased `estimate` of its share with its standard `error` and the
+    interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1. `n` is how many
+    reports answered the attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that
+    does not fit the survey raises an error. `minimum` and `presence_epsilon` are not applied: they are about
+    publishing, and whoever has the reports has their number.
+    """
+    scheme = Scheme(survey)
+    by_period: dict[int, list[Frame]] = {}
+    for place, report in enumerate([reports] if isinstance(reports, bytes) else reports):
+        frame = _decode(scheme, report, place)
+        by_period.setdefault(frame.period, []).append(frame)
+    rows = []
+    for period in sorted(by_period):
+        begin, end = survey.bounds(period)
+        estimates = _rows(scheme, *_count(scheme, by_period[period]), confidence)
+        rows += [{"period": period, "begin": begin, "end": end, **row} for row in estimates]
+    return pa.Table.from_pylist(rows, schema=HISTOGRAMS)
+
+
+def estimate_counts(
+    survey: Survey, counts: Mapping[str, ArrayLike], n: Mapping[str, int], *, confidence: float = CONFIDENCE
+) -> pa.Table:
+    """The same from counts: of `n[attribute]` reports, `counts[attribute]` support each value, in the survey's order.
+
+    There is no period in it: the counts may be of one, or of any set of reports with at most one from each device.
+    """
+    scheme = Scheme(survey)
+    given = {}
+    for question in scheme.questions:
+        if question.name not in counts or question.name not in n:
+            raise SurveyError(
+                f"attribute {question.name!r} has no counts or no n", "give both for every attribute of the survey"
+            )
+        given[question.name] = np.asarray(counts[question.name], dtype=np.int64)
+        if given[question.name].shape != (question.k,):
+            raise SurveyError(
+                f"attribute {question.name!r} has {question.k} values and {given[question.name].size} counts",
+                "give one count for each value, in the survey's order",
+            )
+    return pa.Table.from_pylist(_rows(scheme, given, n, confidence), schema=ESTIMATES)
+
+
+def _decode(scheme: Scheme, report: bytes, place: int) -> Frame:
+    lookup = {scheme.survey.id: scheme}.get
+    frame = decode_report(report, lookup) if report[:1] == b"{" else decode_frame(report, lookup)
+    if isinstance(frame, Reject):
+        raise WireError(
+            f"report {place}: {frame.reason}: {frame.detail}", "leave it out, or load the survey that it answers"
+        )
+    faults = row_faults(frame, scheme, partition=0, partitions=1)
+    if faults.any():
+        row = int(np.flatnonzero(faults)[0])
+        raise WireError(f"report {place}, row {row}: {ROW_REASONS[faults[row] - 1]}", "leave it out")
+    return frame
+
+
+def _count(scheme: Scheme, frames: Sequence[Frame]) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
+    """How many reports of one period support each value, and how many there are, of each attribute."""
+    counts = {q.name: np.zeros(q.k, dtype=np.int64) for q in scheme.questions}
+    n = dict.fromkeys(counts, 0)
+    tokens = np.concatenate([frame.tokens for frame in frames])
+    first = np.zeros(len(tokens), dtype=np.bool_)
+    first[np.unique(tokens, return_index=True)[1]] = True
+    ends = np.cumsum([len(frame) for frame in frames])
+    for frame, counted in zip(frames, np.split(first, ends[:-1]), strict=True):
+        for name, answers in frame.take(counted).answers.items():
+            encoding = scheme.question(name).mechanism.encoding
+            counts[name] += encoding.count(answers, np.zeros(len(answers), dtype=np.int64), 1)[0]
+            n[name] += len(answers)
+    return counts, n
+
+
+def _rows(
+    scheme: Scheme, counts: Mapping[str, NDArray[np.int64]], n: Mapping[str, int], confidence: float
+) -> list[dict[str, Any]]:
+    """One row for each attribute and value."""
+    rows = []
+    for name, shares in estimate_all(scheme, counts, n, confidence).items():
+        columns = {
+            "estimate": shares.value,
+            "error": shares.error,
+            "low": shares.low,
+            "high": shares.high,
+            "consistent": norm_sub(shares.value) if n[name] else shares.value,
+        }
+        for place, value in enumerate(scheme.survey.attribute(name).values):
+            figures = {column: float(figure[place]) if n[name] else None for column, figure in columns.items()}
+            rows.append({"attribute": name, "value": value, "n": n[name], **figures})
+    return rows

@@ -1,0 +1,32 @@
+"""Surveys and plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hearsay.survey_files import read_survey
+from protocols.planning import Plan
+from protocols.planning import plan as plan_scheme
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.survey_text import parse_survey
+
+
+def load_survey(source: str | Path) -> Survey:
+    """A survey from a file, or from YAML or JSON text: text of one line that is not JSON is the name of a file.
+
+    >>> load_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
+    ...                 attributes: [{name: a, values: [x, y]}]}''').longitudinal
+    False
+    """
+    if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
+        return parse_survey(source, "survey")
+    return read_survey(Path(source))
+
+
+def plan(survey: Survey, devices: int = 10_000, error: float = 0.01) -> Plan:
+    """What a survey reveals and how precise its results will be: what `hearsay plan` shows, as a model.
+
+    `devices` is how many report in a period, `error` the standard error wanted for a share.
+    """
+    return plan_scheme(Scheme(survey), devices, error)

@@ -1,0 +1,72 @@
+"""What was published, as Arrow tables: of a simulation run now, of a data directory, or of a Kafka cluster."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from analytics.mobility import MobilityReport, tables, with_lost_presence
+from hearsay.reports.files import chosen, open_results
+from hearsay.reports.sources import Results, mobility_of
+from hearsay.running.data_directory import DataDirectory
+from hearsay.running.simulating import populate, simulate
+from protocols.errors import SettingsError
+from protocols.survey import Survey
+from stream_app.results import histogram_table
+
+
+def run(
+    survey: Survey,
+    scenario: str = "telemetry",
+    *,
+    devices: int | None = None,
+    periods: int | None = None,
+    seed: int = 0,
+    data: str | Path | None = None,
+) -> dict[str, pa.Table]:
+    """Collect a survey from a simulated population in this process, and return what is published, beside the truth.
+
+    `scenario` is telemetry (fits any survey), virtual-humans or commuters. The survey must have `clock: source`. State
+    and results are kept in the directory `data`; run it again to resume. Without `data` nothing is kept. The tables
+    are those of `read_results`, with the truth in their column `truth`.
+    """
+    with ExitStack() as held:
+        directory = Path(held.enter_context(TemporaryDirectory()) if data is None else data)
+        report = simulate(survey, populate(survey, scenario, devices, periods, seed), directory)
+        return _tables(held.enter_context(open_results(directory, None)), report)
+
+
+def read_results(
+    data: str | Path | None = None, *, kafka: str | None = None, survey: str | None = None
+) -> dict[str, pa.Table]:
+    """What was published of a survey, in a data directory or on the Kafka cluster at `kafka` (HOST:PORT).
+
+    `survey` is its id; it may be left out if there is only one. The tables, by name:
+
+        histograms    shares of each value, by period: what `estimate` returns
+        visitors      of each period and window: unique devices, new and returning ones, changes
+        gaps          how long returning visitors had been away
+        values        people with each value, by window
+        groups        the same for groups of values
+        rankings      the busiest areas
+        dwell         mean and quartiles of durations
+        flows         from origins to destinations
+
+    `table.to_pandas()` makes a data frame where pandas is installed.
+    """
+    if (data is None) == (kafka is None):
+        raise SettingsError(
+            "give either a data directory or kafka", "for example hearsay.read_results('hearsay-data/demo')"
+        )
+    with open_results(Path(data or ""), kafka) as results:
+        report = mobility_of(results, chosen(results, survey))
+        if data is not None:
+            report = with_lost_presence(report, DataDirectory(Path(data)).presence_losses)
+        return _tables(results, report)
+
+
+def _tables(results: Results, report: MobilityReport) -> dict[str, pa.Table]:
+    return {"histograms": histogram_table(results.histograms(report.survey)), **tables(report)}

@@ -1,0 +1,77 @@
+"""The truth that `evaluate` measures methods against: from a scenario, or from a table of the user.
+
+`scenario_truth` is about the truth beside the report of a simulated collection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from analytics.evaluation import Moment, Snapshot, Truth, everybody_once
+from hearsay.terminal.console import Step
+from producers.scenarios import Scenario
+from protocols.errors import ScenarioError
+
+MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer
+
+
+def from_scenario(scenario: Scenario, attributes: Sequence[str], once: bool, step: Step) -> Truth:
+    """The periods of a scenario, or with `once` everybody as a single period; of the named attributes, or of all."""
+    chosen = _chosen(attributes, list(scenario.attributes), f"scenario {scenario.name}")
+    moments: list[Moment] = []
+    for period in range(scenario.periods):
+        step(period, scenario.periods, f"simulating period {period + 1}")
+        moments.append(scenario.presences(period))
+    return Truth(
+        {name: len(scenario.attributes[name]) for name in chosen}, [everybody_once(moments)] if once else moments
+    )
+
+
+def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
+    """One period from a table with one row per person and the names of the columns in its first line."""
+    step(0, 1, f"reading {path}")
+    table = _table(path)
+    chosen = _chosen(columns, table.column_names, str(path))
+    sizes, values = {}, {}
+    for name in chosen:
+        column = table[name].combine_chunks().dictionary_encode()
+        sizes[name], values[name] = len(column.dictionary), column.indices.to_numpy().astype(np.int64)
+        if not 2 <= sizes[name] <= MOST_VALUES:
+            raise ScenarioError(
+                f"{path}: column {name!r} has {sizes[name]:,} different value(s)",
+                f"choose columns with 2 to {MOST_VALUES:,} values with --attributes",
+            )
+    return Truth(sizes, [Snapshot(0, np.arange(len(table), dtype=np.uint64), values)])
+
+
+def _table(path: Path) -> pa.Table:
+    """The table with all columns as text: 01 and 1 are different values."""
+    try:
+        with pa.csv.open_csv(path) as reader:
+            names = reader.schema.names
+        text = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+        table = pa.csv.read_csv(path, convert_options=text)
+    except (OSError, pa.ArrowInvalid) as error:
+        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)  # without the row: it is about a person
+        raise ScenarioError(
+            f"{path} cannot be read as CSV: {problem}",
+            "give a comma-separated table with the names of the columns in its first line",
+        ) from None
+    twice = {name for name in names if names.count(name) > 1}
+    if twice or len(table) == 0:
+        what = f"has the column {min(twice)!r} twice" if twice else "has no rows"
+        raise ScenarioError(f"{path} {what}", "give one row per person, and each column a name of its own")
+    return table
+
+
+def _chosen(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
+    for name in wanted:
+        if name not in there:
+            raise ScenarioError(f"{where} has no attribute {name!r}", f"known attributes: {', '.join(there)}")
+    return list(dict.fromkeys(wanted)) or there

@@ -1,0 +1,111 @@
+"""What one process knows of one survey in the store: epochs, watermark, and the cells committed in open periods.
+
+Memos and presence both work through it. `advance` moves the watermark before any work on a period, and `guarded`
+repeats work after the store has lost data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+from memo_store.connection.epochs import EpochLost, Epochs
+from memo_store.connection.layout import Words
+from memo_store.connection.link import Link
+from memo_store.registry import SurveyRecord, memo_table, presence_table, register
+from memo_store.sealing import Sealer
+from memo_store.tables.period_commits import PeriodCommits, period_closed
+from memo_store.watermark import Watermark
+from protocols.errors import HistoryLost, StoreUnavailable
+from protocols.scheme import Scheme
+
+T = TypeVar("T")
+P = ParamSpec("P")
+MOST_LOSSES = 3
+"""How many losses of the store one piece of work is repeated after."""
+log = structlog.get_logger("memo_store")
+
+
+class SurveyState:
+    """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
+
+    def __init__(self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime]) -> None:
+        self.link = link
+        self.scheme = scheme
+        self.sealer = sealer
+        self.epochs = Epochs(link)
+        self.record = self._register()
+        tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
+        self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
+        self._commits: dict[tuple[str, int], PeriodCommits] = {}
+        self._lost = False  # whether the store has lost data and this process has not recovered from it yet
+
+    @property
+    def presence_losses(self) -> tuple[int, ...]:
+        """The periods from which on earlier presence is unknown, ascending."""
+        return self._watermark.losses
+
+    def advance(self, period: int) -> int:
+        """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
+        closed = self._watermark.advance(period)
+        self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
+        return closed
+
+    def require_open(self, period: int) -> None:
+        """Advance the watermark to a period; raise StoreError if the period is closed."""
+        if period <= self.advance(period):
+            raise period_closed(self.scheme.survey.id, period)
+
+    def commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
+        """The sealed cells that count in this period: those committed before, and these for every other device."""
+        return self.guarded(period, self._commit, table, period, names, sealed)
+
+    def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
+        for _ in range(MOST_LOSSES):
+            try:
+                if self._lost:
+                    self._recover(period)
+                return work(*args, **kwargs)
+            except EpochLost:
+                self._lost = True
+        raise StoreUnavailable(
+            f"the memo store lost data {MOST_LOSSES} times during one operation",
+            "check that no other client empties this Redis, and that it does not evict keys",
+        )
+
+    def _commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
+        if (table, period) not in self._commits:
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
+        return self._commits[table, period].commit(names, sealed)
+
+    def _recover(self, period: int) -> None:
+        """Continue with a store that was emptied or went back in time.
+
+        Memos are derived again when they are looked up. The commits this process knows are written again. Presence is
+        lost.
+        """
+        log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
+        self.epochs.read()
+        self._register()
+        self._watermark.record_loss(period)
+        for (_, committed_in), commits in self._commits.items():
+            self._watermark.advance(committed_in)
+            commits.restore()
+        self._lost = False
+
+    def _register(self) -> SurveyRecord:
+        survey = self.scheme.survey
+        record = register(self.link, self.scheme, self.sealer)
+        if survey.memo_cap is not None and not self.epochs.confirmed:
+            raise HistoryLost(
+                f"survey {survey.id!r} has a cap of {survey.memo_cap} memoised values per attribute, and the history of"
+                " this store is not confirmed: it is new, or it has lost data and does not know how many values devices"
+                " have memoised",
+                "if it is new, or if you accept that devices may memoise up to their caps once more, "
+                "run `hearsay memo accept-loss`",
+            )
+        return record

@@ -1,0 +1,92 @@
+"""A period's cell is committed before the first attempt to report it (PROTOCOLS 3).
+
+Round 2 uses the same noise for every attempt at a period, so two attempts over two memos would show both. Before a
+device's first report of a period can be sent, its cell is appended to the period's commits; a later attempt, by any
+process, finds it there. The commits of a period are a string per attribute and shard that only grows, 16 bytes for each
+device: the first 8 bytes of its pseudonym and its sealed cell. A process may append only after it has read to the end,
+so two processes cannot commit different cells for one device, and a batch of thousands costs Redis one append.
+
+When the period is closed, a mark replaces the string for a while. It stops a process that has checked the period before
+that, or whose clock is behind, from committing another cell than the one that was reported.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memo_store.connection.epochs import Call, Epochs
+from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
+from memo_store.connection.link import Command
+from memo_store.tables.cell_table import CellTable
+from protocols.errors import StoreError
+
+CLOSED = "-"
+"""The mark of a closed period: shorter than any entry."""
+CLOSED_SECONDS = 3600
+"""How long the mark stays. The clocks of all processes must differ by less."""
+
+
+class PeriodCommits:
+    """One attribute's committed cells in one period, as far as this process has read them."""
+
+    def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
+        self._epochs = epochs
+        self._survey = survey
+        self._table = table
+        self._period = period
+        self._read = [0] * SHARDS
+        self._known = CellTable()
+
+    def commit(self, names: Words, sealed: Words) -> Words:
+        """The sealed cells that count for these devices (ascending): those committed before, else these.
+
+        Raises `EpochLost`, and StoreError if the period is closed.
+        """
+        committed = False
+        while not committed:
+            known, found = self._known.find(names)
+            committed = self._append(names[~known], sealed[~known])
+        return np.where(known, found, sealed)
+
+    def restore(self) -> None:
+        """Append all commits this process knows to a store that has lost them, after what others have appended."""
+        self._read = [0] * SHARDS
+        names, sealed = self._known.entries()
+        order = np.argsort(names)
+        while not self._append(names[order], sealed[order]):
+            pass
+
+    def _append(self, names: Words, sealed: Words) -> bool:
+        """Append entries to the strings of their shards. False if others had appended: their entries are now known."""
+        entries = np.stack([names, sealed], axis=1).astype("<u8")
+        calls = [
+            Call(
+                "commit",
+                shard,
+                commits_key(self._table, shard, self._period),
+                (self._read[shard], entries[rows].tobytes()),
+            )
+            for shard, rows in shard_slices(names)
+        ]
+        unread = [text for (text,) in self._epochs.run(calls)]
+        if None in unread:
+            raise period_closed(self._survey, self._period)
+        texts = [theirs or call.arguments[1] for call, theirs in zip(calls, unread, strict=True)]
+        for call, text in zip(calls, texts, strict=True):
+            self._read[call.shard] += len(text)
+        learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        self._known.add(learned[:, 0], learned[:, 1])
+        return not any(unread)
+
+
+def period_closed(survey: str, period: int) -> StoreError:
+    return StoreError(f"period {period} of survey {survey!r} is closed", "continue with a later period")
+
+
+def close_commits(table: str, period: int) -> list[Command]:
+    """Commands that replace the commits of a closed period by the mark."""
+    return [("SET", commits_key(table, shard, period), CLOSED, "EX", CLOSED_SECONDS) for shard in range(SHARDS)]
+
+
+def commits_key(table: str, shard: int, period: int) -> str:
+    return shard_key(shard, f"{table}@{period}")

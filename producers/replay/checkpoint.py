@@ -1,0 +1,63 @@
+"""How far a replay has come, in a file of the workspace: the last reported period, and what was counted so far.
+
+Repeating a replay is safe without it; the checkpoint only saves work. It belongs to one event file, one survey and one
+set of options: its name is their hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from protocols.errors import ReplayError
+
+SAMPLE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was counted in the periods reported so far."""
+
+    through: int = -1
+    periods: int = 0
+    reports: int = 0
+    repeats: int = 0
+    ineligible: int = 0
+    incomplete: int = 0
+    duplicates: int = 0
+    first_duplicates: tuple[int, ...] = ()
+
+
+class Checkpoint:
+    """Totals in a JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Totals:
+        """The totals so far; zero if there is no file."""
+        if not self._path.exists():
+            return Totals()
+        try:
+            return Totals(**json.loads(self._path.read_text()))
+        except (ValueError, TypeError):
+            raise ReplayError(f"{self._path} is damaged", "remove it: the event file is then replayed again") from None
+
+    def write(self, totals: Totals) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(asdict(totals)))
+        unfinished.replace(self._path)
+
+
+def identity(path: Path, *options: object) -> str:
+    """A hash of a file (its size, its first and last megabyte) and of the options it is replayed with."""
+    size = path.stat().st_size
+    digest = hashlib.sha256(repr((size, *options)).encode())
+    with path.open("rb") as file:
+        digest.update(file.read(SAMPLE_BYTES))
+        file.seek(max(0, size - SAMPLE_BYTES))
+        digest.update(file.read(SAMPLE_BYTES))
+    return digest.hexdigest()[:32]

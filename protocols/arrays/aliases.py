@@ -1,0 +1,29 @@
+"""Names for the kinds of arrays: by their numbers, and by what the numbers are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+ShortWords = NDArray[np.uint16]
+Words = NDArray[np.uint64]
+
+Column = NDArray[np.unsignedinteger[Any]]
+"""Memos or answers, a row each: symbols, or packed bits."""
+Counts = NDArray[np.int64]
+Devices = Words
+Gaps = ShortWords
+Places = NDArray[np.intp]
+"""Indices into another array."""
+Tokens = Words
+Traits = Whole | None
+"""What devices keep for life; None: nothing."""
+Tweaks = NDArray[np.uint32]
+Values = Whole
+"""Values of an attribute, by their places in it."""

@@ -1,0 +1,46 @@
+"""Generalised randomised response, once (GRR) and with a memo (L-GRR)."""
+
+from __future__ import annotations
+
+from math import exp, expm1
+
+from protocols.mechanisms.encodings import Direct
+from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.record import EVERY_CHOOSER, Fakes, MechanismRecord
+from protocols.mechanisms.rounds import Flip, grr
+
+
+def build_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    return Mechanism("grr", Direct(k), grr(k, budget.inf))
+
+
+def build_l_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """GRR of a GRR. Chained GRRs are a GRR, so the exact second round is the one that makes the chain GRR(b)."""
+    assert budget.one is not None
+    first = grr(k, budget.inf)
+    second = _published if budget.calibration == "published" else _exact
+    return Mechanism("l-grr", Direct(k), first, second(k, budget.inf, budget.one, first))
+
+
+def _exact(k: int, a: float, b: float, first: Flip) -> Flip:
+    p2 = (grr(k, b).p - first.q) / first.gain
+    return Flip(p2, (1 - p2) / (k - 1))
+
+
+def _published(k: int, a: float, b: float, first: Flip) -> Flip:
+    """As printed: it omits the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
+    kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
+    p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
+    return Flip(p2, (1 - p2) / (k - 1))
+
+
+GRR = MechanismRecord(
+    "grr",
+    "generalised randomised response: the value, or any other one",
+    one_round=build_grr,
+    fakes=Fakes("grr", "l-grr"),
+    chosen_by=EVERY_CHOOSER,
+)
+L_GRR = MechanismRecord(
+    "l-grr", "grr of a memoised grr", two_rounds=build_l_grr, published_differs=True, chosen_by=EVERY_CHOOSER
+)

@@ -1,0 +1,59 @@
+"""The header of every report: its survey, the fingerprint of the survey's terms, and its period."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from protocols.scheme import Scheme
+from protocols.survey.model import ID_PATTERN
+from protocols.wire.reasons import Reason, Reject
+
+Lookup = Callable[[str], Scheme | None]  # survey id -> its compiled form
+
+_ID = re.compile(ID_PATTERN)
+_HEX = re.compile(r"[0-9a-f]*")
+
+
+@dataclass(frozen=True)
+class ReportHeader:
+    """The header of a frame or a report. Numbers have a fixed width in hexadecimal, so that lengths reveal nothing."""
+
+    survey: str
+    fingerprint: str
+    period: int
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> ReportHeader:
+        """Read it from a record; raises ValueError."""
+        fingerprint = read_hex(record.get("fingerprint"), 16, "fingerprint").hex()
+        period = int.from_bytes(read_hex(record.get("period"), 4, "period"), "big")
+        return cls(read_id(record.get("survey")), fingerprint, period)
+
+    def write(self) -> dict[str, str]:
+        return {"survey": self.survey, "fingerprint": self.fingerprint, "period": f"{self.period:08x}"}
+
+    def scheme(self, lookup: Lookup, rows: int = 1) -> Scheme | Reject:
+        """The compiled survey of these reports; a Reject if it is not published, or published with other terms."""
+        scheme = lookup(self.survey)
+        if scheme is None:
+            return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
+        if self.fingerprint != scheme.survey.fingerprint:
+            return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
+        return scheme
+
+
+def read_id(text: Any) -> str:
+    """The id of a survey; raises ValueError for any other text."""
+    if not isinstance(text, str) or not _ID.fullmatch(text):
+        raise ValueError("survey is not the id of a survey")
+    return text
+
+
+def read_hex(text: Any, size: int, what: str) -> bytes:
+    """`size` bytes from twice as many lower-case hexadecimal digits; raises ValueError."""
+    if not isinstance(text, str) or len(text) != 2 * size or not _HEX.fullmatch(text):
+        raise ValueError(f"{what} is not {2 * size} lower-case hexadecimal digits")
+    return bytes.fromhex(text)

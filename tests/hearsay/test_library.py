@@ -1,0 +1,258 @@
+"""What people get who write `import hearsay`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hearsay
+from protocols.errors import LogError, ScenarioError, SettingsError, SurveyError, WireError
+from protocols.wire import CLOCK, FRAME, Clock, encode_clock
+from stream_app.local import EmbeddedApp
+from stream_app.results import histogram_table
+from tests.docs.pages import ROOT
+
+NAMES = {
+    "Device", "Fleet", "HearsayError", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey", "plan",
+    "read_results", "run",
+}  # fmt: skip
+HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
+SECRET = bytes(range(32))
+KEY = bytes(32)
+COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
+HOURS = list(range(24)) * 417
+
+
+def survey(terms: str = "eps_inf: 4, eps_1: 2", more: str = "") -> hearsay.Survey:
+    return hearsay.load_survey(f"""
+        {{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, {terms}, attributes: [
+            {{name: colour, values: [red, green, blue]{more}}}, {{name: hour, range: {{last: 23}}{more}}}]}}""")
+
+
+def truth() -> dict[str, list[typing.Any]]:
+    return {"colour": COLOURS, "hour": HOURS[: len(COLOURS)]}
+
+
+def test_these_are_the_names_and_each_is_explained() -> None:
+    assert set(hearsay.__all__) == set(dir(hearsay)) == NAMES
+    for name in NAMES:
+        found = getattr(hearsay, name)
+        assert found.__doc__ and "BaseModel" not in found.__doc__, name
+        assert name in (ROOT / "docs" / "library.md").read_text(), name
+    assert "return" in typing.get_type_hints(hearsay.estimate)
+
+
+@pytest.mark.parametrize("name", ["estimates", "_MODULE"])
+def test_a_name_that_there_is_not_is_refused_as_by_any_module(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+        getattr(hearsay, name)
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    listed = subprocess.run(
+        [sys.executable, "-c", "import hearsay, sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "hearsay" in listed
+    assert not {name.partition(".")[0] for name in listed} & (HEAVY | {"protocols", "analytics"})
+
+
+def test_a_type_checker_knows_every_name() -> None:
+    shown = "; ".join(f"reveal_type(hearsay.{name})" for name in sorted(NAMES))
+    options = "--strict --config-file= --cache-dir=.mypy_cache/library --ignore-missing-imports --follow-imports=silent"
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options.split(), "-c", f"import hearsay; {shown}; hearsay.estimates"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    ).stdout.splitlines()  # fmt: skip
+    revealed = [line.partition("Revealed type is ")[2] for line in checked if "Revealed type" in line]
+    assert len(revealed) == len(NAMES) and not any(kind == '"Any"' for kind in revealed)
+    assert [line for line in checked if ": error: " in line] == [
+        '<string>:1: error: Module has no attribute "estimates"; maybe "estimate"?  [attr-defined]'
+    ]
+
+
+def test_a_survey_is_read_from_a_file_or_from_text(tmp_path: Path) -> None:
+    text = "id: s\nstart: 2026-01-01T00:00:00Z\nperiod: 1d\neps: 1\nattributes: [{name: a, values: [x, y]}]\n"
+    (tmp_path / "survey.yaml").write_text(text)
+    from_text, from_path = hearsay.load_survey(text), hearsay.load_survey(tmp_path / "survey.yaml")
+    assert from_text == from_path == hearsay.load_survey(str(tmp_path / "survey.yaml"))
+    with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
+        hearsay.load_survey("nowhere.yaml")
+
+
+def test_a_plan_is_what_the_command_shows() -> None:
+    drawn = hearsay.plan(survey(), devices=500, error=0.02)
+    assert (drawn.survey, drawn.devices, drawn.error) == ("buttons", 500, 0.02)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "eps_inf: 6, eps_1: 4",
+        "eps_inf: 12, eps_1: 8, solution: spl",
+        "eps_inf: 6, eps_1: 4, solution: rs+fd",
+        "eps: 4",
+        "eps_inf: 4",
+    ],
+)
+def test_a_fleets_reports_give_its_truth_back(terms: str) -> None:
+    table = hearsay.estimate(survey(terms), hearsay.Fleet(survey(terms), 10_000, SECRET).report(0, truth()))
+    rows = table.to_pylist()
+    assert [row["value"] for row in rows] == ["red", "green", "blue", *map(str, range(24))]
+    for row in rows:
+        share = {"red": 0.6, "green": 0.1, "blue": 0.3}.get(row["value"], 1 / 24)
+        assert abs(row["estimate"] - share) < 4 * row["error"], row
+        assert row["low"] < row["estimate"] < row["high"]
+    for name in ("colour", "hour"):
+        assert sum(row["consistent"] for row in rows if row["attribute"] == name) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("terms", ["eps_inf: 4, eps_1: 2", "eps_inf: 8, eps_1: 4, solution: spl"])
+def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path: Path) -> None:
+    fleet = hearsay.Fleet(survey(terms), 10_000, SECRET)
+    some = np.arange(0, 10_000, 3)
+    periods = [
+        fleet.report(0, truth()),
+        fleet.report(2, {name: np.array(column)[some] for name, column in truth().items()}, some),
+    ]
+    with EmbeddedApp(tmp_path, [survey(terms)], 1, KEY, KEY) as app:
+        for period, frames in zip((0, 2), periods, strict=True):
+            for frame in frames:
+                app.send(0, FRAME, frame)
+            app.send(0, CLOCK, encode_clock(Clock("buttons", period), KEY))
+        app.flush()
+        assert not any(app.rejects.values())
+        published = [final for final in app.store.histograms("buttons") if final.n]
+    estimated = hearsay.estimate(survey(terms), [frame for each in periods for frame in each])
+    assert histogram_table(published).drop_columns(["suppressed", "kind"]) == estimated
+    assert published[1].attributes[0].statistics is not None
+    assert published[1].attributes[0].statistics.gaps == (2,)
+
+
+def test_counts_give_what_reports_give() -> None:
+    one_shot = survey("eps: 1")
+    reports = hearsay.Fleet(one_shot, 10_000, SECRET).report(0, truth())
+    tables = [pa.ipc.open_stream(frame).read_all() for frame in reports]
+    colours = [symbol for table in tables if "colour" in table.column_names for symbol in table["colour"].to_pylist()]
+    hours = [bits for table in tables if "hour" in table.column_names for bits in table["hour"].to_pylist()]
+    bits = np.unpackbits(np.frombuffer(b"".join(hours), np.uint8).reshape(-1, 3), axis=1, bitorder="little")
+    counts = {"colour": np.bincount(colours, minlength=3), "hour": bits.sum(axis=0)}
+    estimates = hearsay.estimate_counts(one_shot, counts, {"colour": len(colours), "hour": len(hours)})
+    assert estimates == hearsay.estimate(one_shot, reports).drop_columns(["period", "begin", "end"])
+    with pytest.raises(SurveyError, match="3 values and 2 counts"):
+        hearsay.estimate_counts(one_shot, counts | {"colour": [1, 2]}, {"colour": 3, "hour": 3})
+    with pytest.raises(SurveyError, match="'hour' has no counts"):
+        hearsay.estimate_counts(one_shot, {"colour": [1, 2, 3]}, {"colour": 6})
+
+
+def test_one_device_reports_in_json_as_it_would_among_many() -> None:
+    every = survey("eps: 2, solution: spl")
+    reports = [hearsay.Device(every, bytes([i] * 32)).report(0, {"colour": "red", "hour": 7}) for i in range(50)]
+    assert set(json.loads(reports[0])) == {"survey", "fingerprint", "period", "token", "gap", "answers"}
+    assert len(set(map(len, reports))) == 1
+    alone = hearsay.Fleet(every, 1, bytes([7] * 32)).report(0, {"colour": ["red"], "hour": [7]})
+    mixed = reports[:7] + alone + reports[8:]
+    assert hearsay.estimate(every, mixed) == hearsay.estimate(every, reports)
+
+
+def test_a_report_that_is_there_twice_counts_once() -> None:
+    reports = hearsay.Fleet(survey(), 100, SECRET).report(0, {"colour": ["red"] * 100, "hour": [1] * 100})
+    assert hearsay.estimate(survey(), reports * 2) == hearsay.estimate(survey(), reports)
+
+
+def test_an_attribute_without_answers_has_no_estimates() -> None:
+    table = hearsay.estimate(survey(), hearsay.Device(survey(), SECRET).report(0, {"colour": "red", "hour": 3}))
+    silent = {row["attribute"] for row in table.to_pylist() if row["n"] == 0 and row["estimate"] is row["low"] is None}
+    assert len(silent) == 1 and len(table) == 27
+    assert len(hearsay.estimate(survey(), [])) == 0
+
+
+def test_reports_that_do_not_fit_are_refused_with_the_reason() -> None:
+    report = hearsay.Device(survey(), SECRET).report(0, {"colour": "red", "hour": 3})
+    with pytest.raises(WireError, match="report 1: wrong-fingerprint"):
+        hearsay.estimate(survey(), [report, report.replace(survey().fingerprint.encode(), b"0" * 32)])
+    with pytest.raises(WireError, match="report 0: undecodable"):
+        hearsay.estimate(survey(), b"not a frame")
+    with pytest.raises(WireError, match="report 0, row 0: bad-gap"):
+        hearsay.estimate(survey(), report.replace(b'"gap":"0003"', b'"gap":"0009"'))
+
+
+def test_devices_report_once_in_a_period_and_periods_ascend() -> None:
+    fleet = hearsay.Fleet(survey(), 10, SECRET)
+    ten = {"colour": ["red"] * 10, "hour": [1] * 10}
+    fleet.report(3, ten)
+    for period in (3, 2):
+        with pytest.raises(ScenarioError, match="has reported in period"):
+            fleet.report(period, ten)
+    with pytest.raises(ScenarioError, match="not in the fleet"):
+        fleet.report(4, ten, range(1, 11))
+    with pytest.raises(ScenarioError, match="twice"):
+        fleet.report(4, ten, [0] * 10)
+    with pytest.raises(ScenarioError, match="no period -1"):
+        fleet.report(-1, ten)
+
+
+def test_a_value_that_the_survey_does_not_list_is_located_and_not_repeated() -> None:
+    fleet = hearsay.Fleet(survey(), 2)
+    with pytest.raises(ScenarioError, match="'colour': the value in row 1 is not one of the survey's") as refused:
+        fleet.report(0, {"colour": ["red", "ill"], "hour": [1, 2]})
+    assert "ill" not in str(refused.value)
+    with pytest.raises(ScenarioError, match="row 0"):
+        fleet.report(0, {"colour": np.array([None, "red"], dtype=object), "hour": [1, 2]})
+    with pytest.raises(ScenarioError, match="2 values for 1 devices"):
+        fleet.report(0, {"colour": ["red", "red"], "hour": [1, 2]}, [0])
+    with pytest.raises(ScenarioError, match="no values of attribute 'hour'"):
+        fleet.report(0, {"colour": ["red", "red"]})
+
+
+def test_a_cap_needs_a_store() -> None:
+    with pytest.raises(SurveyError, match="memo_cap"):
+        hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 10)
+
+
+def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -> None:
+    ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
+    read = hearsay.read_results(tmp_path)
+    assert read["histograms"] == ran["histograms"]
+    assert read["histograms"].column_names == hearsay.estimate(survey(), []).column_names
+    assert ran["visitors"]["truth"].to_pylist() == [round(n) for n in read["visitors"]["visitors"].to_pylist()]
+    assert read["visitors"]["truth"].null_count == len(read["visitors"])
+    with pytest.raises(SurveyError, match="no survey 'other'"):
+        hearsay.read_results(tmp_path, survey="other")
+
+
+def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert len(hearsay.run(survey(), devices=50, periods=1)["visitors"]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_read_from_one_place(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="either"):
+        hearsay.read_results()
+    with pytest.raises(SettingsError, match="either"):
+        hearsay.read_results(tmp_path, kafka="127.0.0.1:9092")
+    with pytest.raises(LogError, match="holds no results"):
+        hearsay.read_results(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_methods_are_compared_on_ones_own_data() -> None:
+    table = hearsay.evaluate(
+        {"colour": COLOURS, "hour": HOURS[:10_000]}, eps=[1], methods=["smp[l-grr]", "smp[l-oue]"], alpha=0.9, runs=5
+    )
+    scores = {row["correction"]: row for row in table.to_pylist()}
+    assert list(scores) == ["raw", "norm-sub", "clip", None]
+    assert 0.5 < scores["raw"]["mse"] / scores["raw"]["expected_mse"] < 2
+    assert scores["raw"]["reveals"] == pytest.approx(0.9)
+    assert scores[None]["method"] == "smp[l-oue]" and "eps_1" in scores[None]["infeasible"]
+    with pytest.raises(ScenarioError, match="'hour' has 1 different"):
+        hearsay.evaluate({"hour": [3, 3]})
+    with pytest.raises(ScenarioError, match="one value per person"):
+        hearsay.evaluate({"colour": ["a", "b"], "hour": [3]})

@@ -1,0 +1,25 @@
+"""Reports as the merge publishes them: one for each period, from the counts it still holds, then put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
+
+
+def part(history: CountHistory, first: int, last: int) -> CountHistory:
+    """The counts of some of the periods."""
+    kept = slice(first - history.first, last - history.first + 1)
+    tables = {name: getattr(history, name) for name in ("reports", "supports", "cells")}
+    cut = {name: {key: periods[kept] for key, periods in table.items()} for name, table in tables.items()}
+    return replace(history, first=first, **cut)
+
+
+def report_of(history: CountHistory, period: int) -> MobilityReport:
+    """The report of one period, from no more than a horizon of counts."""
+    return mobility_report(part(history, max(history.first, period - history.scheme.survey.horizon + 1), period))
+
+
+def publish(history: CountHistory) -> MobilityReport:
+    """The reports of all periods, put together."""
+    return combine([report_of(history, period) for period in history.periods])

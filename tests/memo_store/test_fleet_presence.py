@@ -1,0 +1,140 @@
+"""The presence of a fleet agrees with that of single devices, and a second writer is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import redis
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memo_store.store import MemoStore
+from protocols.errors import StoreError
+from servers.redis_server import RedisServer
+from tests.memo_store.surveys import columns_key, devices, respondent
+
+EVERYONE = devices(40)
+Happening = list[tuple[int, set[int]]]
+steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
+
+
+@mock.patch("memo_store.tables.fleet_columns.PERIODS_PER_BASE", 3)  # so that the base is rewritten often
+@given(happening=steps)
+def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: RedisServer, happening: Happening) -> None:
+    with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:
+        client.flushall()
+        table, numbered = (store.survey(respondent(id=id, terms="grace: 9d,")) for id in ("table", "numbered"))
+        fleet = numbered.fleet_presence(40)
+        for period, there in happening:
+            some = np.array(sorted(there), dtype=np.uint64)
+            for presence in (table.presence, fleet):
+                presence.delivered(some[presence.status(some, period).eligible], period)
+            expected, found = table.presence.status(EVERYONE, period), fleet.status(EVERYONE, period)
+            assert found.gaps.tolist() == expected.gaps.tolist()
+            assert found.eligible.tolist() == expected.eligible.tolist()
+        assert numbered.ledger(EVERYONE).reports.tolist() == table.ledger(EVERYONE).reports.tolist()
+        again = numbered.fleet_presence(40).status(EVERYONE, 9)
+        assert again.gaps.tolist() == table.presence.status(EVERYONE, 9).gaps.tolist()
+
+
+def test_a_fleets_presence_does_not_grow_with_the_number_of_periods(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        fleet, sizes = memos.fleet_presence(40), set()
+        for period in range(100):
+            fleet.delivered(EVERYONE[period % 2 :], period)
+            sizes.add(client.hlen(columns_key(client)))
+        assert max(sizes) < 40
+        assert memos.ledger(EVERYONE).reports.tolist() == [50] + [100] * 39
+        assert memos.fleet_presence(40).status(EVERYONE, 100).gaps.tolist() == [2] + [1] * 39
+
+
+def test_delivering_again_or_an_earlier_period_changes_nothing(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent(terms="grace: 9d,"))
+        fleet = memos.fleet_presence(40)
+        for period in (3, 3, 2, 3):
+            fleet.delivered(EVERYONE[:10], period)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 30
+        assert not fleet.status(EVERYONE[:10], 3).eligible.any()
+        assert fleet.status(EVERYONE[:10], 4).gaps.tolist() == [1] * 10
+
+
+def test_a_second_writer_is_refused(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        first, second = memos.fleet_presence(40), memos.fleet_presence(40)
+        first.delivered(EVERYONE[:5], 0)
+        with pytest.raises(StoreError, match="another process reports for the same fleet"):
+            second.delivered(EVERYONE[5:], 0)
+        memos.fleet_presence(40).delivered(EVERYONE[5:], 0)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 40
+
+
+def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        fleet = memos.fleet_presence(40)
+        fleet.delivered(EVERYONE[:20], 0)
+        client.flushall()
+        fleet.delivered(EVERYONE[20:], 1)
+        assert memos.presence_losses == (1, 2)
+        assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
+
+
+def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Path) -> None:
+    """The old columns in the restored copy must not be taken for the work of another process."""
+    server = RedisServer(tmp_path / "redis").start()
+    try:
+        with MemoStore(server.url, sleep=lambda _: None) as store:
+            memos = store.survey(respondent())
+            fleet = memos.fleet_presence(40)
+            fleet.delivered(EVERYONE[:10], 0)
+            shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+            fleet.delivered(EVERYONE[:30], 1)
+            server.kill()
+            shutil.rmtree(server.directory)
+            shutil.copytree(tmp_path / "copy", server.directory)
+            server.start()
+            fleet.delivered(EVERYONE[30:], 2)
+            assert memos.presence_losses == (2, 3)
+            assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
+    finally:
+        server.stop()
+
+
+def test_columns_that_alone_were_deleted_are_written_again(redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        fleet = memos.fleet_presence(40)
+        fleet.delivered(EVERYONE[:20], 0)
+        client.delete(columns_key(client))
+        fleet.delivered(EVERYONE[20:], 1)
+        assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
+
+
+def test_a_fleet_may_grow(redis_url: str) -> None:
+    with MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        memos.fleet_presence(10).delivered(EVERYONE[:10], 0)
+        memos.fleet_presence(40).delivered(EVERYONE[30:], 1)
+        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
+        assert memos.fleet_presence(10).status(EVERYONE[30:], 2).gaps.tolist() == [1] * 10
+
+
+@pytest.mark.parametrize("budgets", ["eps_inf: 2, eps_1: 1", "eps: 1"])
+def test_the_statistics_of_a_store_count_a_fleets_reports(redis_url: str, budgets: str) -> None:
+    with MemoStore(redis_url) as store:
+        people = respondent(budgets=budgets)
+        memos = store.survey(people)
+        if people.scheme.survey.longitudinal:
+            memos.lookup(people.scheme.questions[0], EVERYONE[:8], np.zeros(8, dtype=np.int64), 0)
+        fleet = memos.fleet_presence(40)
+        fleet.delivered(EVERYONE[:8], 0)
+        fleet.delivered(EVERYONE[:4], 1)
+        (found,) = store.stats().surveys
+        assert (found.devices, found.reports) == (8, 12)

@@ -1,0 +1,123 @@
+"""The compiled loops of drawing do for many rows what numpy does for few, and both draw the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.randomness import few_rows
+from protocols.randomness.drawing import (
+    MANY,
+    counter_blocks,
+    extremes,
+    invert,
+    look_up,
+    look_up_again,
+    shared_blocks,
+    shift,
+)
+from protocols.randomness.few_rows import blocks_alone
+from protocols.randomness.sampling import Table
+
+SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
+
+
+def same(found: Any, defined: Any) -> bool:
+    return bool(found.dtype == defined.dtype and np.array_equal(found, defined))
+
+
+def some_devices(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Devices, and two ways to have tweaks: one for all, and one each."""
+    rng = np.random.default_rng(n)
+    tweaks = [np.broadcast_to(np.uint32(7), n), rng.integers(0, 1 << 32, n).astype(np.uint32)]
+    return rng.integers(0, 1 << 64, n, dtype=np.uint64), tweaks
+
+
+@SIZES
+def test_counter_blocks_are_as_defined(n: int) -> None:
+    devices, both = some_devices(n)
+    for tweaks in both:
+        for first, count in ((0, 1), (3 << 24, 3)):
+            blocks = counter_blocks(devices, tweaks, first, count)
+            assert same(blocks, few_rows.counter_blocks(devices, tweaks, first, count))
+            shared, plain = (
+                shared_blocks(devices, tweaks, first, count),
+                few_rows.shared_blocks(devices, tweaks, first, count),
+            )
+            assert all(same(*pair) for pair in zip(shared, plain, strict=True))
+
+
+@pytest.mark.parametrize("count", range(1, 30))
+def test_a_device_alone_takes_as_many_blocks_as_its_words_can_touch(count: int) -> None:
+    touched = [(first + count - 1) // 8 - first // 8 + 1 for first in range(0, 8 * count, count)]
+    assert blocks_alone(count) == max(touched)
+
+
+@SIZES
+def test_extremes_are_as_defined(n: int) -> None:
+    row = np.arange(n, dtype=np.uint64) + np.uint64(1 << 63)
+    for devices in (row, row[::-1], np.append(row, row[0]), some_devices(n)[0]):
+        assert extremes(devices) == few_rows.extremes(devices)
+    assert extremes(row) == (1 << 63, (1 << 63) + n - 1, True)
+
+
+@SIZES
+@pytest.mark.parametrize(("symbols", "filled"), [(200, 65_000), (300, 65_536), (70_000, 0)])
+def test_words_are_looked_up_as_defined(n: int, symbols: int, filled: int) -> None:
+    rng = np.random.default_rng(n)
+    slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
+    words = rng.integers(0, 1 << 16, n * 13).astype(np.uint16)
+    anywhere = rng.integers(0, len(words) - 12, n).astype(np.uint64)
+    places, kinds = rng.integers(0, 13, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
+    for starts in (None, anywhere):
+        found, defined = np.empty((2, n, 13), dtype=slots.dtype)
+        left = look_up(slots[0], filled, words, starts, found)
+        assert same(left, few_rows.look_up(slots[0], filled, words, starts, defined))
+        assert same(found, defined)
+        look_up_again(places, kinds, slots, words, starts, found)
+        few_rows.look_up_again(places, kinds, slots, words, starts, defined)
+        assert same(found, defined)
+
+
+@SIZES
+@pytest.mark.parametrize("k", [2, 255, 256, 257, 70_000])
+def test_symbols_are_shifted_as_defined(n: int, k: int) -> None:
+    rng = np.random.default_rng(n)
+    cells, shifts = rng.integers(0, k, n), rng.integers(0, k, n).astype(np.min_scalar_type(k - 1))
+    assert same(shift(cells, shifts, k), few_rows.shift(cells, shifts, k))
+
+
+def test_cuts_are_inverted_as_defined() -> None:
+    rng = np.random.default_rng(1)
+    cuts = np.sort(rng.integers(0, 1 << 64, (5, 300), dtype=np.uint64))
+    rows, words = rng.integers(0, 5, 900), rng.integers(0, 1 << 64, 900, dtype=np.uint64)
+    words[:300] = cuts[rows[:300], np.arange(300)]  # exactly on a cut
+    assert same(invert(cuts, rows, words, many=True), few_rows.invert(cuts, rows, words))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 13])
+@pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
+    rng = np.random.default_rng(2)
+    table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
+    low = np.uint64(1 << 40)
+    selections = [
+        np.arange(3, 3 * MANY, dtype=np.uint64),  # in a row
+        np.arange(3, 3 * MANY, dtype=np.uint64)[rng.random(3 * MANY - 3) < 0.7],  # many neighbours
+        rng.permutation(np.arange(2 * MANY, dtype=np.uint64)),
+        rng.integers(0, 1 << 64, MANY, dtype=np.uint64),  # no neighbours
+        np.repeat(low, 5),
+    ]
+    ring = seeded_keyring(9)
+    for devices in selections:
+        tweaks = (devices % np.uint64(11)).astype(np.int64) if cells else 4
+        places, kinds = (devices % np.uint64(count)).astype(np.uint8), (devices % np.uint64(2)).astype(np.uint8)
+        together = table.sample(ring.draws(("a",), devices, tweaks), count, (places, kinds))
+        for row in (0, 1, len(devices) // 2, len(devices) - 1):
+            own = slice(row, row + 1)
+            tweak = tweaks[own] if isinstance(tweaks, np.ndarray) else tweaks
+            alone = table.sample(ring.draws(("a",), devices[own], tweak), count, (places[own], kinds[own]))
+            assert np.array_equal(alone[0], together[row])

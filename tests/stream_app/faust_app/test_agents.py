@@ -1,0 +1,131 @@
+"""What the counting agent does with records of a survey that it does not know yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiokafka import ConsumerRecord
+from faust.types import TP
+
+from protocols.errors import LogError
+from protocols.wire import CONTENT_TYPE_HEADER
+from servers.settings import KafkaSettings
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.faust_app.agents import Counting
+from stream_app.faust_app.broker.surveys import Surveys
+from stream_app.faust_app.options import WorkerOptions
+from stream_app.kafka import Topics
+from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
+
+REPORTS = TP("reports", 0)
+GOOD = Reports(0, (Row(1), Row(5)))
+
+
+class Registry(Surveys):
+    """A survey registry in memory: what is published is known after the next catch-up."""
+
+    def __init__(self) -> None:
+        super().__init__(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
+        self.published: list[Any] = []
+        self.times_caught_up = 0
+
+    async def catch_up(self) -> None:
+        self.times_caught_up += 1
+        for scheme in self.published:
+            self._schemes[scheme.survey.id] = scheme
+
+
+class Partition:
+    """A partition of the reports topic, whose counter knows the surveys of a registry."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        options = WorkerOptions(KafkaSettings(), Topics("small", 1, 1), KEY, KEY)
+        self._agent = Counting(options, self.registry)
+        self.counter: PartitionCounter = self._agent.make(0, {}, 0)
+        self.end = 0
+
+    def receive(self, records: Sequence[ConsumerRecord]) -> bool:
+        """Let the agent apply records that were fetched together."""
+        self.end = max(self.end, records[-1].offset + 1)
+        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter))
+        return asyncio.run(self._agent.apply(task, records, lambda tp: self.end))
+
+    @property
+    def counted(self) -> int:
+        return sum(period.counts.snapshot()["colour"].total for period in self.counter.open_periods.values())
+
+
+def header_of(content_type: str) -> tuple[tuple[str, bytes]]:
+    return ((CONTENT_TYPE_HEADER, content_type.encode()),)
+
+
+def records(*events: Event, first: int = 0) -> list[ConsumerRecord]:
+    return [
+        ConsumerRecord(
+            "reports",
+            0,
+            offset,
+            0,
+            0,
+            None,
+            value,
+            None,
+            0,
+            len(value),
+            ((CONTENT_TYPE_HEADER, content_type.encode()),),
+        )
+        for offset, (content_type, value) in enumerate(map(wire, events), first)
+    ]
+
+
+def test_a_survey_that_was_published_before_its_reports_is_read_before_they_are_judged() -> None:
+    partition = Partition()
+    partition.registry.published.append(SCHEME)
+    partition.receive(records(GOOD, Reports(0, (Row(7),))))
+    assert partition.counted == 3
+    assert partition.counter.rejects == {"s": {}}
+    assert partition.registry.times_caught_up == 1
+
+
+def test_a_clock_record_waits_for_its_survey_too() -> None:
+    partition = Partition()
+    partition.registry.published.append(SCHEME)
+    assert partition.receive(records(Tick(0))), "something was closed"
+    assert partition.counter.closed_through("s") == 0
+
+
+def test_records_of_a_survey_that_nobody_published_are_refused_after_reading_the_registry_once() -> None:
+    """Else a sender of such records could keep a worker busy with the registry."""
+    partition = Partition()
+    partition.end = 100
+    partition.receive(records(*[GOOD] * 50))
+    partition.receive(records(*[GOOD] * 50, first=50))
+    assert partition.counter.rejects == {"": {"unknown-survey": 200}}
+    assert partition.registry.times_caught_up == 1
+    partition.receive(records(GOOD, first=100))
+    assert partition.registry.times_caught_up == 2, "this record may be newer than what was read"
+
+
+def test_records_that_are_missing_are_an_error_and_not_waited_for() -> None:
+    partition = Partition()
+    with pytest.raises(LogError, match="records are missing"):
+        partition.receive(records(GOOD, first=1))
+    assert partition.registry.times_caught_up == 0
+
+
+def test_a_reading_of_the_registry_that_fails_makes_nothing_certain() -> None:
+    partition = Partition()
+
+    async def fail() -> None:
+        raise OSError
+
+    partition.registry.catch_up = fail  # type: ignore[method-assign]
+    with pytest.raises(OSError):
+        partition.receive(records(GOOD))
+    assert partition.registry.certain_before(REPORTS) == 0
+    assert (partition.counter.next_offset, partition.counter.rejects) == (0, {})

@@ -1,0 +1,211 @@
+"""What we use of Faust, mode, aiokafka and kafka-python without being promised it: all of it is still there.
+
+If another version is installed, these tests name what it no longer has, and what that was for. No broker is needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import faust
+import mode
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
+
+import servers
+import stream_app
+import stream_app.faust_app.overrides
+
+LIBRARIES = {"faust": "faust-streaming", "mode": "mode-streaming", "aiokafka": "aiokafka", "kafka": "kafka-python"}
+OVERRIDES = stream_app.faust_app.overrides.__name__
+
+
+@dataclass(frozen=True)
+class Used:
+    """A name of a library that we use although it may change without notice."""
+
+    owner: object  # a class, or an object whose attributes are made when it is
+    name: str
+    used_to: str
+
+    @property
+    def class_name(self) -> str:
+        kind = self.owner if inspect.isclass(self.owner) else type(self.owner)
+        return f"{kind.__module__}.{kind.__qualname__}"
+
+    def complaint(self) -> str:
+        """What is wrong, in a sentence; empty if nothing is."""
+        if hasattr(self.owner, self.name):
+            return ""
+        library = LIBRARIES[self.class_name.partition(".")[0]]
+        return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
+
+
+async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer]:
+    address = "127.0.0.1:1"
+    consumer, producer = AIOKafkaConsumer(bootstrap_servers=address), AIOKafkaProducer(bootstrap_servers=address)
+    await consumer.stop()
+    await producer.stop()
+    return consumer, producer
+
+
+@cache
+def used() -> list[Used]:
+    consumer, producer = asyncio.run(_unconnected())
+    app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
+    return [
+        # app.py
+        Used(faust.App, "_new_transport", "have our consumer made instead of Faust's"),
+        Used(faust.App, "_new_producer", "have our producer made instead of Faust's"),
+        Used(faust.App, "_create_directories", "have no data directory made"),
+        # consumer.py
+        Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls and let it wait for a broker"),
+        Used(AIOKafkaConsumerThread, "_seek_wait", "leave partitions alone that stand where they should"),
+        Used(consumer, "_fetch_max_wait_ms", "shorten long polls"),
+        Used(consumer, "start", "let a consumer wait for a broker when it starts"),
+        Used(consumer, "_subscription", "know a partition's position without asking the broker"),
+        Used(Assignment, "state_value", "know a partition's position without asking the broker"),
+        Used(TopicPartitionState, "position", "know a partition's position without asking the broker"),
+        Used(TopicPartitionState, "has_valid_position", "know whether a partition's position is known"),
+        Used(Consumer, "_new_consumer_thread", "have our consumer thread made instead of Faust's"),
+        Used(Consumer, "_drain_messages", "read in batches"),
+        Used(Consumer, "_get_active_partitions", "fetch from the partitions that are not paused"),
+        Used(Consumer, "_getmany", "fetch records"),
+        Used(Consumer, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
+        Used(Consumer, "_to_message", "make the message in which a batch travels to its agent"),
+        Used(Consumer, "_commit", "set the group's offsets to what the state contains"),
+        Used(Consumer, "highwaters", "ask for the ends of changelogs over a connection of its own"),
+        Used(Consumer, "earliest_offsets", "ask for the beginnings of changelogs over a connection of its own"),
+        Used(app.topics, "_tp_index", "find the queue of the agent that reads a partition"),
+        # producer.py
+        Used(Producer, "_settings_extra", "make the producer idempotent"),
+        Used(Producer, "_new_producer", "let the producer wait for a broker"),
+        Used(producer, "start", "let a producer wait for a broker when it starts"),
+        Used(producer, "_message_accumulator", "keep records for as long as the broker is away"),
+        Used(producer._message_accumulator, "_batch_ttl", "keep records for as long as the broker is away"),
+        # recovery.py
+        Used(Recovery, "signal_recovery_end", "let the signal stay until the next recovery"),
+        Used(Recovery, "on_recovery_completed", "let sources flow only when everything is in place"),
+        Used(Recovery, "_set_recovery_started", "know when a recovery starts"),
+        Used(Recovery, "_set_recovery_ended", "mark a recovery as ended"),
+        Used(Recovery, "_wait", "wait for a broker for as long as it takes"),
+        Used(Recovery, "_seek_offsets", "fetch nothing while changelogs are set to where they are read from"),
+        Used(Recovery, "_generation_id", "take changelog records of the present assignment only"),
+        Used(Recovery, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
+        Used(faust.App, "_fetcher", "start the fetcher after a recovery"),
+        Used(TableManager, "_recovery", "have our recovery made instead of Faust's"),
+        # worker.py
+        Used(mode.Worker, "_schedule_shutdown", "end within a deadline of a signal"),
+    ]
+
+
+def test_the_libraries_still_have_every_name_that_we_use() -> None:
+    assert not [complaint for name in used() if (complaint := name.complaint())]
+
+
+def test_a_name_that_is_gone_is_named_with_its_library_and_its_use() -> None:
+    assert Used(Recovery, "_gone", "recover").complaint() == (
+        "faust-streaming no longer has faust.tables.recovery.Recovery._gone, which we used to recover"
+    )
+
+
+def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None:
+    name = importlib.import_module("kafka.net.connection").log.name
+    assert name.startswith("kafka.net"), (
+        f"kafka-python logs connection errors as {name}, no longer below kafka.net, where servers/kafka_clients.py "
+        "listened to explain why a cluster cannot be reached"
+    )
+
+
+def modules() -> Iterator[ModuleType]:
+    for room in (servers, stream_app):
+        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            yield importlib.import_module(found.name)
+
+
+def is_override(module: ModuleType) -> bool:
+    return module.__name__.startswith(f"{OVERRIDES}.")
+
+
+def classes_of(module: ModuleType) -> list[type]:
+    return [cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == module.__name__]
+
+
+def library_classes(cls: type) -> list[type]:
+    """The classes of the libraries that a class derives from."""
+    return [base for base in cls.__mro__ if base.__module__.partition(".")[0] in LIBRARIES]
+
+
+def private_names(module: ModuleType, *, of_others: bool = False) -> set[str]:
+    """Names with an underscore that a module takes from objects or gives to methods; or only those of other objects."""
+    names = set()
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
+        if isinstance(node, ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else ""
+            if owner != "os" and not (of_others and owner in ("self", "cls")):
+                names.add(node.attr)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not of_others:
+            names.add(node.name)
+    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+
+
+def own_names(module: ModuleType) -> set[str]:
+    """Names that a module gives to its own methods, attributes and functions."""
+    names = set()
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                    names |= {target.attr} if target.value.id == "self" else set()
+                elif isinstance(target, ast.Name):
+                    names.add(target.id)
+    return names
+
+
+def test_every_private_name_in_the_overrides_is_in_the_list() -> None:
+    listed = {name.name for name in used()}
+    for module in filter(is_override, modules()):
+        inherited = {name for cls in classes_of(module) for base in library_classes(cls) for name in dir(base)}
+        ours = own_names(module) - inherited
+        assert private_names(module) - ours <= listed, f"{module.__name__}: list what is used, and what for"
+
+
+def test_only_the_overrides_derive_from_classes_of_the_libraries() -> None:
+    found = [cls for module in modules() if not is_override(module) for cls in classes_of(module)]
+    assert not [cls for cls in found if library_classes(cls)]
+
+
+def test_only_the_overrides_use_private_names_of_other_objects() -> None:
+    ours: dict[str, set[str]] = {}
+    for module in modules():
+        if not is_override(module):
+            ours[module.__name__] = private_names(module, of_others=True) - own_names(module)
+    assert not {name: names for name, names in ours.items() if names}
+
+
+@pytest.mark.parametrize("cls", [cls for module in filter(is_override, modules()) for cls in classes_of(module)])
+def test_an_override_takes_what_the_method_it_replaces_takes(cls: type) -> None:
+    for name, method in vars(cls).items():
+        if not isinstance(method, FunctionType) or name == "__init__":
+            continue
+        for base in library_classes(cls):
+            replaced = vars(base).get(name)
+            if isinstance(replaced, FunctionType):
+                ours, theirs = (list(inspect.signature(one).parameters) for one in (method, replaced))
+                assert ours == theirs, f"{base.__module__}.{base.__qualname__}.{name} takes {theirs}, and ours {ours}"

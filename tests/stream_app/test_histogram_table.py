@@ -1,0 +1,93 @@
+"""Histograms as a table have the numbers of the published JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from stream_app.counting import Statistics
+from stream_app.results import Histogram, build_histogram, histogram_table
+from stream_app.results.histograms import Kind
+from tests.helpers.crowd import scheme_of
+
+KEYRING = Keyring(bytes(range(16)))
+NUMBERS = ("estimate", "error", "low", "high", "consistent")
+ATTRIBUTES = "{name: a, values: [x, y, z], mechanism: l-grr}, {name: b, values: [p, q]}"
+SCHEME = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3")
+FEW = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40")
+NOISED = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40, presence_epsilon: 5")
+
+
+def histogram(kind: Kind, scheme: Scheme, period: int, a: list[int], b: list[int]) -> Histogram:
+    """The result of reports that support the values of both attributes so often, all with gap 1."""
+    return build_histogram(kind, scheme, period, {"a": statistics(a), "b": statistics(b)}, KEYRING)
+
+
+def statistics(supports: list[int]) -> Statistics:
+    gaps = 1 if sum(supports) else 0  # without reports there is no gap
+    n, N = np.array([sum(supports)]), np.array([supports])
+    return Statistics(np.ones(gaps, dtype=np.uint16), n[:gaps], N[:gaps])
+
+
+PUBLISHED = {
+    "plain": histogram("final", SCHEME, 0, [70, 20, 10], [30, 25]),
+    "provisional": histogram("provisional", SCHEME, 1, [7, 2, 1], [3, 2]),
+    "empty": histogram("final", SCHEME, 2, [0, 0, 0], [0, 0]),
+    "one attribute suppressed": histogram("final", FEW, 3, [70, 20, 10], [3, 2]),
+    "all suppressed": histogram("final", FEW, 4, [1, 2, 0], [3, 2]),
+    "noised": histogram("final", NOISED, 5, [70, 20, 10], [90, 2]),
+}
+
+
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_every_row_has_the_numbers_of_the_json(case: str) -> None:
+    published = PUBLISHED[case].model_dump_json()
+    rows = histogram_table([Histogram.model_validate_json(published)]).to_pylist()
+    result = json.loads(published)
+    expected = []
+    for attribute in result["attributes"]:
+        for place, value in enumerate(attribute["values"]):
+            numbers = {name: attribute[name] and attribute[name][place] for name in NUMBERS}
+            expected.append(
+                {
+                    "period": result["period"],
+                    "begin": datetime.fromisoformat(result["begin"]),
+                    "end": datetime.fromisoformat(result["end"]),
+                    "attribute": attribute["name"],
+                    "value": value,
+                    "n": attribute["n"],
+                    **numbers,
+                    "suppressed": attribute["suppressed"],
+                    "kind": result["kind"],
+                }
+            )
+    assert rows == expected
+    assert len(rows) == 5
+
+
+def test_the_cases_differ_in_what_they_lack() -> None:
+    """Else a table that drops suppressed rows, or fills in numbers, would pass."""
+    table = histogram_table(PUBLISHED.values())
+    missing = {(row["kind"], row["suppressed"], row["n"] is None, row["estimate"] is None) for row in table.to_pylist()}
+    assert missing == {
+        ("final", None, False, False),
+        ("final", None, False, True),
+        ("final", "minimum", True, True),
+        ("provisional", None, False, False),
+    }
+    assert table["period"].to_pylist() == [period for period in range(6) for _ in range(5)]
+
+
+def test_columns_have_the_same_types_without_any_histogram() -> None:
+    none = histogram_table([])
+    assert none.schema == histogram_table(PUBLISHED.values()).schema
+    assert none.column_names == [
+        "period", "begin", "end", "attribute", "value", "n", *NUMBERS, "suppressed", "kind",
+    ]  # fmt: skip
+    assert none.schema.field("begin").type == pa.timestamp("us", tz="UTC")
