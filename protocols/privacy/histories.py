@@ -28,7 +28,7 @@ import numpy as np
 
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import Blur, Flip
+from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.privacy.linked import loss
 
 Relation = Literal["constant", "renaming", "any"]
@@ -41,7 +41,7 @@ def second_round_loss(mechanism: Mechanism) -> float:
     second = mechanism.second
     if second is None:
         return inf
-    if isinstance(second, Blur):
+    if isinstance(second, MatrixRound):
         return float(np.ptp(second.logs[:, -1]))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return log(second.p / second.q)
@@ -52,9 +52,9 @@ def second_round_loss(mechanism: Mechanism) -> float:
 def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[float, bool]:
     """The largest log-ratio between any two histories of t linked reports, and whether that is exact (or a bound).
 
-    >>> from protocols.mechanisms.catalogue import TWO_ROUNDS
+    >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
-    >>> mechanism = TWO_ROUNDS["l-grr"](3, Budget(1.0, 0.5))
+    >>> mechanism = build("l-grr", 3, Budget(1.0, 0.5))
     >>> [(round(figure, 3), exact) for figure, exact in (any_loss(mechanism, t) for t in (1, 2, 100))]
     [(0.5, True), (1.251, True), (135.113, False)]
     >>> round(any_loss(mechanism, 100, cap=1)[0], 3)

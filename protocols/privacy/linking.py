@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from math import log, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.rounds import Blur, Flip
+from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
-Floats = NDArray[np.float64]
 GRID = 1 << 17  # points on which the sum of many scores is computed
 KEPT = Flip(1.0, 0.0)
 
@@ -68,8 +67,8 @@ def pairs_of(question: Question) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
     mechanism = question.mechanism
     noise = mechanism.second
-    if isinstance(mechanism.first, Blur):
-        assert noise is None or isinstance(noise, Blur)
+    if isinstance(mechanism.first, MatrixRound):
+        assert noise is None or isinstance(noise, MatrixRound)
         return [_of_matrix(mechanism.first.matrix.mean(axis=0), None if noise is None else noise.matrix)]
     assert isinstance(noise, Flip | None)
     second = noise or KEPT
@@ -180,7 +179,7 @@ def _sum_of_scores(parts: list[tuple[Pairs, Floats]], step: float) -> Floats:
 def memo_entropy(question: Question) -> float:
     """Bits of a memo: what unlimited reports of one value can reveal about which device it is."""
     first, memo = question.mechanism.first, question.mechanism.encoding.memo
-    if isinstance(first, Blur):
+    if isinstance(first, MatrixRound):
         return _entropy(first.matrix.mean(axis=0))
     if isinstance(memo, PackedBits):
         return float(sum(pairs.count * _binary(_ones(pairs)) for pairs in _of_bits(question, KEPT)))

@@ -7,7 +7,7 @@ from math import inf, isinf, log, prod
 
 import pytest
 
-from protocols.mechanisms.catalogue import ONE_ROUND, TWO_ROUNDS
+from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.rounds import Flip
 from protocols.privacy.histories import any_loss, held, second_round_loss
@@ -56,7 +56,7 @@ def _bit(flip: Flip, up: bool, seen: int) -> float:
 @pytest.mark.parametrize("t", [1, 2, 3])
 @pytest.mark.parametrize("k", [2, 3])
 def test_symbols_lose_exactly_what_going_through_every_history_finds(k: int, t: int, cap: int | None) -> None:
-    mechanism = TWO_ROUNDS["l-grr"](k, BUDGET)
+    mechanism = build("l-grr", k, BUDGET)
     histories = {held(history, cap) for history in product(range(k), repeat=t)}
     worst = max(
         log(max(chances) / min(chances))
@@ -72,7 +72,7 @@ def test_symbols_lose_exactly_what_going_through_every_history_finds(k: int, t: 
 @pytest.mark.parametrize("name", ["l-osue", "l-sue", "l-oue"])
 @pytest.mark.parametrize("t", [1, 2])
 def test_bits_lose_exactly_what_going_through_every_history_finds(name: str, t: int, cap: int | None) -> None:
-    mechanism = TWO_ROUNDS[name](3, BUDGET)
+    mechanism = build(name, 3, BUDGET)
     histories = {held(history, cap) for history in product(range(3), repeat=t)}
     worst = 0.0
     for answers in product(product((0, 1), repeat=3), repeat=t):
@@ -85,7 +85,7 @@ def test_bits_lose_exactly_what_going_through_every_history_finds(name: str, t: 
 
 @pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-sue", "loloha", "l-geometric"])
 def test_the_bound_for_many_reports_lies_above_every_exact_figure(name: str) -> None:
-    mechanism = TWO_ROUNDS[name](5, Budget(2.0, 1.0))
+    mechanism = build(name, 5, Budget(2.0, 1.0))
     for t in (2, 3):
         found, _ = any_loss(mechanism, t)
         assert loss(mechanism, t) - 1e-12 <= found <= t * second_round_loss(mechanism) + 1e-12
@@ -93,7 +93,7 @@ def test_the_bound_for_many_reports_lies_above_every_exact_figure(name: str) -> 
 
 def test_histories_that_return_at_other_times_are_further_apart_than_a_renaming() -> None:
     """x, y, x against x, y, z with n linked reports a segment: what c * eps_inf does not bound."""
-    mechanism = TWO_ROUNDS["l-grr"](3, BUDGET)
+    mechanism = build("l-grr", 3, BUDGET)
 
     def apart(n: int) -> float:
         back, on = (0,) * n + (1,) * n + (0,) * n, (0,) * n + (1,) * n + (2,) * n
@@ -106,16 +106,16 @@ def test_histories_that_return_at_other_times_are_further_apart_than_a_renaming(
 
 def test_a_cap_of_one_is_eps_inf_between_any_two_histories() -> None:
     for name in ("l-grr", "l-osue", "l-sue"):
-        assert any_loss(TWO_ROUNDS[name](4, BUDGET), 10_000, cap=1)[0] == pytest.approx(1.0, abs=1e-6)
+        assert any_loss(build(name, 4, BUDGET), 10_000, cap=1)[0] == pytest.approx(1.0, abs=1e-6)
     for name in ("grr", "oue", "sue"):
-        assert any_loss(ONE_ROUND[name](4, Budget(1.0)), 10_000, cap=1) == (pytest.approx(1.0), True)
+        assert any_loss(build(name, 4, Budget(1.0)), 10_000, cap=1) == (pytest.approx(1.0), True)
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "loloha", "dbitflip"])
 def test_where_the_memo_is_sent_a_change_shows_for_certain(name: str) -> None:
-    found, exact = any_loss(ONE_ROUND[name](4, Budget(1.0)), 2)
+    found, exact = any_loss(build(name, 4, Budget(1.0)), 2)
     assert isinf(found) and exact
-    assert any_loss(ONE_ROUND[name](4, Budget(1.0)), 2, cap=3)[0] == inf
+    assert any_loss(build(name, 4, Budget(1.0)), 2, cap=3)[0] == inf
 
 
 def test_a_device_at_its_cap_holds_for_good() -> None:
