@@ -45,8 +45,8 @@ class Fleet:
     def report(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> list[bytes]:
         """The reports of a period as frames, Arrow IPC streams of at most 4,096 rows.
 
-        `values` has each attribute's true values, one per device, as the survey names them; `devices` says whose they
-        are, and is all devices if left out. A device reports once in a period, and periods ascend.
+        `values` has each attribute's true values, one per device, as the survey names them. `devices` are the numbers
+        of these devices; all of them if left out. A device reports once in a period, and periods ascend.
         """
         return [encode_frame(frame, self._scheme) for frame in self.frames(period, values, devices)]
 
@@ -83,7 +83,7 @@ class Fleet:
         return chosen.astype(np.uint64)
 
     def _take_gaps(self, period: int, devices: Devices) -> NDArray[np.uint16]:
-        """Each device's gap, and remember that it reports now."""
+        """Each device's gap; records that it reports in this period."""
         horizon, last = self._scheme.survey.horizon, self._last[devices]
         self._last[devices] = period
         return np.where(last == NEVER, horizon, np.minimum(period - last, horizon)).astype(np.uint16)
@@ -112,7 +112,7 @@ class Device:
 
 
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:
-    """The place of each value in the survey's list. Errors name the row, not the value, which is somebody's."""
+    """The place of each value in the survey's list. Errors name the row and not the value, which is personal data."""
     if attribute.name not in values:
         raise ScenarioError(f"no values of attribute {attribute.name!r} are given", "give one for each device")
     named, which = distinct(values[attribute.name])

@@ -30,8 +30,8 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     One row for each period, attribute and value: the unbiased `estimate` of its share with its standard `error` and the
     interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1. `n` is how many
     reports answered the attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that
-    does not fit the survey raises an error. `minimum` and `presence_epsilon` are not applied: they are about
-    publishing, and whoever has the reports has their number.
+    does not fit the survey raises an error. `minimum` and `presence_epsilon` are not applied: they are for published
+    results.
     """
     scheme = Scheme(survey)
     by_period: dict[int, list[Frame]] = {}

@@ -48,7 +48,7 @@ def evaluate(
 
     One row for each method, budget and correction of the raw estimate: `mse` is MSE_avg over `runs` with other noise,
     `mse_error` its standard error, `expected_mse` what the formula predicts for raw, and `reveals` the exact loss of
-    one report. A method that cannot keep to a budget has one row that says why in `infeasible`.
+    one report. A method that cannot keep to a budget has one row, with the reason in `infeasible`.
     """
     comparison = Evaluation(methods, eps, alpha, published=published, runs=runs, seed=seed)
     outcomes = comparison.run(_truth(values))
