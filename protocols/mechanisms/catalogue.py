@@ -1,4 +1,4 @@
-"""Every mechanism there is: the one list that names, checks, choices, the reference and the tests derive from."""
+"""All mechanisms: the one list that names, checks, choices, the reference and the tests derive from."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fitting(use: Use) -> list[MechanismRecord]:
 def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """A mechanism by name, with as many rounds as the budget has parts.
 
-    Kept, because calibrating a long ordered range takes a while and surveys compare their options.
+    Cached, because calibrating a long ordered range takes a while and surveys compare their options.
     """
     record = RECORDS[name]
     builder = record.one_round if budget.one is None else record.two_rounds

@@ -73,6 +73,6 @@ class Mechanism:
 
 
 class Builder(Protocol):
-    """Makes a mechanism for k values and a budget; `parameter` is g for LOLOHA and d for dBitFlipPM."""
+    """Makes a mechanism for k values and a budget; `parameter` is what the mechanism's record says."""
 
     def __call__(self, k: int, budget: Budget, parameter: int | None = None) -> Mechanism: ...

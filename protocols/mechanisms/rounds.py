@@ -52,6 +52,11 @@ class MatrixRound:
     def matrix(self) -> Floats:
         return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
 
+    @cached_property
+    def rising(self) -> bool:
+        """Whether the likelihood ratio of any two inputs rises with the output, as for geometric noise."""
+        return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
+
     def then(self, other: MatrixRound) -> MatrixRound:
         with np.errstate(divide="ignore"):
             return MatrixRound(np.log(self.matrix @ other.matrix))
@@ -102,8 +107,8 @@ def symmetric_loss(flip: Flip) -> float:
 def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
-    Geometric rounds have rising likelihood ratios: whatever two values one compares, answers at an end of the domain
-    separate them most, and both ends alike. Without a second round, or for ever, the answer is the memo itself.
+    Where likelihood ratios rise, as in geometric rounds, answers at an end of the domain separate any two values most,
+    and both ends alike. Without a second round, or for ever, the answer is the memo itself.
 
     >>> np.diff(end_evidence(geometric(4, 0.7), None)).round(9).tolist()
     [0.7, 0.7, 0.7]

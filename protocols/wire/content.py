@@ -18,7 +18,7 @@ MAX_ROWS: Final = 65_536
 
 
 def partition_of(tokens: Tokens, partitions: int) -> Whole:
-    """A token always meets the same counter: its partition is the token modulo their number.
+    """The partition of each token: the token modulo their number, so that all copies of a token meet one counter.
 
     >>> partition_of(np.array([7, 8], dtype=np.uint64), 4).tolist()
     [3, 0]

@@ -14,7 +14,7 @@ U8, I16, U16, I32, U32, I64 = (Struct(f"<{code}") for code in "BhHiIq")
 
 
 class Broken(ValueError):
-    """These bytes are not what they claim to be."""
+    """The bytes are malformed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.mechanisms import RECORDS, Flip, Use, fitting
+from protocols.mechanisms import RECORDS, Direct, Flip, Use, fitting
+from protocols.mechanisms.mechanism import Mechanism
+from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy import Loss, loss_of_values
+from protocols.privacy.linked import loss
 from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
@@ -231,3 +234,10 @@ def test_when_a_value_changed_is_not_protected_from_who_links() -> None:
     constant = memo @ (np.roll(ten_times, 1) * np.roll(ten_times, 2))  # ten times 1, ten times 2, and the value is 0
     changed = (np.roll(memo, 1) @ np.roll(ten_times, 1)) * (np.roll(memo, 2) @ np.roll(ten_times, 2))
     assert np.log(changed / constant) == pytest.approx(13.27, abs=0.005)
+
+
+def test_a_matrix_is_not_taken_for_geometric_noise() -> None:
+    """Its largest ratio need not be at an end: here the middle answer separates most."""
+    middle = MatrixRound(np.log([[0.45, 0.1, 0.45], [0.2, 0.6, 0.2], [0.45, 0.1, 0.45]]))
+    with pytest.raises(TypeError, match="likelihood ratios do not rise"):
+        loss(Mechanism("middle", Direct(3), middle))
