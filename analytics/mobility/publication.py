@@ -1,4 +1,4 @@
-"""Which windows a report covers, and which of them are suppressed."""
+"""What is published of a period: its windows, which of them are suppressed, and its smoothed shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocols.question import Question
 from protocols.survey import Survey
 
 LONGEST_TRIANGLE = 31
-MOST_SMOOTHED = 32  # periods: more would not narrow intervals noticeably, and would make finals slow
+MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,8 @@ class Publication:
     def smoothed(self, question: Question) -> Estimates | None:
         """The shares in the last period, smoothed with earlier periods; None where no earlier one has answers.
 
-        Suppressed periods are left out. Where counts of devices have noise, nothing is smoothed: exact numbers of
-        answers decide how much each period counts, and the result would give them away.
+        Suppressed periods are left out. Where counts of devices have noise, nothing is smoothed: each period is weighted
+        by its exact number of answers, which the result would reveal.
         """
         if self.survey.presence_epsilon is not None:
             return None

@@ -8,7 +8,7 @@ from analytics.estimation.estimates import CONFIDENCE
 from analytics.mobility.attributes import attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
-from analytics.mobility.publication import Publication
+from analytics.mobility.publication import MOST_SMOOTHED, Publication
 from analytics.mobility.suppression import merged_gaps
 from analytics.windows.calendar import Window
 from analytics.windows.presence_noise import scale
@@ -105,8 +105,8 @@ def _notes(survey: Survey) -> tuple[str, ...]:
     ]
     if survey.horizon > 1 and survey.presence_epsilon is None:
         notes.append(
-            "Smoothed shares of a period also use the periods before it, up to the horizon. Their errors are smaller; "
-            "they follow an abrupt change with a delay."
+            f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. Their "
+            "errors are smaller, but they follow an abrupt change with a delay."
         )
     if survey.horizon > 1:
         notes.append(
