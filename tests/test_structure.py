@@ -60,3 +60,10 @@ def test_no_package_has_more_than_a_dozen_rooms() -> None:
             if (entry.suffix == ".py" and not entry.stem.startswith("__")) or (entry / "__init__.py").exists()
         ]
         assert len(inside) <= MOST_ROOMS, f"{directory.relative_to(ROOT)}: {sorted(entry.name for entry in inside)}"
+
+
+def test_benchmarks_and_rooms_import_nothing_from_the_tests() -> None:
+    for path in [*SOURCES, *(ROOT / "bench").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            assert not (module or "").startswith("tests"), path

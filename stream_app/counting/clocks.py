@@ -1,6 +1,6 @@
 """How far a survey is closed, as a function of the place in the log.
 
-Lateness depends on the log alone (DESIGN 1). When a part of the log is read again, a record must be judged by the clock
+Lateness depends on the log alone. When a part of the log is read again, a record must be judged by the clock
 as it was at that offset, so the last few moves of the clock are kept with their offsets. A report is accepted for the
 `ahead` periods after the last closed one: moves from before those periods can no longer matter, and are dropped.
 """

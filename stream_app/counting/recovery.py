@@ -1,4 +1,4 @@
-"""Recovery: rebuilding the counting state from its records after a crash (DESIGN 5).
+"""Recovery: rebuilding the counting state from its records after a crash.
 
 After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
 can be combined, because each has the offset it contains: what is too old is counted again from the log, what is

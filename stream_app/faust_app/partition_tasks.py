@@ -1,4 +1,4 @@
-"""Exact state from a topic: one task for each of its partitions that is assigned to this worker (DESIGN 5).
+"""Exact state from a topic: one task for each of its partitions that is assigned to this worker.
 
 Records of a partition go to its pure log reader, and the task writes what the reader wants written: one flush at a
 time, while the reader goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and

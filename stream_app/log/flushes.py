@@ -35,7 +35,7 @@ class Flush:
     """Everything that changed since the last flush.
 
     Each stage must be confirmed before the next begins, and the input acknowledged through `offset` only after the
-    last. A crash between any two writes leaves a state that can be recovered (DESIGN 5). A failed write must end the
+    last. A crash between any two writes leaves a state that can be recovered. A failed write must end the
     process: the counts in memory are ahead of what was written.
     """
 

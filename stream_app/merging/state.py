@@ -1,4 +1,4 @@
-"""The merge state as records, recovered by the same rule as the counting state (DESIGN 5).
+"""The merge state as records, recovered by the same rule as the counting state.
 
     merge/Q/position                          last offset, status of each survey, {part: its offset}
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
