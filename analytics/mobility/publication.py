@@ -67,8 +67,8 @@ class Publication:
     def smoothed(self, question: Question) -> Estimates | None:
         """The shares in the last period, smoothed with earlier periods; None where no earlier one has answers.
 
-        Suppressed periods are left out. Where counts of devices have noise, nothing is smoothed: each period is weighted
-        by its exact number of answers, which the result would reveal.
+        Suppressed periods are left out. Where counts of devices have noise, nothing is smoothed: each period is
+        weighted by its exact number of answers, which the result would reveal.
         """
         if self.survey.presence_epsilon is not None:
             return None

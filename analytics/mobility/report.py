@@ -105,8 +105,8 @@ def _notes(survey: Survey) -> tuple[str, ...]:
     ]
     if survey.horizon > 1 and survey.presence_epsilon is None:
         notes.append(
-            f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. Their "
-            "errors are smaller, but they follow an abrupt change with a delay."
+            f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. "
+            "Their errors are smaller, but they follow an abrupt change with a delay."
         )
     if survey.horizon > 1:
         notes.append(
