@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from protocols.privacy import Loss
 
 
+RELATIONS = """\
+constant: the value never changes. renaming: both histories change and return at the same times, and only what is
+memoised (a value, its hash or its bucket) is another. any: nothing is assumed; a memo_cap above 1 does not lower it."""
+
+
 def plan(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
     devices: Annotated[int, typer.Option(min=1, help="Number of devices that report in a period.")] = 10_000,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show which mechanisms a survey uses and why, what it reveals exactly, and how precise its results will be.
+    """Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
@@ -79,24 +84,31 @@ def _rivals(a: AttributePlan) -> str:
 
 def _guarantees(drawn: Plan) -> Table:
     promise = drawn.guarantee
-    table = _table(
-        "Exact guarantees: ln of the largest likelihood ratio", "observer sees", "any two tuples", "one attribute"
-    )
-    table.add_row("one report", *_losses(promise.per_report))
-    for t, figure in promise.after.items():
-        table.add_row(f"{t} linked reports of the same values", *_losses(figure))
-    table.add_row("all reports of the same values", *_losses(promise.for_ever))
-    if promise.per_additional_value is not None:
-        table.add_row("each additional value, at most", *_losses(promise.per_additional_value))
-    if promise.at_the_cap is not None and promise.values_at_the_cap is not None:
-        counts = ", ".join(f"{name} {count}" for name, count in promise.values_at_the_cap.items())
-        table.add_row(
-            f"all reports of a device with as many values as it may have ({counts})", *_losses(promise.at_the_cap)
-        )
+    title = "Guarantees: ln of the largest likelihood ratio between two histories of a device's values"
+    table = _table(title, "observer sees", "relation", "whole tuples", "one attribute", "")
+    table.columns[1].justify = table.columns[4].justify = "left"
+    table.caption, table.caption_justify = RELATIONS, "left"
+
+    def row(seen: str, loss: Loss) -> None:
+        table.add_row(seen, loss.relation, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
+
+    row("one report", promise.per_report)
+    for t, figure in promise.constant.items():
+        row(f"{t} linked reports, the value never changes", figure)
+    row("all reports, the value never changes", promise.for_ever)
+    if promise.renaming is not None and promise.cells is not None:
+        counts = ", ".join(f"{name} {count}" for name, count in promise.cells.items())
+        row(f"every value a device may memoise ({counts}), histories equal up to renaming", promise.renaming)
+    if promise.renaming_without_cap is not None:
+        row("the same after `hearsay memo accept-loss`, without the cap", promise.renaming_without_cap)
+    for t, figure in promise.any.items():
+        row(f"{t} linked reports, any two histories", figure)
+    for t, figure in (promise.any_without_cap or {}).items():
+        row(f"{t} linked reports, any two histories, after `hearsay memo accept-loss`", figure)
     for name, value in promise.neighbours_per_report.items():
-        table.add_row(f"one report, neighbouring values of {name}", "", _number(value))
+        table.add_row(f"one report, neighbouring values of {name}", "any", "", _number(value), "exact")
     for name, value in promise.neighbours_for_ever.items():
-        table.add_row(f"all reports, neighbouring values of {name}", "", _number(value))
+        table.add_row(f"all reports, neighbouring values of {name}", "constant", "", _number(value), "exact")
     return table
 
 
@@ -137,12 +149,14 @@ def _noise(noise: NoisePlan | None) -> str:
     return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
 
 
-def _losses(loss: Loss) -> tuple[str, str]:
-    return _loss(loss.whole, loss.exact), _loss(loss.attribute, loss.exact)
+def _loss(value: float | None) -> str:
+    return "no bound" if value is None else _number(value)
 
 
-def _loss(value: float | None, exact: bool) -> str:
-    return "no bound" if value is None else f"{'' if exact else '≤ '}{_number(value)}"
+def _kind(loss: Loss) -> str:
+    if loss.whole is None:
+        return ""
+    return "exact" if loss.exact else "at most"
 
 
 def _number(value: float | None) -> str:

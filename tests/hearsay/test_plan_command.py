@@ -35,7 +35,7 @@ def test_people_get_tables(survey: str) -> None:
         "Colours",
         "grr",
         "oue-z",
-        "Exact guarantees",
+        "any two histories",
         "5,000 devices",
         "which attribute is true",
         "zero-fakes",

@@ -38,7 +38,7 @@ def holds(scheme: Scheme, t: int) -> None:
     """The figures after t linked reports are those of the enumerated distribution."""
     truth = survey_distribution(scheme, t)
     assert truth.sum(axis=-1) == pytest.approx(1)
-    figures = scheme.guarantees.after(t)
+    figures = scheme.guarantees.constant(t)
     assert figures.whole == pytest.approx(whole_loss(truth), rel=1e-9)
     assert scheme.guarantees.per_attribute(t) == pytest.approx(one_attribute_losses(truth), rel=1e-9)
     assert figures.attribute == max(scheme.guarantees.per_attribute(t))
@@ -117,10 +117,10 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         )
         tables = [histories(question, cap)[0] for question in scheme.questions]
         truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
-        at_the_cap = scheme.guarantees.at_the_cap
-        assert at_the_cap is not None and at_the_cap.exact
-        assert at_the_cap.whole == pytest.approx(whole_loss(truth), rel=1e-9)
-        assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+        renaming = scheme.guarantees.renaming
+        assert renaming is not None and renaming.exact
+        assert renaming.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+        assert renaming.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
@@ -151,7 +151,7 @@ def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str
     assert promise.values == (2, 3)
     tables = [histories(q, count)[0] for q, count in zip(scheme.questions, promise.values, strict=True)]
     truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
-    bound = promise.at_the_cap
+    bound = promise.renaming
     assert bound is not None and not bound.exact
     assert whole_loss(truth) <= bound.whole <= 1.3 * whole_loss(truth)
     assert max(one_attribute_losses(truth)) <= bound.attribute <= 1.3 * max(one_attribute_losses(truth))
@@ -201,13 +201,13 @@ def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None
 def test_a_retry_with_fresh_noise_would_cost_more_than_one_report() -> None:
     """Why round 2 is derived: two draws for one period are two linked reports."""
     promise = scheme_with(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
-    assert promise.after(2).whole == pytest.approx(1.75, abs=0.005)
+    assert promise.constant(2).whole == pytest.approx(1.75, abs=0.005)
 
 
 def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> None:
     for terms in ({"solution": "smp"}, {"solution": "spl"}, {"solution": "rs+fd", "guarantee": "attribute"}):
         promise = scheme_with(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
-        run = [promise.after(t) for t in (1, 2, 3, 10, 1000, 100_000)]
+        run = [promise.constant(t) for t in (1, 2, 3, 10, 1000, 100_000)]
         assert all(a.whole < b.whole + 1e-12 for a, b in pairwise(run))
         assert all(a.attribute < b.attribute + 1e-12 for a, b in pairwise(run))
         assert run[-1].whole == pytest.approx(promise.for_ever.whole, rel=1e-12)
@@ -216,9 +216,9 @@ def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> Non
 
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
-    assert promise.for_ever == Loss(whole=None, attribute=None, exact=True)
-    assert promise.after(7).whole == pytest.approx(7)
-    assert promise.per_additional_value is None and promise.at_the_cap is None
+    assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
+    assert promise.constant(7).whole == pytest.approx(7)
+    assert promise.per_additional_value is None and promise.renaming is None
 
 
 def test_when_a_value_changed_is_not_protected_from_who_links() -> None:

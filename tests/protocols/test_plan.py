@@ -81,10 +81,10 @@ def test_guarantees_are_those_of_the_survey() -> None:
     promise = plan(scheme).guarantee
     assert promise.per_report.attribute == pytest.approx(1)
     assert promise.for_ever.attribute == pytest.approx(2)
-    assert promise.after[7].whole == pytest.approx(scheme.guarantees.after(7).whole)
-    assert promise.values_at_the_cap == {"a": 3, "b": 3}
+    assert promise.constant[7].whole == pytest.approx(scheme.guarantees.constant(7).whole)
+    assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
-    assert one_shot.for_ever.whole is None and one_shot.at_the_cap is None
+    assert one_shot.for_ever.whole is None and one_shot.renaming is None
 
 
 def test_an_ordered_attribute_shows_both_figures() -> None:
