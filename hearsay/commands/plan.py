@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from protocols.privacy import Loss
 
 
-RELATIONS = """\
-constant: the value never changes. renaming: both histories change and return at the same times, and only what is
-memoised (a value, its hash or its bucket) is another. any: nothing is assumed; a memo_cap above 1 does not lower it."""
+RELATIONS = (
+    "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
+    "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories."
+)
 
 
 def plan(
@@ -84,32 +85,40 @@ def _rivals(a: AttributePlan) -> str:
 
 def _guarantees(drawn: Plan) -> Table:
     promise = drawn.guarantee
-    title = "Guarantees: ln of the largest likelihood ratio between two histories of a device's values"
-    table = _table(title, "observer sees", "relation", "whole tuples", "one attribute", "")
-    table.columns[1].justify = table.columns[4].justify = "left"
+    title = "Guarantees: ln of the largest likelihood ratio between two histories"
+    table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
+    table.columns[3].justify = "left"
     table.caption, table.caption_justify = RELATIONS, "left"
 
     def row(seen: str, loss: Loss) -> None:
-        table.add_row(seen, loss.relation, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
+        table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
 
     row("one report", promise.per_report)
+    table.add_row("the value never changes (constant)")
     for t, figure in promise.constant.items():
-        row(f"{t} linked reports, the value never changes", figure)
-    row("all reports, the value never changes", promise.for_ever)
+        row(f"  {t} linked reports", figure)
+    row("  all reports", promise.for_ever)
     if promise.renaming is not None and promise.cells is not None:
-        counts = ", ".join(f"{name} {count}" for name, count in promise.cells.items())
-        row(f"every value a device may memoise ({counts}), histories equal up to renaming", promise.renaming)
-    if promise.renaming_without_cap is not None:
-        row("the same after `hearsay memo accept-loss`, without the cap", promise.renaming_without_cap)
+        table.add_row("histories equal up to renaming (renaming)")
+        row(f"  every value a device may memoise ({_each(promise.cells)})", promise.renaming)
+        if promise.renaming_without_cap is not None:
+            row("  the same, after `hearsay memo accept-loss`", promise.renaming_without_cap)
+    table.add_row("any two histories (any)")
     for t, figure in promise.any.items():
-        row(f"{t} linked reports, any two histories", figure)
+        row(f"  {t} linked reports", figure)
     for t, figure in (promise.any_without_cap or {}).items():
-        row(f"{t} linked reports, any two histories, after `hearsay memo accept-loss`", figure)
+        row(f"  {t}, after `hearsay memo accept-loss`", figure)
     for name, value in promise.neighbours_per_report.items():
-        table.add_row(f"one report, neighbouring values of {name}", "any", "", _number(value), "exact")
+        table.add_row(f"neighbouring values of {name}, one report", "", _number(value), "exact")
     for name, value in promise.neighbours_for_ever.items():
-        table.add_row(f"all reports, neighbouring values of {name}", "constant", "", _number(value), "exact")
+        table.add_row(f"neighbouring values of {name}, constant, all reports", "", _number(value), "exact")
     return table
+
+
+def _each(cells: dict[str, int]) -> str:
+    least, most = min(cells.values()), max(cells.values())
+    counts = f"{most}" if least == most else f"{least} to {most}"
+    return counts if len(cells) == 1 else f"{counts} each"
 
 
 def _precision(drawn: Plan) -> Table:

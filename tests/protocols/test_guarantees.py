@@ -14,6 +14,7 @@ from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
     histories,
+    history_distribution,
     neighbours_loss,
     one_attribute_losses,
     survey_distribution,
@@ -106,6 +107,86 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
         for count in range(1, min(3, question.mechanism.encoding.states) + 1):
             found = max(whole_loss(truth) for truth, _ in histories(question, count))
             assert loss_of_values(question.mechanism, count) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("cap", [None, 2])
+@pytest.mark.parametrize("solution", ["smp", "spl"])
+@pytest.mark.parametrize("names", [("l-grr", "l-grr"), ("l-grr", "l-osue"), ("l-sue", "l-grr"), ("loloha", "l-grr")])
+def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solution: str, cap: int | None) -> None:
+    """Histories that return, cells that collide, two attributes."""
+    attributes = [of_size(3, f"a{i}", mechanism=name) for i, name in enumerate(names)]
+    scheme = scheme_with(*attributes, solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5)
+    truth = history_distribution(scheme, 2)
+    stated = scheme.guarantees.any(2)
+    assert (stated.relation, stated.exact) == ("any", True)
+    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-sue", "loloha", "l-geometric"])
+def test_a_cap_of_two_does_not_widen_what_any_three_reports_show(name: str) -> None:
+    capped, free = (scheme_with(of_size(3, mechanism=name), eps_inf=1.0, eps_1=0.5, memo_cap=cap) for cap in (2, None))
+    found, stated = whole_loss(history_distribution(capped, 3)), capped.guarantees.any(3)
+    assert found <= stated.whole + 1e-9 and not stated.exact
+    assert stated.whole == free.guarantees.any(3).whole
+    if free.guarantees.any(3).exact:
+        assert stated.whole == pytest.approx(whole_loss(history_distribution(free, 3)), rel=1e-9)
+
+
+@pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
+@pytest.mark.parametrize("name", ["grr", "oue-r"])
+def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution: str) -> None:
+    priors = PRIORS if solution == "rs+rfd" else {}
+    attributes = [of_size(k, f"a{k}", mechanism=name, prior=priors.get(k)) for k in (2, 3)]
+    scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
+    one = scheme.guarantees.any(1)
+    assert one.exact and one.whole == pytest.approx(whole_loss(history_distribution(scheme, 1)), rel=1e-9)
+    truth, bound = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert not bound.exact
+    assert scheme.guarantees.constant(2).whole < whole_loss(truth) <= bound.whole
+    assert max(one_attribute_losses(truth)) <= bound.attribute
+
+
+SOLUTIONS: list[tuple[str, tuple[str, str]]] = [
+    ("smp", ("auto", "auto")),
+    ("spl", ("auto", "l-sue")),
+    ("rs+fd", ("grr", "oue-r")),
+]
+
+
+@pytest.mark.parametrize(("solution", "names"), SOLUTIONS)
+def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
+    solution: str, names: tuple[str, str]
+) -> None:
+    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
+    scheme = scheme_with(*attributes, solution=solution, memo_cap=1, **BUDGETS["two rounds"])
+    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert stated.exact
+    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    assert scheme.guarantees.any(10_000).whole == pytest.approx(scheme.guarantees.for_ever.whole)
+    free = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"]).guarantees
+    assert scheme.guarantees.without_cap.any(2) == free.any(2)
+    assert scheme.guarantees.without_cap.renaming == free.renaming
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_one_shot_reports_add_up_between_any_two_histories(solution: str) -> None:
+    names = ("grr", "oue-r") if solution == "rs+fd" else ("grr", "oue")
+    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
+    scheme = scheme_with(*attributes, solution=solution, eps=1.0)
+    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert stated.exact
+    assert stated.whole == pytest.approx(2.0) == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "dbitflip", "geometric"])
+def test_where_memos_are_sent_any_two_histories_have_no_bound(name: str) -> None:
+    for cap in (None, 2):
+        guarantees = scheme_with(of_size(4, mechanism=name), eps_inf=1.0, memo_cap=cap).guarantees
+        assert guarantees.any(2) == Loss(relation="any", whole=None, attribute=None, exact=True)
+    assert scheme_with(of_size(4, mechanism=name), eps_inf=1.0, memo_cap=1).guarantees.any(2).whole is not None
 
 
 @pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
