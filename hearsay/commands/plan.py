@@ -100,18 +100,18 @@ def _guarantees(drawn: Plan) -> Table:
     row("  all reports", promise.for_ever)
     if promise.renaming is not None and promise.cells is not None:
         table.add_row("histories equal up to renaming (renaming)")
-        row(f"  every value a device may memoise ({_each(promise.cells)})", promise.renaming)
+        row(f"  every value it may memoise ({_each(promise.cells)})", promise.renaming)
         if promise.renaming_without_cap is not None:
-            row("  the same, after `hearsay memo accept-loss`", promise.renaming_without_cap)
+            row("  the same, after `memo accept-loss`", promise.renaming_without_cap)
     table.add_row("any two histories (any)")
     for t, figure in promise.any.items():
         row(f"  {t} linked reports", figure)
     for t, figure in (promise.any_without_cap or {}).items():
-        row(f"  {t}, after `hearsay memo accept-loss`", figure)
+        row(f"  {t} linked reports, after `memo accept-loss`", figure)
     for name, value in promise.neighbours_per_report.items():
-        table.add_row(f"neighbouring values of {name}, one report", "", _number(value), "exact")
+        table.add_row(f"neighbours of {name}, one report", "", _number(value), "exact")
     for name, value in promise.neighbours_for_ever.items():
-        table.add_row(f"neighbouring values of {name}, constant, all reports", "", _number(value), "exact")
+        table.add_row(f"neighbours of {name}, constant, all reports", "", _number(value), "exact")
     return table
 
 
