@@ -24,7 +24,7 @@ class Ledger:
     values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
     reports: NDArray[np.int64]  # how many reports were delivered
     spent: NDArray[np.float64]
-    meaning: str  # what `spent` bounds
+    meaning: str  # what `spent` bounds, and for which relation between histories
 
 
 @dataclass(frozen=True)

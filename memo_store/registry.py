@@ -48,13 +48,14 @@ class SurveyRecord(_Record):
 
     @property
     def meaning(self) -> str:
-        """What the ledger's figure bounds (PROTOCOLS 3)."""
+        """What the ledger's figure bounds, and for which relation between histories (PROTOCOLS 3)."""
         if self.per_report is not None:
-            return "an upper bound for all reports together, whatever an observer links"
+            return "relation any: the sum over all reports is an upper bound between any two histories"
         whose = "all attributes together" if self.adds_up else "the attribute that is really about the device"
         return (
-            f"an upper bound for {whose}, between histories that change at the same times; "
-            "when a value changed is not covered, which is why reports do not link"
+            f"relation renaming: an upper bound for {whose}, between histories that are the same up to a renaming of "
+            "what is memoised; when a value changed and when it came back is not covered (`hearsay plan` has the "
+            "figures for any two histories), nor what was memoised before a loss of the store"
         )
 
 

@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from protocols.privacy import Loss
 
 
+RELATIONS = (
+    "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
+    "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories."
+)
+
+
 def plan(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
     devices: Annotated[int, typer.Option(min=1, help="Number of devices that report in a period.")] = 10_000,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show which mechanisms a survey uses and why, what it reveals exactly, and how precise its results will be.
+    """Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
@@ -79,25 +85,40 @@ def _rivals(a: AttributePlan) -> str:
 
 def _guarantees(drawn: Plan) -> Table:
     promise = drawn.guarantee
-    table = _table(
-        "Exact guarantees: ln of the largest likelihood ratio", "observer sees", "any two tuples", "one attribute"
-    )
-    table.add_row("one report", *_losses(promise.per_report))
-    for t, figure in promise.after.items():
-        table.add_row(f"{t} linked reports of the same values", *_losses(figure))
-    table.add_row("all reports of the same values", *_losses(promise.for_ever))
-    if promise.per_additional_value is not None:
-        table.add_row("each additional value, at most", *_losses(promise.per_additional_value))
-    if promise.at_the_cap is not None and promise.values_at_the_cap is not None:
-        counts = ", ".join(f"{name} {count}" for name, count in promise.values_at_the_cap.items())
-        table.add_row(
-            f"all reports of a device with as many values as it may have ({counts})", *_losses(promise.at_the_cap)
-        )
+    title = "Guarantees: ln of the largest likelihood ratio between two histories"
+    table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
+    table.columns[3].justify = "left"
+    table.caption, table.caption_justify = RELATIONS, "left"
+
+    def row(seen: str, loss: Loss) -> None:
+        table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
+
+    row("one report", promise.per_report)
+    table.add_row("the value never changes (constant)")
+    for t, figure in promise.constant.items():
+        row(f"  {t} linked reports", figure)
+    row("  all reports", promise.for_ever)
+    if promise.renaming is not None and promise.cells is not None:
+        table.add_row("histories equal up to renaming (renaming)")
+        row(f"  every value it may memoise ({_each(promise.cells)})", promise.renaming)
+        if promise.renaming_without_cap is not None:
+            row("  the same, after `memo accept-loss`", promise.renaming_without_cap)
+    table.add_row("any two histories (any)")
+    for t, figure in promise.any.items():
+        row(f"  {t} linked reports", figure)
+    for t, figure in (promise.any_without_cap or {}).items():
+        row(f"  {t} linked reports, after `memo accept-loss`", figure)
     for name, value in promise.neighbours_per_report.items():
-        table.add_row(f"one report, neighbouring values of {name}", "", _number(value))
+        table.add_row(f"neighbours of {name}, one report", "", _number(value), "exact")
     for name, value in promise.neighbours_for_ever.items():
-        table.add_row(f"all reports, neighbouring values of {name}", "", _number(value))
+        table.add_row(f"neighbours of {name}, constant, all reports", "", _number(value), "exact")
     return table
+
+
+def _each(cells: dict[str, int]) -> str:
+    least, most = min(cells.values()), max(cells.values())
+    counts = f"{most}" if least == most else f"{least} to {most}"
+    return counts if len(cells) == 1 else f"{counts} each"
 
 
 def _precision(drawn: Plan) -> Table:
@@ -137,12 +158,14 @@ def _noise(noise: NoisePlan | None) -> str:
     return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
 
 
-def _losses(loss: Loss) -> tuple[str, str]:
-    return _loss(loss.whole, loss.exact), _loss(loss.attribute, loss.exact)
+def _loss(value: float | None) -> str:
+    return "no bound" if value is None else _number(value)
 
 
-def _loss(value: float | None, exact: bool) -> str:
-    return "no bound" if value is None else f"{'' if exact else '≤ '}{_number(value)}"
+def _kind(loss: Loss) -> str:
+    if loss.whole is None:
+        return ""
+    return "exact" if loss.exact else "at most"
 
 
 def _number(value: float | None) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
+from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.loss import Loss
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -61,9 +63,13 @@ def _of_fakes(scheme: Scheme) -> Found:
 
 def _of_linking(scheme: Scheme) -> Found:
     survey = scheme.survey
-    if survey.longitudinal:
-        text = """An observer who can link a device's reports sees when its value changed; memos do not hide that.
-            Tokens do not link reports, so keep reports apart from addresses and accounts."""
+    if survey.memo_cap == 1:
+        yield "stale-answers", _held(scheme.guarantees)
+    elif survey.longitudinal:
+        text = f"""An observer who can link a device's reports sees when its value changed and when it came back;
+            memos do not hide that. Ten linked reports separate two histories {_by(scheme.guarantees.any(10))}, not by
+            {scheme.guarantees.for_ever.whole:.3g} as while the value stays. Tokens do not link reports, so keep
+            reports apart from addresses and accounts."""
         yield "visible-changes", text
     lifelong = [q for q in scheme.questions if q.record.lifelong]
     if lifelong:
@@ -82,16 +88,30 @@ def _of_linking(scheme: Scheme) -> Found:
         yield "gaps", text
 
 
+def _held(promise: Guarantees) -> str:
+    return f"""memo_cap: 1: a device answers with the memo of its first value for good, so answers become stale when
+        values change. In return, ten linked reports separate any two histories {_by(promise.any(10))}. That is void
+        after `hearsay memo accept-loss`: then it is {_by(promise.without_cap.any(10))}."""
+
+
+def _by(loss: Loss) -> str:
+    """How far two histories are apart, in words."""
+    if loss.whole is None:
+        return "without bound"
+    return f"by up to {loss.whole:.3g}" if loss.exact else f"by at most {loss.whole:.3g}"
+
+
 def _of_costs(scheme: Scheme) -> Found:
     survey, promise = scheme.survey, scheme.guarantees
-    total = promise.at_the_cap
+    total = promise.renaming
     if total is None:
         text = f"""Nothing is memoised: each report costs {promise.per_report.whole:.3g} again,
-            {promise.after(30).whole:.3g} after 30. Use eps_inf for anything that repeats."""
+            {promise.constant(30).whole:.3g} after 30. Use eps_inf for anything that repeats."""
         yield "costs-add-up", text
     elif survey.memo_cap is None:
-        text = f"""Every new value costs again; a device that takes them all reveals up to {total.whole:.3g}. Set
-            memo_cap to bound it."""
+        text = f"""Every new value costs again: a device that takes them all reveals up to {total.whole:.3g}, between
+            histories that are equal up to a renaming of values. memo_cap lowers this figure. Only memo_cap: 1 also
+            bounds what any two histories reveal, and then answers become stale."""
         yield "no-memo-cap", text
     wasteful = [q for q in scheme.questions if RECORDS[q.mechanism.name].published_differs]
     if survey.calibration == "published" and survey.eps_1 is not None and wasteful:

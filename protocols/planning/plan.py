@@ -19,7 +19,8 @@ from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-LINKED = (2, 7, 30, 365)  # numbers of linked reports that the plan shows, between one and all
+LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
+ANY = (2, 10, 100)  # linked reports of any two histories that the plan shows
 
 
 class _Model(BaseModel):
@@ -27,15 +28,23 @@ class _Model(BaseModel):
 
 
 class GuaranteePlan(_Model):
-    """What observers can learn. `after` is by number of linked reports, `neighbours` by ordered attribute."""
+    """What observers can learn, between histories of each relation.
+
+    `constant` and `any` are by number of linked reports, `neighbours` by ordered attribute. `cells` is how many memos
+    of each attribute a device may have. What rests on the survey's cap does not hold after a loss of the memo store
+    was accepted; the figures `without_cap` do. They are None where the cap makes no difference.
+    """
 
     declared: str
     per_report: Loss
-    after: dict[int, Loss]
+    constant: dict[int, Loss]
     for_ever: Loss
     per_additional_value: Loss | None
-    at_the_cap: Loss | None
-    values_at_the_cap: dict[str, int] | None
+    renaming: Loss | None
+    renaming_without_cap: Loss | None
+    cells: dict[str, int] | None
+    any: dict[int, Loss]
+    any_without_cap: dict[int, Loss] | None
     neighbours_per_report: dict[str, float]
     neighbours_for_ever: dict[str, float]
 
@@ -195,17 +204,18 @@ def _mean_variance(channel: Channel, frequency: float) -> float:
 
 def _guarantee(scheme: Scheme) -> GuaranteePlan:
     survey, promise = scheme.survey, scheme.guarantees
-    repeats = survey.longitudinal
+    repeats, free = survey.longitudinal, promise.without_cap
     return GuaranteePlan(
         declared=_declared(scheme),
         per_report=promise.per_report,
-        after={t: promise.after(t) for t in LINKED},
+        constant={t: promise.constant(t) for t in LINKED},
         for_ever=promise.for_ever,
         per_additional_value=promise.per_additional_value,
-        at_the_cap=promise.at_the_cap,
-        values_at_the_cap={q.name: c for q, c in zip(scheme.questions, promise.values, strict=True)}
-        if repeats
-        else None,
+        renaming=promise.renaming,
+        renaming_without_cap=free.renaming if free.values != promise.values else None,
+        cells=dict(zip([q.name for q in scheme.questions], promise.values, strict=True)) if repeats else None,
+        any={t: promise.any(t) for t in ANY},
+        any_without_cap={t: free.any(t) for t in ANY} if survey.memo_cap == 1 else None,
         neighbours_per_report=promise.between_neighbours(1),
         neighbours_for_ever=promise.between_neighbours(inf) if repeats else {},
     )

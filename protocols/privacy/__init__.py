@@ -1,7 +1,7 @@
-"""What reports reveal: exact losses, amplification, and the risk of single reports."""
+"""What reports reveal: losses and the histories they hold between, amplification, and the risk of single reports."""
 
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.linked import loss_of_values
-from protocols.privacy.loss import Loss
+from protocols.privacy.loss import Loss, Relation
 
-__all__ = ["Guarantees", "Loss", "loss_of_values"]
+__all__ = ["Guarantees", "Loss", "Relation", "loss_of_values"]

@@ -1,23 +1,24 @@
-"""The exact guarantees of a survey, computed from its channels (PROTOCOLS 3 to 5)."""
+"""The guarantees of a survey between histories of three relations, computed from its channels (PROTOCOLS 3 to 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
+from protocols.privacy.histories import any_loss, second_round_loss
 from protocols.privacy.linked import loss, loss_of_values, neighbour_loss
-from protocols.privacy.loss import UNBOUNDED, Loss
+from protocols.privacy.loss import Loss, stated
 from protocols.question import Question
 from protocols.survey.model import Survey
 
 
 @dataclass(frozen=True)
 class Guarantees:
-    """The exact guarantees of a survey, for the questions it was compiled into.
+    """What a survey guarantees, for the questions it was compiled into.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> from protocols.scheme import Scheme
@@ -26,64 +27,92 @@ class Guarantees:
     ...  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}}]}''')).guarantees
     >>> round(promise.per_report.whole, 3), round(promise.per_report.attribute, 3)
     (1.49, 1.2)
+    >>> [(loss.relation, round(loss.whole, 1), loss.exact) for loss in (promise.for_ever, promise.any(10))]
+    [('constant', 2.6, True), ('any', 1881.2, False)]
     """
 
     survey: Survey
     questions: tuple[Question, ...]
 
-    def after(self, t: float) -> Loss:
-        """After t linked reports of the same values; infinity: whatever more is sent."""
+    def constant(self, t: float) -> Loss:
+        """After t linked reports, if the values never change; infinity: whatever more is sent."""
         if not self._fresh:
             losses = [loss(question.mechanism, t) for question in self.questions]
         elif t == inf:
-            return UNBOUNDED
+            return stated("constant", inf, inf)
         else:
             losses = [t * loss(question.mechanism) for question in self.questions]
         if self._hides:
             one = attribute_losses(self.questions, t, self._fresh)
-            return Loss(whole=tuple_loss(self.questions, t, self._fresh), attribute=max(one), exact=True)
-        return Loss(whole=self._over_tuples(losses), attribute=max(losses), exact=True)
+            return stated("constant", tuple_loss(self.questions, t, self._fresh), max(one))
+        return stated("constant", self._over_tuples(losses), max(losses))
+
+    @property
+    def renaming(self) -> Loss | None:
+        """All memos a device may ever have, between histories equal up to a renaming of cells; None if one-shot."""
+        if self._fresh:
+            return None
+        losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
+        if not self._hides:
+            return stated("renaming", self._over_tuples(losses), max(losses))
+        one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
+        uniform = all(question.attribute.prior is None for question in self.questions)
+        return stated("renaming", max(losses), max(one), exact=uniform and len(set(self.values)) == 1)
+
+    def any(self, t: int) -> Loss:
+        """After t linked reports, between any two histories.
+
+        One-shot reports lose the same whatever the histories are. So does a device that holds its first memo for good
+        (a cap of 1). A larger cap is not made use of: the figure is then that without a cap. Fakes have memos too, so
+        among fakes every attribute counts.
+        """
+        cap = self.survey.memo_cap
+        if self._fresh or t == 1 or cap == 1:
+            same = self.constant(t)
+            return same.model_copy(update={"relation": "any"})
+        if self._hides:
+            bounds = [t * second_round_loss(question.mechanism) for question in self.questions]
+            return stated("any", sum(bounds), max(bounds), exact=False)
+        found = [any_loss(question.mechanism, t) for question in self.questions]
+        losses = [figure for figure, _ in found]
+        exact = all(exact for _, exact in found) and (cap is None or cap >= t)
+        return stated("any", self._over_tuples(losses), max(losses), exact)
+
+    @cached_property
+    def without_cap(self) -> Guarantees:
+        """What still holds after a loss of the memo store was accepted: devices may then exceed their cap."""
+        return replace(self, survey=self.survey.model_copy(update={"memo_cap": None}))
 
     @property
     def per_report(self) -> Loss:
-        return self.after(1)
+        """One report, between any two tuples of values."""
+        return self.any(1)
 
     @property
     def for_ever(self) -> Loss:
-        """All reports of one value together. A one-shot survey has no such bound: its reports add up."""
-        return self.after(inf)
+        """All reports of values that never change. A one-shot survey has no such bound: its reports add up."""
+        return self.constant(inf)
 
     @property
     def per_additional_value(self) -> Loss | None:
-        """What each further value may add; None where nothing is memoised (each report adds `per_report`).
+        """What each further cell may add to `renaming`; None where nothing is memoised.
 
         Fake data does not reduce it: the true attribute is drawn once, and the first value may have revealed which.
         """
         if self._fresh:
             return None
-        largest = max(loss(question.mechanism, inf) for question in self.questions)
-        return Loss(whole=self.for_ever.whole, attribute=largest, exact=True)
+        whole = self.for_ever.whole
+        assert whole is not None, "memos are bounded"
+        return stated("renaming", whole, max(loss(question.mechanism, inf) for question in self.questions))
 
     @cached_property
     def values(self) -> tuple[int, ...]:
-        """The most values each attribute can memoise: the cap, or as many memos as there are."""
+        """The most memos of each attribute that a device can have: the cap, or as many as there are cells."""
         cap = self.survey.memo_cap or inf
         return tuple(int(min(question.mechanism.encoding.states, cap)) for question in self.questions)
 
-    @property
-    def at_the_cap(self) -> Loss | None:
-        """All memos a device may ever have, between histories that change at the same times; None if one-shot."""
-        if self._fresh:
-            return None
-        losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
-        if not self._hides:
-            return Loss(whole=self._over_tuples(losses), attribute=max(losses), exact=True)
-        one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
-        uniform = all(question.attribute.prior is None for question in self.questions)
-        return Loss(whole=max(losses), attribute=max(one), exact=uniform and len(set(self.values)) == 1)
-
     def per_attribute(self, t: float) -> tuple[float, ...]:
-        """For each attribute the loss where only it changes, after t linked reports."""
+        """For each attribute the loss where only it differs, after t linked reports of constant values."""
         if self._hides:
             return tuple(attribute_losses(self.questions, t, self._fresh))
         if self._fresh:
@@ -91,7 +120,7 @@ class Guarantees:
         return tuple(loss(question.mechanism, t) for question in self.questions)
 
     def between_neighbours(self, t: float) -> dict[str, float]:
-        """For ordered mechanisms: what one unit of distance costs, after t linked reports."""
+        """For ordered mechanisms: what one unit of distance costs, after t linked reports of constant values."""
         ordered = [question for question in self.questions if isinstance(question.mechanism.first, MatrixRound)]
         if self._fresh:
             return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}

@@ -1,11 +1,11 @@
 """What linked reports reveal about a history of values, between any two histories (docs/PROTOCOLS.md, section 3).
 
-A stated loss holds between two histories that are related in one of three ways:
+A stated loss holds between two histories that are related in one of three ways (`loss.Relation`):
 
-    constant    the value never changes: t reports lose eps_t, at most eps_inf (`linked`)
+    constant    the value never changes: t reports lose eps_t, at most eps_inf (`linked.loss`)
     renaming    both histories are the same up to an injective renaming of cells, so they change *and return* at the
                 same times: each of c cells loses at most eps_inf (`linked.loss_of_values`)
-    any         nothing is assumed
+    any         nothing is assumed: this module
 
 For any two histories an observer may learn when a value changed and that it came back. Conditional on the memos, one
 report loses at most what round 2 alone loses between any two memos, so t reports lose at most t times that. For few
@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from math import inf, log, prod
-from typing import Literal
 
 import numpy as np
 
@@ -31,7 +30,6 @@ from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.privacy.linked import loss
 
-Relation = Literal["constant", "renaming", "any"]
 History = tuple[int, ...]  # a cell for each report
 ENUMERATED = 3  # reports up to which all histories are gone through
 
@@ -52,6 +50,8 @@ def second_round_loss(mechanism: Mechanism) -> float:
 def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[float, bool]:
     """The largest log-ratio between any two histories of t linked reports, and whether that is exact (or a bound).
 
+    For many reports a cap above 1 changes nothing: the bound is the one without a cap.
+
     >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
     >>> mechanism = build("l-grr", 3, Budget(1.0, 0.5))
@@ -69,7 +69,8 @@ def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[floa
         states, memo = mechanism.encoding.states, mechanism.encoding.memo
         if isinstance(memo, PackedBits):
             return _enumerated_bits(*flips, memo.count, states, t, cap), True
-        return _enumerated_symbols(*flips, memo.count, states, t, cap), True
+        # Where a device cannot be in every cell (fewer values than hashes), going through all cells is a bound.
+        return _enumerated_symbols(*flips, memo.count, t, cap), states == memo.count
     return t * second_round_loss(mechanism), False
 
 
@@ -92,23 +93,24 @@ def held(history: History, cap: int | None) -> History:
 
 
 @lru_cache(maxsize=4096)
-def _enumerated_symbols(first: Flip, second: Flip, symbols: int, states: int, t: int, cap: int | None) -> float:
+def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int, cap: int | None) -> float:
     """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently."""
 
     def likelihood(answers: History, history: History) -> float:
         chance = 1.0
         for cell in set(history):
             seen = [answer for answer, at in zip(answers, history, strict=True) if at == cell]
-            chance *= sum(
+            named = {cell, *seen}
+            chance *= (symbols - len(named)) * first.q * second.q ** len(seen) + sum(
                 (first.p if memo == cell else first.q) * prod(second.p if one == memo else second.q for one in seen)
-                for memo in range(symbols)
+                for memo in named
             )
         return chance
 
     widest = 0.0
     for answers in _patterns(t, symbols):
         named = max(answers) + 1
-        likelihoods = [likelihood(answers, history) for history in _histories(t, min(states, named + t), cap)]
+        likelihoods = [likelihood(answers, history) for history in _histories(t, min(symbols, named + t), cap)]
         widest = max(widest, log(max(likelihoods) / min(likelihoods)))
     return widest
 

@@ -91,12 +91,12 @@ def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
 
 
 def loss_of_values(mechanism: Mechanism, count: int) -> float:
-    """The largest log-ratio between two histories of `count` memoised values each that change at the same times.
+    """The largest log-ratio between two histories of `count` cells each that are the same up to renaming the cells.
 
-    Every value has a memo of its own, so the losses add up: `count` times that of one value, with two exceptions. In
-    an ordered domain distance is what costs, and only so many values are far from others. And a device of lifelong
-    buckets has one cell for all values it does not hold; a history that visits every cell pairs that one with two
-    others, which together differ by one bit each way.
+    Such histories change and return at the same times. Every cell has a memo of its own, so the losses add up: `count`
+    times that of one cell, with two exceptions. In an ordered domain distance is what costs, and only so many values
+    are far from others. And a device of lifelong buckets has one cell for all values it does not hold; a history that
+    visits every cell pairs that one with two others, which together differ by one bit each way.
     """
     if isinstance(mechanism.first, MatrixRound):
         ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history

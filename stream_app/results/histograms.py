@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.estimation import estimate, norm_sub, rounded
-from protocols.privacy import Loss
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
+from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import presence_counts
 
 Kind = Literal["final", "provisional"]
@@ -52,15 +51,6 @@ class AttributeHistogram(_Result):
     statistics: GapCounts | None = None
 
 
-class Promises(_Result):
-    """What the survey protects, in exact figures (PROTOCOLS 3 to 5). Who reported when is not among it."""
-
-    per_report: Loss
-    for_ever: Loss = Field(description="all reports of one value together; one-shot reports add up without bound")
-    per_additional_value: Loss | None = Field(description="what each further value adds; null if one-shot")
-    at_the_cap: Loss | None = Field(description="all values a device may ever memoise; null if one-shot")
-
-
 class Histogram(_Result):
     """The result of one period of one survey."""
 
@@ -74,7 +64,7 @@ class Histogram(_Result):
     n: int | None = Field(description="reports counted; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
-    guarantees: Promises
+    guarantees: PublishedGuarantees
 
     def attribute(self, name: str) -> AttributeHistogram:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -89,18 +79,6 @@ class Live(_Result):
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason")
     lates: dict[int, int] = Field(description="late rows, by period: reports that its windows may lack")
-
-
-@lru_cache(maxsize=64)
-def promises(scheme: Scheme) -> Promises:
-    """The exact guarantees of a survey, as published with each of its results."""
-    exact = scheme.guarantees
-    return Promises(
-        per_report=exact.per_report,
-        for_ever=exact.for_ever,
-        per_additional_value=exact.per_additional_value,
-        at_the_cap=exact.at_the_cap,
-    )
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
@@ -128,7 +106,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        guarantees=promises(scheme),
+        guarantees=published_guarantees(scheme),
     )
 
 

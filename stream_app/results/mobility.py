@@ -11,14 +11,14 @@ from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
-from stream_app.results.histograms import Promises, promises
+from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import PresenceCounts
 
 
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
-    guarantees: Promises
+    guarantees: PublishedGuarantees
 
 
 @dataclass(frozen=True)
@@ -46,4 +46,4 @@ def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPerio
         cells={q.name: [ByGap(gaps, past.presence[q.name]) for past in periods] for q in scheme.questions},
     )
     report = mobility_report(history)
-    return MobilityResult(**dict(report), guarantees=promises(scheme)).model_dump_json().encode()
+    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme)).model_dump_json().encode()

@@ -10,12 +10,19 @@ import typer
 from typer.testing import CliRunner
 
 from hearsay.commands.plan import plan
+from hearsay.terminal import console
 from protocols.errors import SurveyError
 
 SURVEY = """
 {id: s, title: Colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: rs+fd,
  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}, mechanism: oue-z}]}
 """
+
+HEADINGS = (
+    "the value never changes (constant)",
+    "histories equal up to renaming (renaming)",
+    "any two histories (any)",
+)
 
 app = typer.Typer()
 app.command()(plan)
@@ -35,12 +42,34 @@ def test_people_get_tables(survey: str) -> None:
         "Colours",
         "grr",
         "oue-z",
-        "Exact guarantees",
+        "any two histories",
         "5,000 devices",
         "which attribute is true",
         "zero-fakes",
     ):
         assert part in shown.output
+
+
+def test_people_see_which_figures_are_exact_and_between_which_histories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console.out, "width", 160)
+    path = tmp_path / "survey.yaml"
+    terms = "id: s, start: 2026-01-01T00:00:00Z, period: 1d, memo_cap: 1, eps_inf: 1"
+    attributes = "attributes: [{name: a, values: [x, y, z], mechanism: MECHANISM}]"
+    path.write_text(f"{{{terms}, eps_1: 0.5, {attributes.replace('MECHANISM', 'l-grr')}}}")
+    lines = CliRunner().invoke(app, [str(path)], catch_exceptions=False).output.splitlines()
+    rows = [" ".join(line.split()) for line in lines]
+    assert "one report 0.5 0.5 exact" in rows
+    constant, renaming, anything = (rows.index(heading) for heading in HEADINGS)
+    assert "all reports 1 1 exact" in rows[constant:renaming]
+    assert "every value it may memoise (1) 1 1 exact" in rows[renaming:anything]
+    assert "the same, after `memo accept-loss` 3 3 exact" in rows[renaming:anything]
+    assert "10 linked reports 1 1 exact" in rows[anything:]
+    assert "10 linked reports, after `memo accept-loss` 13.51 13.51 at most" in rows[anything:]
+    path.write_text(f"{{{terms}, {attributes.replace('MECHANISM', 'grr')}}}")
+    shown = CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
+    assert "10 linked reports, after `memo accept-loss` no bound no bound" in " ".join(shown.split())
 
 
 def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:

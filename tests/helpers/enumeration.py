@@ -95,6 +95,56 @@ def histories(question: Question, length: int) -> list[tuple[Array, Array | None
     return tables
 
 
+def history_distribution(scheme: Scheme, t: int) -> Array:
+    """P(what an observer of t linked reports sees | history of each attribute), as [history_1, ..., history_d, output].
+
+    A history has a value for each report. Values that share a cell share their memo, and a device at its cap holds.
+    """
+    survey = scheme.survey
+    tables = [_over_time(question, t, survey.memo_cap, survey.longitudinal) for question in scheme.questions]
+    everything = combine(scheme, [truth for truth, _ in tables], [fake for _, fake in tables])
+    possible = everything.reshape(-1, everything.shape[-1]).any(axis=0)
+    return everything[..., possible]
+
+
+def _over_time(question: Question, t: int, cap: int | None, longitudinal: bool) -> tuple[Array, Array | None]:
+    """P(t answers | history) as [history, sequence], and the same if the memos are fake."""
+    truths, fakes = [], []
+    values = list(product(range(question.k), repeat=t))
+    for weight, first, second, fake in _per_trait(question):
+        if not longitudinal:
+            truths.append([weight * reduce(np.multiply.outer, first[list(h)]).ravel() for h in values])
+            lie = None if fake is None else reduce(np.multiply.outer, [fake] * t).ravel()
+            fakes.append(None if lie is None else [weight * lie for _ in values])
+            continue
+        cells, cell_of = np.unique(first, axis=0, return_inverse=True)
+        held = [_held([int(cell_of.ravel()[value]) for value in history], cap) for history in values]
+        truths.append([weight * _answers_over(history, cells, second) for history in held])
+        faked = None if fake is None else np.broadcast_to(fake, (len(cells), len(fake)))
+        fakes.append(None if faked is None else [weight * _answers_over(history, faked, second) for history in held])
+    lies = [np.array(lie) for lie in fakes if lie is not None]
+    return np.concatenate([np.array(truth) for truth in truths], axis=1), np.concatenate(lies, axis=1) if lies else None
+
+
+def _held(history: list[int], cap: int | None) -> list[int]:
+    """From creating its last permitted memo, a device goes on with that one."""
+    for place in range(len(history)):
+        if cap is not None and len(set(history[: place + 1])) == cap:
+            return history[: place + 1] + [history[place]] * (len(history) - place - 1)
+    return history
+
+
+def _answers_over(history: list[int], memos: Array, second: Array) -> Array:
+    """P(a sequence of answers | cells), for each sequence: every cell has one memo, for all its reports."""
+    distribution = np.ones([second.shape[1]] * len(history))
+    for cell in set(history):
+        places = [place for place, at in enumerate(history) if at == cell]
+        shares = memos[cell] @ _sequences(second, len(places))
+        shape = [second.shape[1] if place in places else 1 for place in range(len(history))]
+        distribution = distribution * shares.reshape(shape)
+    return distribution.ravel()
+
+
 def _per_trait(question: Question) -> list[tuple[float, Array, Array, Array | None]]:
     """For each lifelong trait: its weight, round 1 [value, memo], round 2 [memo, answer], a fake's memo [memo]."""
     encoding, k = question.mechanism.encoding, question.k

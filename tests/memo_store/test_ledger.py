@@ -54,7 +54,7 @@ def test_each_value_costs_what_its_solution_says(store: MemoStore, terms: str, s
     in_area = ledger.values["area"] == 3
     assert in_area.any()
     assert ledger.spent[in_area] == pytest.approx(spent)
-    assert "change at the same times" in ledger.meaning
+    assert "relation renaming" in ledger.meaning
 
 
 def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
@@ -73,7 +73,7 @@ def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: Memo
     ledger = memos.ledger(EVERYONE)
     assert set(ledger.reports.tolist()) == {4}
     assert ledger.spent == pytest.approx(2.0)
-    assert "all reports together" in ledger.meaning
+    assert "relation any: the sum over all reports" in ledger.meaning
 
 
 def test_budgets_of_different_surveys_add_up_for_the_devices_of_one_keyring(store: MemoStore) -> None:

@@ -17,6 +17,7 @@ from protocols.scheme import Scheme, _total_variance
 from tests.helpers.enumeration import (
     combine,
     histories,
+    history_distribution,
     neighbours_loss,
     one_attribute_losses,
     survey_distribution,
@@ -41,7 +42,7 @@ def holds(scheme: Scheme, t: int) -> None:
     """The figures after t linked reports are those of the enumerated distribution."""
     truth = survey_distribution(scheme, t)
     assert truth.sum(axis=-1) == pytest.approx(1)
-    figures = scheme.guarantees.after(t)
+    figures = scheme.guarantees.constant(t)
     assert figures.whole == pytest.approx(whole_loss(truth), rel=1e-9)
     assert scheme.guarantees.per_attribute(t) == pytest.approx(one_attribute_losses(truth), rel=1e-9)
     assert figures.attribute == max(scheme.guarantees.per_attribute(t))
@@ -111,6 +112,86 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
             assert loss_of_values(question.mechanism, count) == pytest.approx(found, rel=1e-9)
 
 
+@pytest.mark.parametrize("cap", [None, 2])
+@pytest.mark.parametrize("solution", ["smp", "spl"])
+@pytest.mark.parametrize("names", [("l-grr", "l-grr"), ("l-grr", "l-osue"), ("l-sue", "l-grr"), ("loloha", "l-grr")])
+def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solution: str, cap: int | None) -> None:
+    """Histories that return, cells that collide, two attributes."""
+    attributes = [of_size(3, f"a{i}", mechanism=name) for i, name in enumerate(names)]
+    scheme = scheme_with(*attributes, solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5)
+    truth = history_distribution(scheme, 2)
+    stated = scheme.guarantees.any(2)
+    assert (stated.relation, stated.exact) == ("any", True)
+    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-sue", "loloha", "l-geometric"])
+def test_a_cap_of_two_does_not_widen_what_any_three_reports_show(name: str) -> None:
+    capped, free = (scheme_with(of_size(3, mechanism=name), eps_inf=1.0, eps_1=0.5, memo_cap=cap) for cap in (2, None))
+    found, stated = whole_loss(history_distribution(capped, 3)), capped.guarantees.any(3)
+    assert found <= stated.whole + 1e-9 and not stated.exact
+    assert stated.whole == free.guarantees.any(3).whole
+    if free.guarantees.any(3).exact:
+        assert stated.whole == pytest.approx(whole_loss(history_distribution(free, 3)), rel=1e-9)
+
+
+@pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
+@pytest.mark.parametrize("name", ["grr", "oue-r"])
+def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution: str) -> None:
+    priors = PRIORS if solution == "rs+rfd" else {}
+    attributes = [of_size(k, f"a{k}", mechanism=name, prior=priors.get(k)) for k in (2, 3)]
+    scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
+    one = scheme.guarantees.any(1)
+    assert one.exact and one.whole == pytest.approx(whole_loss(history_distribution(scheme, 1)), rel=1e-9)
+    truth, bound = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert not bound.exact
+    assert scheme.guarantees.constant(2).whole < whole_loss(truth) <= bound.whole
+    assert max(one_attribute_losses(truth)) <= bound.attribute
+
+
+SOLUTIONS: list[tuple[str, tuple[str, str]]] = [
+    ("smp", ("auto", "auto")),
+    ("spl", ("auto", "l-sue")),
+    ("rs+fd", ("grr", "oue-r")),
+]
+
+
+@pytest.mark.parametrize(("solution", "names"), SOLUTIONS)
+def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
+    solution: str, names: tuple[str, str]
+) -> None:
+    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
+    scheme = scheme_with(*attributes, solution=solution, memo_cap=1, **BUDGETS["two rounds"])
+    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert stated.exact
+    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    assert scheme.guarantees.any(10_000).whole == pytest.approx(scheme.guarantees.for_ever.whole)
+    free = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"]).guarantees
+    assert scheme.guarantees.without_cap.any(2) == free.any(2)
+    assert scheme.guarantees.without_cap.renaming == free.renaming
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_one_shot_reports_add_up_between_any_two_histories(solution: str) -> None:
+    names = ("grr", "oue-r") if solution == "rs+fd" else ("grr", "oue")
+    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
+    scheme = scheme_with(*attributes, solution=solution, eps=1.0)
+    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert stated.exact
+    assert stated.whole == pytest.approx(2.0) == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "dbitflip", "geometric"])
+def test_where_memos_are_sent_any_two_histories_have_no_bound(name: str) -> None:
+    for cap in (None, 2):
+        guarantees = scheme_with(of_size(4, mechanism=name), eps_inf=1.0, memo_cap=cap).guarantees
+        assert guarantees.any(2) == Loss(relation="any", whole=None, attribute=None, exact=True)
+    assert scheme_with(of_size(4, mechanism=name), eps_inf=1.0, memo_cap=1).guarantees.any(2).whole is not None
+
+
 @pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
 def test_values_add_up_under_fakes_as_said(name: str) -> None:
     for cap in (1, 2):
@@ -120,10 +201,10 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         )
         tables = [histories(question, cap)[0] for question in scheme.questions]
         truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
-        at_the_cap = scheme.guarantees.at_the_cap
-        assert at_the_cap is not None and at_the_cap.exact
-        assert at_the_cap.whole == pytest.approx(whole_loss(truth), rel=1e-9)
-        assert at_the_cap.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+        renaming = scheme.guarantees.renaming
+        assert renaming is not None and renaming.exact
+        assert renaming.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+        assert renaming.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["grr", "sue-z", "oue-r"])
@@ -154,7 +235,7 @@ def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str
     assert promise.values == (2, 3)
     tables = [histories(q, count)[0] for q, count in zip(scheme.questions, promise.values, strict=True)]
     truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
-    bound = promise.at_the_cap
+    bound = promise.renaming
     assert bound is not None and not bound.exact
     assert whole_loss(truth) <= bound.whole <= 1.3 * whole_loss(truth)
     assert max(one_attribute_losses(truth)) <= bound.attribute <= 1.3 * max(one_attribute_losses(truth))
@@ -204,13 +285,13 @@ def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None
 def test_a_retry_with_fresh_noise_would_cost_more_than_one_report() -> None:
     """Why round 2 is derived: two draws for one period are two linked reports."""
     promise = scheme_with(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
-    assert promise.after(2).whole == pytest.approx(1.75, abs=0.005)
+    assert promise.constant(2).whole == pytest.approx(1.75, abs=0.005)
 
 
 def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> None:
     for terms in ({"solution": "smp"}, {"solution": "spl"}, {"solution": "rs+fd", "guarantee": "attribute"}):
         promise = scheme_with(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
-        run = [promise.after(t) for t in (1, 2, 3, 10, 1000, 100_000)]
+        run = [promise.constant(t) for t in (1, 2, 3, 10, 1000, 100_000)]
         assert all(a.whole < b.whole + 1e-12 for a, b in pairwise(run))
         assert all(a.attribute < b.attribute + 1e-12 for a, b in pairwise(run))
         assert run[-1].whole == pytest.approx(promise.for_ever.whole, rel=1e-12)
@@ -219,9 +300,9 @@ def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> Non
 
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
-    assert promise.for_ever == Loss(whole=None, attribute=None, exact=True)
-    assert promise.after(7).whole == pytest.approx(7)
-    assert promise.per_additional_value is None and promise.at_the_cap is None
+    assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
+    assert promise.constant(7).whole == pytest.approx(7)
+    assert promise.per_additional_value is None and promise.renaming is None
 
 
 def test_when_a_value_changed_is_not_protected_from_who_links() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from math import inf, isinf, log, prod
 
+import numpy as np
 import pytest
 
 from protocols.mechanisms.catalogue import build
@@ -12,6 +13,8 @@ from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.rounds import Flip
 from protocols.privacy.histories import any_loss, held, second_round_loss
 from protocols.privacy.linked import loss, loss_of_values
+from tests.helpers.enumeration import history_distribution, whole_loss
+from tests.helpers.surveys import of_size, scheme_with
 
 BUDGET = Budget(1.0, 0.5)
 
@@ -102,6 +105,60 @@ def test_histories_that_return_at_other_times_are_further_apart_than_a_renaming(
     assert loss_of_values(mechanism, 3) == pytest.approx(3.0)
     assert [round(apart(n), 1) for n in (5, 20)] == [5.9, 26.2]
     assert apart(20) < any_loss(mechanism, 60)[0]
+
+
+@pytest.mark.parametrize("cap", [None, 2])
+def test_a_renaming_of_cells_loses_eps_inf_for_each_cell_even_if_values_return(cap: int | None) -> None:
+    mechanism = build("l-grr", 3, BUDGET)
+    for history in product(range(3), repeat=3):
+        cells = len(set(held(history, cap)))
+        for renamed in ((1, 2, 0), (1, 0, 2), (0, 2, 1)):
+            other = tuple(renamed[cell] for cell in history)
+            for answers in product(range(3), repeat=3):
+                one, two = (symbol_chance(mechanism, answers, held(h, cap)) for h in (history, other))
+                assert log(one / two) <= loss_of_values(mechanism, cells) + 1e-12
+
+
+def test_a_renaming_of_values_whose_hashes_collide_loses_more_than_a_renaming_of_cells() -> None:
+    """Two values each, 20 reports a segment: one hash keeps the first two apart and sends the others to one cell."""
+    mechanism = build("loloha", 8, Budget(1.0, 0.5))
+    hashes = mechanism.encoding.cells
+    apart = joined = (0, 0)
+    for trait in range(mechanism.encoding.family):
+        cells = [int(hashes(np.array([value]), np.array([trait]))[0]) for value in range(4)]
+        if cells[0] != cells[1] and cells[2] == cells[3]:
+            apart, joined = (cells[0], cells[1]), (cells[2], cells[3])
+    assert apart[0] != apart[1] and joined[0] == joined[1]
+    reports = [cell for cell in apart for _ in range(20)]
+    other = [cell for cell in joined for _ in range(20)]
+    ratio = log(
+        symbol_chance(mechanism, tuple(reports), tuple(reports))
+        / symbol_chance(mechanism, tuple(reports), tuple(other))
+    )
+    assert loss_of_values(mechanism, 2) == pytest.approx(2.0)
+    assert 10 * loss_of_values(mechanism, 2) < ratio < any_loss(mechanism, 40)[0]
+
+
+def test_at_the_cap_histories_that_fill_it_at_other_times_are_further_apart_than_a_renaming() -> None:
+    """With a cap of 2, x, y, x and x, y, z are one history; x, x, y and x, y, y are not."""
+    mechanism = build("l-grr", 3, BUDGET)
+
+    def apart(one: tuple[int, ...], other: tuple[int, ...], n: int) -> float:
+        first, second = (held(tuple(cell for cell in h for _ in range(n)), 2) for h in (one, other))
+        return log(symbol_chance(mechanism, first, first) / symbol_chance(mechanism, first, second))
+
+    assert apart((0, 1, 0), (0, 1, 2), 20) == pytest.approx(0.0)
+    assert apart((0, 1, 1), (0, 0, 1), 20) > 10 * loss_of_values(mechanism, 2)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_hashes_to_more_symbols_than_there_are_values_have_a_bound(k: int) -> None:
+    mechanism = build("loloha", k, Budget(6.0, 4.0))
+    assert mechanism.encoding.memo.count > k
+    found, exact = any_loss(mechanism, 2)
+    assert not exact
+    scheme = scheme_with(of_size(k, mechanism="loloha"), eps_inf=6.0, eps_1=4.0)
+    assert whole_loss(history_distribution(scheme, 2)) <= found + 1e-12
 
 
 def test_a_cap_of_one_is_eps_inf_between_any_two_histories() -> None:

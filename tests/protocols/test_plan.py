@@ -81,10 +81,29 @@ def test_guarantees_are_those_of_the_survey() -> None:
     promise = plan(scheme).guarantee
     assert promise.per_report.attribute == pytest.approx(1)
     assert promise.for_ever.attribute == pytest.approx(2)
-    assert promise.after[7].whole == pytest.approx(scheme.guarantees.after(7).whole)
-    assert promise.values_at_the_cap == {"a": 3, "b": 3}
+    assert promise.constant[7].whole == pytest.approx(scheme.guarantees.constant(7).whole)
+    assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
-    assert one_shot.for_ever.whole is None and one_shot.at_the_cap is None
+    assert one_shot.for_ever.whole is None and one_shot.renaming is None
+
+
+def test_every_figure_names_its_relation() -> None:
+    for cap in (None, 1, 3):
+        promise = plan(scheme_with(of_size(4), of_size(9, "b"), memo_cap=cap, **TWO_ROUNDS)).guarantee
+        assert {loss.relation for loss in (*promise.constant.values(), promise.for_ever)} == {"constant"}
+        assert {loss.relation for loss in (promise.per_report, *promise.any.values())} == {"any"}
+        assert promise.renaming is not None and promise.renaming.relation == "renaming"
+        assert list(promise.any) == [2, 10, 100]
+
+
+def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
+    free, one, three = (
+        plan(scheme_with(of_size(4), of_size(9, "b"), memo_cap=cap, **TWO_ROUNDS)).guarantee for cap in (None, 1, 3)
+    )
+    assert free.any_without_cap is None and free.renaming_without_cap is None
+    assert one.any[100].whole == pytest.approx(2.0) and one.any_without_cap == free.any
+    assert three.any_without_cap is None and three.any[100] == free.any[100]
+    assert one.renaming_without_cap == three.renaming_without_cap == free.renaming
 
 
 def test_an_ordered_attribute_shows_both_figures() -> None:
@@ -135,6 +154,32 @@ def test_cautions_apply_where_they_should() -> None:
     ]
     for expected, scheme in cases:
         assert codes(scheme) == expected
+
+
+def text_of(scheme: Scheme, code: str) -> str:
+    return next(caution.text for caution in plan(scheme).cautions if caution.code == code)
+
+
+def test_an_observer_who_links_is_described_by_the_figure_for_ten_reports() -> None:
+    two_rounds = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5)
+    assert two_rounds.guarantees.any(10).whole == pytest.approx(13.51, abs=0.01)
+    assert "separate two histories by at most 13.5, not by 1" in text_of(two_rounds, "visible-changes")
+    sent = scheme_with(of_size(3, mechanism="grr"), eps_inf=1.0)
+    assert "separate two histories without bound" in text_of(sent, "visible-changes")
+
+
+def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> None:
+    scheme = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5, memo_cap=1)
+    assert "visible-changes" not in codes(scheme)
+    text = text_of(scheme, "stale-answers")
+    assert "any two histories by up to 1." in text
+    assert "void after `hearsay memo accept-loss`: then it is by at most 13.5" in text
+
+
+def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
+    text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
+    assert "up to 18, between histories that are equal up to a renaming" in text
+    assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
 
 
 def test_a_long_memo_that_is_sent_is_called_identifying() -> None:

@@ -60,6 +60,28 @@ def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise(
     assert (result.begin, result.end) == scheme.survey.bounds(0)
 
 
+def test_a_result_names_the_relation_of_every_guarantee() -> None:
+    published, exact = histogram(", memo_cap: 2").guarantees, scheme_of(ATTRIBUTE, TERMS).guarantees
+    assert published.any == {t: exact.any(t) for t in (10, 100)}
+    assert published.any_without_cap is None
+    assert published.renaming is not None and published.renaming.whole == pytest.approx(8.0)
+    assert published.renaming_without_cap == exact.renaming
+    relations = {name: loss["relation"] for name, loss in published.model_dump().items() if loss and "relation" in loss}
+    assert relations == {
+        "per_report": "any",
+        "for_ever": "constant",
+        "per_additional_value": "renaming",
+        "renaming": "renaming",
+        "renaming_without_cap": "renaming",
+    }
+
+
+def test_a_result_with_a_cap_of_one_has_both_figures_for_any_two_histories() -> None:
+    published, exact = histogram(", memo_cap: 1").guarantees, scheme_of(ATTRIBUTE, TERMS).guarantees
+    assert published.any[100].whole == pytest.approx(4.0)
+    assert published.any_without_cap == {t: exact.any(t) for t in (10, 100)}
+
+
 def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
     result = histogram(", minimum: 1000", people=500)
     assert (result.suppressed, result.n) == ("minimum", None)

@@ -50,8 +50,9 @@ def accept_loss(
     """Begin a new history: for a new Redis, or to accept that the record of what devices memoised is lost.
 
     A survey with a memo_cap is refused while the store does not know how many values its devices have memoised. After
-    this command, devices may memoise up to their caps once more: a device that was at its cap before the loss may
-    spend twice as much. Memos do not change: they are derived from the devices' keys.
+    this command, devices may memoise up to their caps once more: what plans and results state for the cap no longer
+    holds for devices that memoised values before the loss; the figures without the cap do. Memos do not change: they
+    are derived from the devices' keys.
 
     Example: hearsay memo accept-loss --data hearsay-data/run
     """

@@ -1,0 +1,54 @@
+"""The guarantees that every published result carries, each with the relation between histories it holds for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from protocols.privacy import Loss
+from protocols.scheme import Scheme
+
+LINKED = (10, 100)  # linked reports of any two histories for which a figure is published
+
+
+class PublishedGuarantees(BaseModel):
+    """What an observer can learn about a device's values (PROTOCOLS 3 to 5). Who reported when is not protected.
+
+    Figures that rest on the survey's memo_cap do not hold after a loss of the memo store was accepted; those
+    `without_cap` do.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    per_report: Loss = Field(description="one report, between any two tuples of values")
+    for_ever: Loss = Field(description="all reports, if the values never change; one-shot reports have no bound")
+    per_additional_value: Loss | None = Field(description="what each further memo adds to renaming; null if one-shot")
+    renaming: Loss | None = Field(
+        description="all memos a device may have, between histories that are the same up to renaming what is memoised;"
+        " null if one-shot"
+    )
+    renaming_without_cap: Loss | None = Field(
+        description="the same after a loss of the memo store was accepted; null where the cap makes no difference"
+    )
+    any: dict[int, Loss] = Field(
+        description="between any two histories, by the number of linked reports; a memo_cap above 1 does not lower it"
+    )
+    any_without_cap: dict[int, Loss] | None = Field(
+        description="the same after a loss of the memo store was accepted; null unless memo_cap is 1"
+    )
+
+
+@lru_cache(maxsize=64)
+def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
+    """The guarantees of a survey, as published with each of its results."""
+    held, free = scheme.guarantees, scheme.guarantees.without_cap
+    return PublishedGuarantees(
+        per_report=held.per_report,
+        for_ever=held.for_ever,
+        per_additional_value=held.per_additional_value,
+        renaming=held.renaming,
+        renaming_without_cap=free.renaming if free.values != held.values else None,
+        any={t: held.any(t) for t in LINKED},
+        any_without_cap={t: free.any(t) for t in LINKED} if scheme.survey.memo_cap == 1 else None,
+    )
