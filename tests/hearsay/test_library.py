@@ -14,6 +14,7 @@ import pytest
 
 import hearsay
 from protocols.errors import LogError, ScenarioError, SettingsError, SurveyError, WireError
+from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from stream_app.local import EmbeddedApp
 from stream_app.results import histogram_table
@@ -176,7 +177,7 @@ def test_an_attribute_without_answers_has_no_estimates() -> None:
 def test_reports_that_do_not_fit_are_refused_with_the_reason() -> None:
     report = hearsay.Device(survey(), SECRET).report(0, {"colour": "red", "hour": 3})
     with pytest.raises(WireError, match="report 1: wrong-fingerprint"):
-        hearsay.estimate(survey(), [report, report.replace(survey().fingerprint.encode(), b"0" * 32)])
+        hearsay.estimate(survey(), [report, report.replace(Scheme(survey()).fingerprint.encode(), b"0" * 32)])
     with pytest.raises(WireError, match="report 0: undecodable"):
         hearsay.estimate(survey(), b"not a frame")
     with pytest.raises(WireError, match="report 0, row 0: bad-gap"):

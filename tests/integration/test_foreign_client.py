@@ -99,7 +99,7 @@ def test_a_report_that_was_not_delivered_is_sent_again_as_it_was(tmp_path: Path)
 
 def test_terms_name_what_a_device_needs() -> None:
     known = gateway().terms(SURVEY)
-    assert known["fingerprint"] == SURVEY.survey.fingerprint
+    assert known["fingerprint"] == SURVEY.fingerprint
     assert [attribute["name"] for attribute in known["attributes"]] == ["colour", "plan"]
 
 

@@ -164,7 +164,8 @@ def test_a_period_that_closes_between_check_and_commit_is_not_committed_again(
     question, quick = people.scheme.questions[0], open_memos(people)
     quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
     with closing(Link(redis_url)) as link:
-        slow = SlowState(link, people.scheme, Sealer(people.keyring, "visits"), lambda: datetime.now(UTC))
+        sealer = Sealer(people.keyring, "visits", people.scheme.fingerprint)
+        slow = SlowState(link, people.scheme, sealer, lambda: datetime.now(UTC))
         slow.meanwhile = lambda: quick.presence.status(everyone, 1)
         with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
             SurveyMemos(slow, people).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)

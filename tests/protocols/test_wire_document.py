@@ -30,10 +30,9 @@ SCHEME = Scheme(parse_survey(block("yaml")))
 def test_the_example_is_what_a_device_sends() -> None:
     device = Respondent(SCHEME, Keyring(bytes(range(32))))
     question, alone = SCHEME.questions[0], np.array([0], dtype=np.uint64)
-    survey = SCHEME.survey
     frame = Frame(
-        survey.id,
-        survey.fingerprint,
+        SCHEME.survey.id,
+        SCHEME.fingerprint,
         3,
         device.tokens(alone, 3),
         np.array([1], dtype=np.uint16),
