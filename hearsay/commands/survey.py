@@ -83,7 +83,9 @@ def check(
         console.print_json([_facts(scheme) for scheme in schemes])
         return
     for path, scheme in zip(files, schemes, strict=True):
-        console.out.print(f"[green]✓[/] {escape(str(path))}: [bold]{scheme.survey.id}[/], fingerprint {scheme.fingerprint}")
+        console.out.print(
+            f"[green]✓[/] {escape(str(path))}: [bold]{scheme.survey.id}[/], fingerprint {scheme.fingerprint}"
+        )
         table = Table("attribute", "values", "mechanism", "bytes in a report", box=None, padding=(0, 2))
         for name, facts in _facts(scheme)["attributes"].items():
             table.add_row(name, str(facts["values"]), facts["mechanism"], str(facts["bytes"]))

@@ -11,13 +11,14 @@ import pytest
 
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS
-from protocols.mechanisms.catalogue import build, fitting
+from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.lifelong import Buckets
-from protocols.mechanisms.record import USES, MechanismRecord, Use
+from protocols.mechanisms.record import USES, Use
 from protocols.mechanisms.rounds import Flip, grr
 from protocols.randomness.sampling import Rows, Table, digest
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
 from tests.protocols.test_survey import GOOD, PRIORS, colour, count, load, prior
 
@@ -89,17 +90,10 @@ def rebuilt() -> Iterator[None]:
 
 def test_another_choice_for_the_same_file_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Scheme(load({}))
-    monkeypatch.setattr("protocols.scheme.fitting", _without(before.questions[0].label))
+    never_choose(monkeypatch, before.questions[0].label)
     after = Scheme(load({}))
     assert after.survey == before.survey and after.questions[0].label != before.questions[0].label
     assert after.fingerprint != before.fingerprint
-
-
-def _without(name: str) -> Any:
-    def options(use: Use) -> list[MechanismRecord]:
-        return [record for record in fitting(use) if record.name != name]
-
-    return options
 
 
 @pytest.mark.usefixtures("rebuilt")
@@ -167,7 +161,7 @@ def _noting(sample: Any, into: set[str]) -> Any:
 
 def test_the_fingerprint_of_a_large_survey_takes_no_longer_than_its_tables() -> None:
     scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
-    scheme.questions[0].tables, scheme.questions[1].tables  # noqa: B018 (builds the tables, which devices need anyway)
+    scheme.questions[0].tables, scheme.questions[1].tables
     before = time.process_time()
     assert len(scheme.fingerprint) == 32
     assert time.process_time() - before < 0.1
