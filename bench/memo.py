@@ -51,7 +51,7 @@ class Bare:
 
     def __init__(self, client: redis.Redis, people: Respondent, memos: SurveyMemos) -> None:
         self._client = client
-        sealer = Sealer(people.keyring, people.scheme.survey.id)
+        sealer = Sealer(people.keyring, people.scheme.survey.id, people.scheme.fingerprint)
         self._table = memo_table(sealer, memos.record, memos.record.attributes[0])
         placed = Placed.of(sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]

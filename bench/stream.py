@@ -114,7 +114,7 @@ def fill(kafka: KafkaSettings, topics: Topics, frames: int, seed: int) -> None:
         partition = number % PARTITIONS
         tokens = np.sort(rng.integers(1, 1 << 60, ROWS, dtype=np.uint64)) * np.uint64(PARTITIONS) + np.uint64(partition)
         answers = {"area": rng.integers(0, 16, ROWS).astype(np.uint8)}
-        frame = Frame("bench", SCHEME.survey.fingerprint, 0, tokens, gaps, answers)
+        frame = Frame("bench", SCHEME.fingerprint, 0, tokens, gaps, answers)
         sink.send(partition, FRAME, encode_frame(frame, SCHEME))
     sink.flush()
     sink.close()

@@ -73,7 +73,7 @@ def record_of(scheme: Scheme) -> SurveyRecord:
     listed = [min(values, COSTED) for values in promise.values]
     return SurveyRecord(
         id=survey.id,
-        fingerprint=survey.fingerprint,
+        fingerprint=scheme.fingerprint,
         cap=survey.memo_cap,
         adds_up=survey.solution == "spl",
         per_report=None if survey.longitudinal else promise.per_report.whole,
@@ -91,8 +91,8 @@ def record_of(scheme: Scheme) -> SurveyRecord:
 def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
     """Record a survey and its tables; refuse a survey whose id was recorded with other terms.
 
-    Draws depend on the id, so the same id under other terms would use the same noise for two surveys. Changed terms,
-    and changed keys, need a new survey.
+    The ledger and the cap of a device belong to the id: under other terms, memos of the same values would be drawn
+    again, and spending would be counted once. Changed terms, and changed keys, need a new survey.
     """
     survey = scheme.survey
     known = link.ask("HGET", SURVEYS, survey.id)
@@ -100,11 +100,12 @@ def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
         mine = record_of(scheme).model_dump_json()
         known = link.run([("HSETNX", SURVEYS, survey.id, mine), ("HGET", SURVEYS, survey.id)])[1]
     record = SurveyRecord.model_validate_json(known)
-    if record.fingerprint != survey.fingerprint:
+    if record.fingerprint != scheme.fingerprint:
         raise FingerprintChanged(
             f"survey {survey.id!r} was first seen with the fingerprint {record.fingerprint}, "
-            f"and now has {survey.fingerprint}",
-            "give the changed survey a new id: memos belong to the id they were made under",
+            f"and now has {scheme.fingerprint}",
+            "give the survey a new id, as memos belong to the terms they were made under; "
+            "if its file is unchanged, another release or kind of machine has resolved it to other terms",
         )
     fleet = presence_table(sealer).name
     tables = {fleet: TableRecord(survey=survey.id, fleet=fleet, kind="device presence")}

@@ -44,13 +44,17 @@ class MemoStore:
         and the store's history is not confirmed. A new secret needs a new survey: under the old id, values that have
         memos would get second ones.
         """
-        scheme, sealer = respondent.scheme, Sealer(respondent.keyring, respondent.scheme.survey.id)
+        scheme = respondent.scheme
+        sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
         return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now), respondent)
 
     def spending(self, keyring: Keyring, devices: Devices) -> Spending:
         """What these devices have spent, in each survey of this store and in all of them together."""
         surveys = registered(self._link).values()
-        ledgers = tuple(read_ledger(self._link, Sealer(keyring, record.id), record, devices) for record in surveys)
+        ledgers = tuple(
+            read_ledger(self._link, Sealer(keyring, record.id, record.fingerprint), record, devices)
+            for record in surveys
+        )
         return Spending(ledgers, sum((ledger.spent for ledger in ledgers), np.zeros(len(devices))))
 
     def stats(self) -> StoreStats:

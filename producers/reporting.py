@@ -198,7 +198,7 @@ class Reporter:
         survey, order = self.scheme.survey, np.concatenate([cut for _, cut in frames])
         reports = Frame(
             survey.id,
-            survey.fingerprint,
+            self.scheme.fingerprint,
             truth.period,
             tokens[rows].take(order),
             status.gaps[eligible].take(order),

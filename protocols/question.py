@@ -12,6 +12,7 @@ from protocols.mechanisms.channels import Channel
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip
+from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 
 
@@ -42,6 +43,17 @@ class Question:
     @property
     def faked(self) -> bool:
         return self.share < 1
+
+    @property
+    def tables(self) -> dict[str, tuple[str, ...]]:
+        """Digests of all integers that its answers are drawn with (PROTOCOLS 8)."""
+        encoding, second = self.mechanism.encoding, self.mechanism.second
+        drawn = {
+            "traits": encoding.trait_tables(),
+            "first": encoding.memo_tables(self.mechanism.first, self.fake),
+            "second": () if second is None else encoding.report_tables(second),
+        }
+        return {part: tuple(map(digest, tables)) for part, tables in drawn.items()}
 
     @cached_property
     def channel(self) -> Channel:

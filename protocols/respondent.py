@@ -1,7 +1,8 @@
 """A device's memos, reports and tokens. A device draws the same alone and among a million others.
 
 All draws derive from the keyring (PROTOCOLS 8): round 1 over (survey, attribute, cell), round 2 over (survey,
-attribute, period), lifelong traits over (survey). `survey` is its id.
+attribute, period), lifelong traits over (survey). `survey` is its id and its fingerprint: under other terms, all draws
+of a device are independent of these.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ class Respondent:
     def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
         self.scheme = scheme
         self.keyring = keyring
-        self._id = scheme.survey.id
+        self._survey = scheme.survey.id, scheme.fingerprint
         self._sampled: tuple[Devices, Column] = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8)
 
     def sampled(self, devices: Devices) -> Column:
         """The attribute each device was given for life (place in the survey); only where the solution samples."""
         known, sampled = self._sampled
         if not np.array_equal(known, devices):  # kept, because it is needed for every attribute of a report
-            draws = self.keyring.draws(("sampled", self._id), devices)
+            draws = self.keyring.draws(("sampled", *self._survey), devices)
             sampled = uniform(len(self.scheme.questions)).sample(draws)
             sampled.flags.writeable = False
             self._sampled = devices.copy(), sampled
@@ -67,7 +68,7 @@ class Respondent:
 
     def tokens(self, devices: Devices, period: int) -> Tokens:
         """Non-zero, unpredictable, the same for every attempt at one period, unlinkable between periods."""
-        words = self.keyring.draws(("token", self._id), devices, period).blocks(1).view("<u8")
+        words = self.keyring.draws(("token", *self._survey), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
@@ -82,4 +83,4 @@ class Respondent:
         return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
 
     def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
-        return (what, self._id, question.name)
+        return (what, *self._survey, question.name)

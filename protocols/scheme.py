@@ -9,8 +9,10 @@ All probabilities are derived here; no caller computes a p or a q.
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 
@@ -23,12 +25,14 @@ from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.guarantees import Guarantees
 from protocols.question import Question
+from protocols.randomness.sampling import digest, uniform
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 
 __all__ = ["Question", "Scheme"]
 
 Records = list[MechanismRecord]
+TERMS_VERSION = 1  # raised when the same resolved terms come to mean something else
 
 
 class Scheme:
@@ -48,6 +52,19 @@ class Scheme:
             self.questions = self._choose([self._options(attribute) for attribute in survey.attributes])
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the resolved terms, 32 hexadecimal digits (PROTOCOLS 8).
+
+        It covers the declared terms, the mechanism of each attribute, and all integers that devices draw with. It is in
+        each report, so that a report made under other terms is refused, and all draws derive from it.
+        """
+        sampled = digest(uniform(len(self.questions)).integers) if self.sampling else None
+        asked = [[question.label, question.tables] for question in self.questions]
+        resolved = [TERMS_VERSION, self.survey.declared_terms, sampled, asked]
+        canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return sha256(canonical.encode()).hexdigest()[:32]
 
     @property
     def sampling(self) -> bool:

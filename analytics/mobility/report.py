@@ -26,7 +26,7 @@ def mobility_report(history: CountHistory) -> MobilityReport:
     return MobilityReport(
         survey=survey.id,
         title=survey.title or survey.id,
-        fingerprint=survey.fingerprint,
+        fingerprint=history.scheme.fingerprint,
         start=survey.start,
         period_seconds=int(survey.period.total_seconds()),
         horizon=survey.horizon,

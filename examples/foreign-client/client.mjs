@@ -15,6 +15,8 @@ const values = Object.fromEntries(answers.map((answer) => answer.split("=", 2)))
 const terms = await (await fetch(`${gateway}/terms`)).json();
 const state = existsSync(stateFile) ? JSON.parse(readFileSync(stateFile, "utf8")) : {};
 if (state.survey && state.survey !== terms.survey) fail(`${stateFile} belongs to survey ${state.survey}`);
+// Memos belong to the terms they were drawn under: under others they would mean something else, and cost twice.
+if (state.fingerprint && state.fingerprint !== terms.fingerprint) fail(`the terms of ${state.survey} have changed`);
 
 const now = process.env.NOW ? Date.parse(process.env.NOW) : Date.now();
 const period = Math.floor((now - Date.parse(terms.start)) / (1000 * terms.period_seconds));
@@ -23,6 +25,7 @@ if (state.delivered !== undefined && period <= state.delivered) done("this perio
 
 // Drawn once, for life: which attribute this device answers.
 state.survey ??= terms.survey;
+state.fingerprint ??= terms.fingerprint;
 state.attribute ??= terms.attributes[randomInt(terms.attributes.length)].name;
 
 // The period's report is written to disk before it is first sent: a second attempt sends the same bytes. New noise in a

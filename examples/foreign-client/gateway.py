@@ -52,7 +52,7 @@ def terms(scheme: Scheme) -> dict[str, Any]:
         )
     return {
         "survey": survey.id,
-        "fingerprint": survey.fingerprint,
+        "fingerprint": scheme.fingerprint,
         "start": survey.start.isoformat(),
         "period_seconds": survey.period.total_seconds(),
         "horizon": survey.horizon,

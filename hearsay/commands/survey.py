@@ -49,19 +49,21 @@ def publish(
     Example: hearsay survey publish survey.yaml
     """
     from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
     from servers.settings import load
     from stream_app.kafka import existing
     from stream_app.kafka import publish as publish_survey
 
-    survey = read_survey(file)
+    scheme = Scheme(read_survey(file))
+    survey = scheme.survey
     settings = (load() if kafka is None else load().at(kafka)).kafka
     with console.progress("publishing"):
         new = publish_survey(settings, existing(settings), survey)
     if as_json:
-        console.print_json({"survey": survey.id, "fingerprint": survey.fingerprint, "published": new})
+        console.print_json({"survey": survey.id, "fingerprint": scheme.fingerprint, "published": new})
     else:
         state = "published" if new else "is already published with these terms"
-        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {survey.fingerprint}")
+        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {scheme.fingerprint}")
 
 
 @app.command()
@@ -81,8 +83,9 @@ def check(
         console.print_json([_facts(scheme) for scheme in schemes])
         return
     for path, scheme in zip(files, schemes, strict=True):
-        survey = scheme.survey
-        console.out.print(f"[green]✓[/] {escape(str(path))}: [bold]{survey.id}[/], fingerprint {survey.fingerprint}")
+        console.out.print(
+            f"[green]✓[/] {escape(str(path))}: [bold]{scheme.survey.id}[/], fingerprint {scheme.fingerprint}"
+        )
         table = Table("attribute", "values", "mechanism", "bytes in a report", box=None, padding=(0, 2))
         for name, facts in _facts(scheme)["attributes"].items():
             table.add_row(name, str(facts["values"]), facts["mechanism"], str(facts["bytes"]))
@@ -125,10 +128,9 @@ def new(
 
 
 def _facts(scheme: Scheme) -> Data:
-    survey = scheme.survey
     return {
-        "id": survey.id,
-        "fingerprint": survey.fingerprint,
+        "id": scheme.survey.id,
+        "fingerprint": scheme.fingerprint,
         "attributes": {
             q.name: {"values": q.k, "mechanism": q.label, "bytes": q.mechanism.encoding.answer.bytes}
             for q in scheme.questions

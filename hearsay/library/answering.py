@@ -63,8 +63,8 @@ class Fleet:
                 answers = {
                     q.name: self._respondent.answers(q, chosen[rows], period, places[q.name][rows]) for q in questions
                 }
-                survey = self._scheme.survey
-                yield Frame(survey.id, survey.fingerprint, period, tokens[rows], gaps[rows], answers)
+                scheme = self._scheme
+                yield Frame(scheme.survey.id, scheme.fingerprint, period, tokens[rows], gaps[rows], answers)
 
     def _choose(self, period: int, devices: ArrayLike | None) -> Devices:
         """The devices that report, checked: each one exists, is named once, and has not reported this period."""

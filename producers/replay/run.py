@@ -143,7 +143,7 @@ class Replay:
 
         self._file = open_events(path, options.delimiter, options.quotes)
         how = (self._columns, self._rules, options.tolerance, options.zone, options.delimiter, options.quotes)
-        name = identity(path, survey.fingerprint, keyring.key(("replay",)), how)
+        name = identity(path, scheme.fingerprint, keyring.key(("replay",)), how)
         try:
             self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
         except BlockingIOError:

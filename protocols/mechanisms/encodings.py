@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole, Words
 from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together
@@ -26,6 +26,8 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
+
+Tables = tuple[Words, ...]  # the integers of samplers, which a survey's fingerprint covers
 
 
 class Encoding(Protocol):
@@ -61,6 +63,18 @@ class Encoding(Protocol):
         """The sum over all answers of the largest likelihood that any value gives them, after `noise`."""
         ...
 
+    def trait_tables(self) -> Tables:
+        """The integers that `traits` draws with."""
+        ...
+
+    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+        """The integers that `memoise` draws with, or `hide` with these fakes."""
+        ...
+
+    def report_tables(self, noise: Round) -> Tables:
+        """The integers that `perturb` draws with."""
+        ...
+
     def traits(self, draws: Draws) -> Traits: ...
     def cells(self, values: Values, traits: Traits) -> Values: ...
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
@@ -90,6 +104,9 @@ class _Plain:
 
     def together(self, flip: Flip) -> None:
         return None
+
+    def trait_tables(self) -> Tables:
+        return ()
 
     def traits(self, draws: Draws) -> Traits:
         return None
@@ -125,6 +142,14 @@ class Direct(_Plain):
         if isinstance(noise, MatrixRound):
             return float(noise.matrix.max(axis=0).sum())
         return self.k * noise.p
+
+    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+        if isinstance(noise, MatrixRound):
+            return (_rows(noise).integers,)
+        return (_shifts(self.k, noise, None if fakes is None else tuple(fakes.tolist())).integers,)
+
+    def report_tables(self, noise: Round) -> Tables:
+        return self.memo_tables(noise, None)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, MatrixRound):
@@ -171,6 +196,16 @@ class Unary(_Plain):
         flip = bit_flip(noise)
         silent = (1 - flip.q) ** self.k  # the chance that no bit is set if none is set in the truth
         return flip.p / flip.q * (1 - silent) + (1 - flip.p) / (1 - flip.q) * silent
+
+    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+        flip = bit_flip(noise)
+        drawn = () if fakes is None else (_table(tuple(fakes.tolist())).integers,)
+        return (eight_bits(flip.q, flip.p).integers, *drawn)
+
+    def report_tables(self, noise: Round) -> Tables:
+        flip = bit_flip(noise)
+        ones = () if flip.p + flip.q == 1 else (eight_bits(flip.p).integers,)
+        return (eight_bits(flip.q).integers, *ones)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)

@@ -15,7 +15,7 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Trait
 from protocols.arrays.columns import PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, Unary, bit_flip
+from protocols.mechanisms.encodings import Direct, Tables, Unary, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
@@ -92,6 +92,15 @@ class Hashed:
         reached = np.mean([len(np.unique(row)) for row in self.hashes])
         return float(reached * flip.p + (self.g - reached) * flip.q)
 
+    def trait_tables(self) -> Tables:
+        return uniform(self.family).integers, self.hashes.astype(np.uint64)
+
+    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+        return Direct(self.g).memo_tables(noise, fakes)
+
+    def report_tables(self, noise: Round) -> Tables:
+        return Direct(self.g).report_tables(noise)
+
     def traits(self, draws: Draws) -> Traits:
         return uniform(self.family).sample(draws).astype(np.int64)
 
@@ -160,6 +169,15 @@ class Buckets:
         flip = bit_flip(noise)
         silent = (1 - flip.q) ** self.d
         return flip.p / flip.q * (1 - silent) + silent
+
+    def trait_tables(self) -> Tables:
+        return (np.arange(self.k - self.d + 1, self.k + 1, dtype=np.uint64),)  # below each of these, one value is drawn
+
+    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+        return Unary(self.d).memo_tables(noise, fakes)
+
+    def report_tables(self, noise: Round) -> Tables:
+        return Unary(self.d).report_tables(noise)
 
     def traits(self, draws: Draws) -> Traits:
         """The d values each device holds, ascending; every set is equally likely (Floyd's algorithm)."""

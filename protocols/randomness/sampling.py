@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import sha256
 from itertools import accumulate
 
 import numpy as np
@@ -45,12 +46,18 @@ class Table:
         self.symbols = len(weights[0])
         self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
         self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
-        cuts = []
+        kept, cuts = [], []
         for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
             self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
-            kept = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols).tolist()
-            cuts.append(_cuts([weight * SLOTS - own * total for weight, own in zip(each, kept, strict=True)]))
-        self._cuts = np.stack(cuts)
+            kept.append(np.bincount(self._slots[kind, : self.filled], minlength=self.symbols))
+            left = zip(each, kept[kind].tolist(), strict=True)
+            cuts.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
+        self._owned, self._cuts = np.stack(kept), np.stack(cuts)
+
+    @property
+    def integers(self) -> Words:
+        """What symbols are drawn with, a row for each distribution: the slots each symbol owns, then the cuts."""
+        return np.concatenate([self._owned.astype(np.uint64), self._cuts], axis=1)
 
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
@@ -79,8 +86,7 @@ class Table:
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities of this table, exactly."""
-        owned = np.bincount(self._slots[kind, : self.filled], minlength=self.symbols)
-        cuts = [0, *(int(cut) for cut in self._cuts[kind]), WORD]
+        owned, cuts = self._owned[kind], [0, *(int(cut) for cut in self._cuts[kind]), WORD]
         left = Fraction(SLOTS - self.filled, SLOTS)
         return [
             Fraction(int(owned[i]), SLOTS) + left * Fraction(cuts[i + 1] - cuts[i], WORD) for i in range(self.symbols)
@@ -92,6 +98,11 @@ class Rows:
 
     def __init__(self, matrix: Floats) -> None:
         self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
+
+    @property
+    def integers(self) -> Words:
+        """What symbols are drawn with: each row's cuts."""
+        return self._cuts
 
     def sample(self, rows: Whole, draws: Draws) -> Column:
         """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
@@ -109,6 +120,15 @@ def eight_bits(q: float, p: float | None = None) -> Table:
     """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
     own = [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)] if p is not None else []
     return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
+
+
+def digest(integers: Words) -> str:
+    """A hash of a table's integers and of its shape.
+
+    >>> digest(Table([0.75, 0.25]).integers) == digest(Table([3.0, 1.0]).integers)
+    True
+    """
+    return sha256(repr(integers.shape).encode() + integers.astype("<u8").tobytes()).hexdigest()
 
 
 def below(count: int, words: Words) -> Whole:

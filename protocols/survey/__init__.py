@@ -1,4 +1,4 @@
-"""The survey model: attributes, values, budgets, periods, and the fingerprint."""
+"""The survey model: attributes, values, budgets, periods, and the declared terms."""
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.durations import parse_duration

@@ -1,16 +1,13 @@
 """A survey: everything devices and collectors must agree on.
 
-Unknown keys are refused, and every rule that can be checked is checked at load. The fingerprint is in each report, so
-that a report made under other terms is refused instead of miscounted.
+Unknown keys are refused, and every rule that can be checked is checked at load. The declared terms, together with what
+they are compiled to, make the fingerprint (`Scheme.fingerprint`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from math import ceil
 from typing import Annotated, Any, Literal, Self
 
@@ -30,7 +27,6 @@ MAX_PERIOD = (1 << 32) - 1
 MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
-TERMS_VERSION = 1  # raised when the same terms come to mean something else
 
 
 def _moment(value: Any) -> Any:
@@ -168,14 +164,13 @@ class Survey(Strict):
         """Whether devices memoise a first round."""
         return self.eps is None
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of the terms, 32 hexadecimal digits. Texts for people and how results are shown are not terms."""
+    @property
+    def declared_terms(self) -> dict[str, Any]:
+        """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
         shown: Any = {"title": True, "description": True, "attributes": {"__all__": {"groups", "role"}}}
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         terms["start"] = self.start.astimezone(UTC).isoformat()
-        canonical = json.dumps([TERMS_VERSION, terms], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+        return terms
 
     @property
     def ahead(self) -> int:

@@ -40,7 +40,7 @@ class ReportHeader:
         scheme = lookup(self.survey)
         if scheme is None:
             return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
-        if self.fingerprint != scheme.survey.fingerprint:
+        if self.fingerprint != scheme.fingerprint:
             return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
         return scheme
 

@@ -114,7 +114,7 @@ class OpenPeriod:
             "offset": self.offset,
             "tokens": len(self.tokens),
             "rejects": self.rejects,
-            "fingerprint": self.scheme.survey.fingerprint,
+            "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
         return pack(head, arrays_of(counts))
@@ -122,7 +122,7 @@ class OpenPeriod:
     @staticmethod
     def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
         head, arrays = unpack(data)
-        if head["fingerprint"] != scheme.survey.fingerprint:
+        if head["fingerprint"] != scheme.fingerprint:
             raise StateError(
                 f"the state of survey {scheme.survey.id!r} was counted under other terms",
                 "publish changed terms under a new id",

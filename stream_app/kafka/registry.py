@@ -1,6 +1,12 @@
-"""The survey registry: a compacted topic with one survey under each id. Its terms never change."""
+"""The survey registry: a compacted topic with one survey under each id. Its terms never change.
+
+A record is a survey as JSON, with the fingerprint of its resolved terms in a header. So a release or a machine that
+resolves the same survey to other terms is recognised.
+"""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -14,8 +20,14 @@ from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
 
+FINGERPRINT_HEADER = "fingerprint"
 MOST_COUNTERS = 400_000
 """The most counters (by gap and value) that fit in a record together with their result."""
+
+
+class _Published(NamedTuple):
+    survey: Survey
+    fingerprint: str
 
 
 def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
@@ -23,38 +35,51 @@ def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
 
     Later records with other terms are ignored.
     """
-    found: dict[str, Survey] = {}
+    return {id: known.survey for id, known in _records(kafka, topics).items()}
+
+
+def _records(kafka: KafkaSettings, topics: Topics) -> dict[str, _Published]:
+    found: dict[str, _Published] = {}
     for record in read_topic(kafka, topics.surveys):
         if record.value is None:
             continue
         try:
-            survey = Survey.model_validate_json(record.value)
-        except ValidationError as error:
+            survey, fingerprint = Survey.model_validate_json(record.value), fingerprint_of(record)
+        except (ValidationError, TopicError) as error:
             raise TopicError(
                 f"record {record.offset} of {topics.surveys} is not a survey: {error}",
                 "was it written by a newer version, or by something other than `hearsay survey publish`?",
             ) from None
-        if survey.id not in found or found[survey.id].fingerprint == survey.fingerprint:
-            found[survey.id] = survey
+        if survey.id not in found or found[survey.id].fingerprint == fingerprint:
+            found[survey.id] = _Published(survey, fingerprint)
     return found
+
+
+def fingerprint_of(record: Any) -> str:
+    """The fingerprint with which a record of the registry was published."""
+    for name, value in record.headers:
+        if name == FINGERPRINT_HEADER and value is not None:
+            return bytes(value).decode("ascii", "replace")
+    raise TopicError("it has no fingerprint", "publish surveys with `hearsay survey publish`")
 
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
-    counters = survey.horizon * sum(question.k for question in Scheme(survey).questions)
+    mine = _Published(survey, Scheme(survey).fingerprint)
+    counters = survey.horizon * sum(attribute.k for attribute in survey.attributes)
     if counters > MOST_COUNTERS:
         raise SurveyError(
             f"survey {survey.id!r}: {counters:,} counters (horizon times values) do not fit in a record",
             f"use a shorter horizon or fewer values: horizon times values may be {MOST_COUNTERS:,} at most",
         )
-    known = published(kafka, topics).get(survey.id)
-    if known == survey:
+    known = _records(kafka, topics).get(survey.id)
+    if known == mine:
         return False
-    if known is not None and known.fingerprint != survey.fingerprint:
+    if known is not None and known.fingerprint != mine.fingerprint:
         raise _changed(survey)
-    _write(kafka, topics, survey)
-    first = published(kafka, topics)[survey.id]
-    if first.fingerprint != survey.fingerprint:
+    _write(kafka, topics, mine)
+    first = _records(kafka, topics)[survey.id]
+    if first.fingerprint != mine.fingerprint:
         # Another process published first. Write its survey again, so that compaction keeps the terms that hold.
         _write(kafka, topics, first)
         raise _changed(survey)
@@ -64,16 +89,18 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
 def _changed(survey: Survey) -> FingerprintChanged:
     return FingerprintChanged(
         f"survey {survey.id!r} is already published with other terms",
-        "give the changed survey a new id, for example with a version",
+        "give the changed survey a new id, for example with a version; "
+        "if its file is unchanged, another release or kind of machine has resolved it to other terms",
     )
 
 
-def _write(kafka: KafkaSettings, topics: Topics, survey: Survey) -> None:
+def _write(kafka: KafkaSettings, topics: Topics, published: _Published) -> None:
     try:
         producer = opened(KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True)
         try:
-            value = survey.model_dump_json().encode()
-            producer.send(topics.surveys, value, key=survey.id.encode(), partition=0).get(timeout=30)
+            key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
+            headers = [(FINGERPRINT_HEADER, published.fingerprint.encode())]
+            producer.send(topics.surveys, value, key=key, headers=headers, partition=0).get(timeout=30)
         finally:
             producer.close()
     except KafkaError as error:

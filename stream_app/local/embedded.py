@@ -53,8 +53,8 @@ class EmbeddedApp:
         with ExitStack() as held:
             held.enter_context(_lock(directory))
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
-            self._check_settings(directory, surveys)
-            lookup = {survey.id: Scheme(survey) for survey in self.store.surveys()}.get
+            self._check_partitions(directory)
+            lookup = self._compile(directory, surveys).get
             self._counters = [
                 PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"))
                 for p in range(partitions)
@@ -125,18 +125,27 @@ class EmbeddedApp:
             self.flush()
         self.close()
 
-    def _check_settings(self, directory: Path, surveys: Sequence[Survey]) -> None:
-        """Refuse another number of partitions, or other terms under a survey's id, than the directory was made with."""
+    def _check_partitions(self, directory: Path) -> None:
+        """Refuse another number of partitions than the directory was made with."""
         kept = self.store.setting("partitions", str(self.partitions))
         if kept != str(self.partitions):
             raise StateError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
-        for survey in surveys:
-            text = self.store.setting(f"survey/{survey.id}", survey.model_dump_json())
-            if Survey.model_validate_json(text).fingerprint != survey.fingerprint:
+
+    def _compile(self, directory: Path, surveys: Sequence[Survey]) -> dict[str, Scheme]:
+        """The surveys of the directory, these included, by id. Refuse other terms than each was first counted under."""
+        given = [Scheme(survey) for survey in surveys]
+        for scheme in given:
+            self.store.setting(f"survey/{scheme.survey.id}", scheme.survey.model_dump_json())
+        kept = {survey.id: Scheme(survey) for survey in self.store.surveys()}
+        for scheme in (*given, *kept.values()):
+            id = scheme.survey.id
+            if self.store.setting(f"fingerprint/{id}", scheme.fingerprint) != scheme.fingerprint:
                 raise FingerprintChanged(
-                    f"survey {survey.id!r} was counted in {directory} under other terms",
-                    "give the changed survey a new id, or use another directory",
+                    f"survey {id!r} was counted in {directory} under other terms",
+                    "give the survey a new id, or use another directory; "
+                    "if its file is unchanged, another release or kind of machine has resolved it to other terms",
                 )
+        return kept
 
     def _catch_up(self, directory: Path) -> None:
         """Count the records of the log that the state does not contain."""

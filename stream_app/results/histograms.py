@@ -99,7 +99,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
     return Histogram(
         kind=kind,
         survey=survey.id,
-        fingerprint=survey.fingerprint,
+        fingerprint=scheme.fingerprint,
         period=period,
         begin=begin,
         end=end,

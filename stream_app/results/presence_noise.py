@@ -37,7 +37,7 @@ def presence_counts(counts: Counts, scheme: Scheme, period: int, keyring: Keyrin
     noised = {}
     for place, (name, statistics) in enumerate(counts.items()):
         numbers = gaps + np.uint64(place << 16 if scheme.discloses else 0)
-        blocks = keyring.draws(("presence", scheme.survey.id), numbers, period).blocks(DIGITS)
+        blocks = keyring.draws(("presence", scheme.survey.id, scheme.fingerprint), numbers, period).blocks(DIGITS)
         words = blocks.view("<u8").reshape(horizon, 2, DIGITS)
         noised[name] = statistics.dense(horizon)[0] + geometric(words[:, 0], rate) - geometric(words[:, 1], rate)
     return noised

@@ -138,7 +138,7 @@ def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
         port = taken.getsockname()[1]
         refused = hearsay("worker", "--web-port", str(port), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
     assert refused.returncode == 1
-    assert f"port {port} of 127.0.0.1 now: Address already in use" in refused.stderr
+    assert f"port {port} of 127.0.0.1 cannot be listened on: Address already in use" in refused.stderr
     assert "--web-port" in refused.stderr
 
 
@@ -176,7 +176,7 @@ def test_a_scenario_that_does_not_fit_is_refused_before_anything_is_made(tmp_pat
     file, made = tmp_path / "survey.yaml", tmp_path / "made"
     file.write_text(example_text("telemetry"))
     refused = hearsay("run", str(file), "--scenario", "commuters", "--data", str(made))
-    assert refused.returncode == 1 and "do not fit" in refused.stderr
+    assert refused.returncode == 1 and "does not fit" in refused.stderr
     assert not made.exists()
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from hearsay.commands.survey import app
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
 from protocols.errors import SurveyError
+from protocols.scheme import Scheme
 from protocols.survey_text import json_schema, reference
 
 
@@ -29,7 +30,7 @@ def survey(tmp_path: Path) -> Path:
 
 def test_a_good_survey_is_shown_with_its_mechanisms(survey: Path) -> None:
     shown = run("check", str(survey))
-    for part in ("✓", "festival-week", example("mobility-week").fingerprint, "visit_duration", "l-grr"):
+    for part in ("✓", "festival-week", Scheme(example("mobility-week")).fingerprint, "visit_duration", "l-grr"):
         assert part in shown
 
 

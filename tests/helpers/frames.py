@@ -33,7 +33,7 @@ def random_frame(scheme: Scheme, rows: int, period: int = 3, seed: int = 0) -> F
     questions = [scheme.questions[seed % len(scheme.questions)]] if scheme.discloses else scheme.questions
     return Frame(
         scheme.survey.id,
-        scheme.survey.fingerprint,
+        scheme.fingerprint,
         period,
         rng.integers(1, 1 << 64, rows, dtype=np.uint64),
         rng.integers(1, scheme.survey.horizon + 1, rows).astype(np.uint16),

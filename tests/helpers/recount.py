@@ -21,7 +21,7 @@ from stream_app.kafka import Topics, read_topic
 from stream_app.results import build_histogram
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
-TERMS = {"survey": "s", "fingerprint": SCHEME.survey.fingerprint}
+TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
 
 
 def recount(kafka: KafkaSettings, topics: Topics) -> Recount:

@@ -16,6 +16,7 @@ import pytest
 
 from producers.sinks import KafkaSink, Sink
 from protocols.errors import SurveyError
+from protocols.scheme import Scheme
 from protocols.wire import REPORT, Frame, decode_report
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
@@ -38,9 +39,9 @@ def gateway() -> ModuleType:
 
 
 @contextmanager
-def serving(sink: Sink) -> Iterator[str]:
+def serving(sink: Sink, survey: Scheme = SURVEY) -> Iterator[str]:
     """The address of a running gateway to a sink."""
-    with gateway().serve(SURVEY, sink, port=0) as server:
+    with gateway().serve(survey, sink, port=0) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -97,9 +98,19 @@ def test_a_report_that_was_not_delivered_is_sent_again_as_it_was(tmp_path: Path)
     assert sink.records[0] == sink.records[1]
 
 
+@needs_node
+def test_a_client_does_not_answer_under_changed_terms(tmp_path: Path) -> None:
+    sink, state = KeepingSink(), tmp_path / "state.json"
+    with serving(sink) as address:
+        assert report(address, state, 0, "colour=blue", "plan=paid") == "reported"
+    with serving(sink, scheme(budgets="eps_inf: 20, eps_1: 18, clock: source")) as address:
+        assert "have changed" in report(address, state, 1, "colour=blue", "plan=paid")
+    assert len(sink.records) == 1
+
+
 def test_terms_name_what_a_device_needs() -> None:
     known = gateway().terms(SURVEY)
-    assert known["fingerprint"] == SURVEY.survey.fingerprint
+    assert known["fingerprint"] == SURVEY.fingerprint
     assert [attribute["name"] for attribute in known["attributes"]] == ["colour", "plan"]
 
 

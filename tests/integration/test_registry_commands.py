@@ -17,11 +17,13 @@ from typer.testing import CliRunner, Result
 from hearsay.cli import app
 from hearsay.survey_files import example_text
 from protocols.errors import FingerprintChanged, SurveyError, TopicError
+from protocols.scheme import Scheme
 from protocols.survey import MAX_PERIOD, Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, published, read_topic
+from tests.helpers.another_release import never_choose
 
 KEY = bytes(range(32))
 
@@ -46,6 +48,20 @@ def test_terms_that_are_published_do_not_change(type_in: Callable[..., Result], 
     assert isinstance(type_in("survey", "publish", str(file)).exception, FingerprintChanged)
 
 
+def test_a_release_that_resolves_a_published_survey_to_other_terms_cannot_publish_it(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics, survey = fresh_topics(partitions=3, merge_partitions=1), parse_survey(example_text("mobility-week"))
+    assert publish(kafka_settings, topics, survey)
+    assert not publish(kafka_settings, topics, survey)
+    never_choose(monkeypatch, Scheme(survey).questions[0].label)
+    for again in (survey, survey.model_copy(update={"title": "Another title"})):
+        with pytest.raises(FingerprintChanged) as refused:
+            publish(kafka_settings, topics, again)
+        assert "if its file is unchanged, another release" in refused.value.hint
+    assert len(list(read_topic(kafka_settings, topics.surveys))) == 1
+
+
 def test_of_two_who_publish_at_the_same_moment_one_is_refused_and_the_first_terms_stay(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
 ) -> None:
@@ -66,14 +82,17 @@ def test_of_two_who_publish_at_the_same_moment_one_is_refused_and_the_first_term
     written = [Survey.model_validate_json(record.value) for record in read_topic(kafka_settings, topics.surveys)]
     holds = published(kafka_settings, topics)[rivals[0].id]
     assert written[0] == written[-1] == holds
+    headers = [record.headers for record in read_topic(kafka_settings, topics.surveys)]
+    assert headers[0] == headers[-1] == [("fingerprint", Scheme(holds).fingerprint.encode())]
 
 
-def test_a_record_that_is_no_survey_is_named(
-    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
+@pytest.mark.parametrize("value", [b"{}", parse_survey(example_text("mobility-week")).model_dump_json().encode()])
+def test_a_record_that_was_not_published_as_a_survey_is_named(
+    value: bytes, kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
 ) -> None:
     topics = fresh_topics(partitions=3, merge_partitions=1)
     producer = KafkaProducer(**kafka_settings.client_options())
-    producer.send(topics.surveys, b"{}", key=b"s").get(timeout=30)
+    producer.send(topics.surveys, value, key=b"s").get(timeout=30)
     producer.close()
     with pytest.raises(TopicError, match=f"record 0 of {topics.surveys} is not a survey"):
         published(kafka_settings, topics)

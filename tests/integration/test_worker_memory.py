@@ -32,8 +32,7 @@ def send_periods(sink: KafkaSink, periods: range) -> None:
             tokens = np.unique(rng.integers(1, 1 << 60, TOKENS // PARTITIONS, dtype=np.uint64)) * np.uint64(PARTITIONS)
             gaps = np.ones(len(tokens), dtype=np.uint16)
             answers = {"a": rng.integers(0, 16, len(tokens)).astype(np.uint8)}
-            survey = SCHEME.survey
-            frame = Frame("long", survey.fingerprint, period, tokens + np.uint64(partition), gaps, answers)
+            frame = Frame("long", SCHEME.fingerprint, period, tokens + np.uint64(partition), gaps, answers)
             sink.send(partition, FRAME, encode_frame(frame, SCHEME))
             sink.send(partition, CLOCK, encode_clock(Clock("long", period), KEY))
     sink.flush()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+import redis
 
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
@@ -16,6 +17,7 @@ from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
 from protocols.respondent import Respondent
+from tests.helpers.another_release import never_choose
 from tests.memo_store.surveys import devices, respondent
 
 OpenMemos = Callable[[Respondent], SurveyMemos]
@@ -127,6 +129,31 @@ def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -
     open_memos(respondent(k=11, id="visits-2"))
 
 
+def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
+    open_memos: OpenMemos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (question,) = open_memos(respondent()).respondent.scheme.questions
+    never_choose(monkeypatch, question.label)
+    with pytest.raises(FingerprintChanged) as refused:
+        open_memos(respondent())
+    assert "if its file is unchanged, another release" in refused.value.hint
+
+
+def test_a_wiped_store_does_not_let_other_terms_use_the_same_noise(open_memos: OpenMemos, redis_url: str) -> None:
+    """Failure would look like: of devices whose two memos differ, the second one is always the truth."""
+    everyone, values = devices(5_000), np.arange(5_000) % 2
+    memos = []
+    for budget in (1, 2):
+        with redis.Redis.from_url(redis_url) as client:
+            client.flushall()
+        people = respondent(k=2, budgets=f"eps_inf: {budget}")
+        memos.append(open_memos(people).lookup(people.scheme.questions[0], everyone, values, 0))
+    differ = memos[0] != memos[1]
+    # Two independent memos differ on 32 of 100 devices, and the second one is then the truth on 73 of 100.
+    assert abs(differ.mean() - 0.324) < 0.035
+    assert abs((memos[1] == values)[differ].mean() - 0.731) < 0.06
+
+
 def test_a_capped_survey_is_refused_until_an_operator_confirms_the_history(redis_url: str) -> None:
     people = respondent(terms="memo_cap: 2,")
     with MemoStore(redis_url) as store:
@@ -164,7 +191,8 @@ def test_a_period_that_closes_between_check_and_commit_is_not_committed_again(
     question, quick = people.scheme.questions[0], open_memos(people)
     quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
     with closing(Link(redis_url)) as link:
-        slow = SlowState(link, people.scheme, Sealer(people.keyring, "visits"), lambda: datetime.now(UTC))
+        sealer = Sealer(people.keyring, "visits", people.scheme.fingerprint)
+        slow = SlowState(link, people.scheme, sealer, lambda: datetime.now(UTC))
         slow.meanwhile = lambda: quick.presence.status(everyone, 1)
         with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
             SurveyMemos(slow, people).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)

@@ -192,53 +192,6 @@ def test_a_range_is_cut_into_steps() -> None:
     assert load(count(first=-2, last=1)).attributes[1].values == ("-2", "-1", "0", "1")
 
 
-PINNED = "574c5da7ea469017ac0147b1113d8edf"
-
-
-def test_the_fingerprint_never_changes_by_itself() -> None:
-    """If this fails, reports in flight and devices' memos are refused: raise TERMS_VERSION, and only on purpose."""
-    assert load({}).fingerprint == PINNED
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"title": "Buttons", "description": "Which buttons are pressed?"},
-        colour(groups={"warm": ["red"]}, role="area"),
-        {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
-        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None},
-        count(first=0, last=29, step=10),
-    ],
-)
-def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[str, Any]) -> None:
-    assert load(change).fingerprint == load({}).fingerprint
-
-
-TERMS: list[dict[str, Any]] = [
-    {"id": "button"}, {"start": "2026-01-01T00:00:01Z"}, {"period": "1h"}, {"eps_inf": 2.5}, {"eps_1": 0.9},
-    {"eps_1": "LEFT OUT"}, {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}, {"solution": "spl"},
-    {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
-    {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
-    colour(values=["red", "green"]), colour(values=["red", "blue", "green"]), colour(values=["red", "green", "navy"]),
-    colour(name="color"), colour(mechanism="l-sue"), colour(mechanism="loloha"),
-    colour(mechanism="loloha", parameter=2), count(last=29), {"attributes": GOOD["attributes"][::-1]},
-    {"attributes": PRIORS, "solution": "rs+rfd"}, prior(red=0.25, green=0.75),
-    colour(values=["0-9", "10-19", "20-29"]), {"attributes": GOOD["attributes"][:1]},
-]  # fmt: skip
-
-
-def test_every_term_changes_the_fingerprint() -> None:
-    fingerprints = [load(change).fingerprint for change in ({}, *TERMS)]
-    assert len(set(fingerprints)) == len(fingerprints)
-
-
-def test_a_value_called_title_is_a_term() -> None:
-    shares = [{"title": 0.5, "groups": 0.5}, {"title": 0.25, "groups": 0.75}]
-    attributes = [[PRIORS[1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
-    one, other = (load({"solution": "rs+rfd", "attributes": each}).fingerprint for each in attributes)
-    assert one != other
-
-
 def test_periods_are_found_by_moment_and_back() -> None:
     survey = load({"period": "15m", "grace": "1h"})
     begin, end = survey.bounds(5)

@@ -223,7 +223,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a decimal period": (_say(period="3"), "period"),
     "a period too long": (_say(period="0" * 9), "period"),
     "a survey with a name none can have": (_say(survey="../S"), "survey"),
-    "a fingerprint in capitals": (_say(fingerprint=SCHEME.survey.fingerprint.upper()), "fingerprint"),
+    "a fingerprint in capitals": (_say(fingerprint=SCHEME.fingerprint.upper()), "fingerprint"),
 }
 
 

@@ -186,7 +186,7 @@ def test_more_bad_rows_than_surely_fit_in_a_record_become_several_frames() -> No
     scheme = scheme_of("{name: a, range: {last: 3999}, mechanism: l-osue}")
     tokens = np.arange(1, 8_001, dtype=np.uint64)
     gaps, bits = np.full(len(tokens), 9, dtype=np.uint16), np.zeros((len(tokens), 500), dtype=np.uint8)
-    value = encode_frame(Frame("s", scheme.survey.fingerprint, 0, tokens, gaps, {"a": bits}), scheme)
+    value = encode_frame(Frame("s", scheme.fingerprint, 0, tokens, gaps, {"a": bits}), scheme)
     worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
     assert worker.apply(Record(0, FRAME, value)).refused == {Reason.BAD_GAP: 8_000}
     letters = outputs(worker.flush(), "deadletters")
@@ -209,7 +209,7 @@ def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> 
     for offset, (name, tokens) in enumerate([("a", [1, 2]), ("a", [3]), ("b", [4]), ("a", [4, 5])]):
         column = np.zeros(len(tokens), dtype=np.uint8)
         gaps = np.ones(len(tokens), dtype=np.uint16)
-        frame = Frame("s", scheme.survey.fingerprint, 0, np.array(tokens, dtype=np.uint64), gaps, {name: column})
+        frame = Frame("s", scheme.fingerprint, 0, np.array(tokens, dtype=np.uint64), gaps, {name: column})
         log.append(Record(offset, FRAME, encode_frame(frame, scheme)))
     worker = PartitionCounter(0, 1, {"s": scheme}.get, KEY)
     assert [changes.counted for changes in worker.apply_all(log).changes] == [3, 1, 1], (

@@ -16,6 +16,8 @@ import pytest
 
 from protocols.errors import DeliveryError, FingerprintChanged, ResultsError, StateError
 from stream_app.local import EmbeddedApp, LocalStore
+from tests.helpers.another_release import never_choose
+from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import (
     KEY,
     SCHEME,
@@ -153,6 +155,17 @@ def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
     EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
     with pytest.raises(FingerprintChanged, match="'s' was counted"):
         EmbeddedApp(tmp_path, [scheme("minimum: 5,").survey], 1, KEY, KEY)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["counted again", "only kept"])
+def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
+    given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = scheme_with(of_size(3), eps_inf=2, eps_1=1)
+    EmbeddedApp(tmp_path, [before.survey], 1, KEY, KEY).close()
+    never_choose(monkeypatch, before.questions[0].label)
+    with pytest.raises(FingerprintChanged, match="'test' was counted"):
+        EmbeddedApp(tmp_path, [before.survey] if given else [], 1, KEY, KEY)
 
 
 def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_result_carries_what_any_other_estimate_can_be_made_from() -> None:
 
 def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise() -> None:
     result, scheme = histogram(), scheme_of(ATTRIBUTE, TERMS)
-    assert result.fingerprint == scheme.survey.fingerprint
+    assert result.fingerprint == scheme.fingerprint
     assert result.guarantees.per_report.whole == scheme.guarantees.per_report.whole
     assert (result.begin, result.end) == scheme.survey.bounds(0)
 

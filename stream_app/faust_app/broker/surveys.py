@@ -17,6 +17,7 @@ from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.retrying import retry_while_unavailable
 from stream_app.faust_app.crash import fatal
+from stream_app.kafka.registry import fingerprint_of
 
 FOLLOW_SECONDS = 1.0
 
@@ -31,6 +32,7 @@ class Surveys:
         self._offsets = offsets
         self._tp = TP(topic, 0)
         self._schemes: dict[str, Scheme] = {}
+        self._first: dict[str, str] = {}  # by id: the fingerprint under which it was first published
         self._reading = asyncio.Lock()
         self._first_read = asyncio.Event()
         self._certain_before: dict[TP, int] = {}
@@ -89,12 +91,22 @@ class Surveys:
             return
         try:
             survey = Survey.model_validate_json(record.value)
-            known = self._schemes.get(survey.id)
-            if known is not None and known.survey.fingerprint != survey.fingerprint:
+            published_under = fingerprint_of(record)
+            first = self._first.setdefault(survey.id, published_under)
+            if published_under != first:
                 log.error("a survey was published again under other terms; the first ones hold", survey=survey.id)
                 return
-            self._schemes[survey.id] = Scheme(survey)
+            scheme = Scheme(survey)
         except (ValidationError, HearsayError) as error:
             log.error("a published survey cannot be used", offset=record.offset, error=str(error))
             return
-        log.info("survey registered", survey=survey.id, fingerprint=survey.fingerprint)
+        if scheme.fingerprint != published_under:
+            log.error(
+                "this release or kind of machine resolves a survey to other terms than it was published with",
+                survey=survey.id,
+                published=published_under,
+                here=scheme.fingerprint,
+            )
+            return
+        self._schemes[survey.id] = scheme
+        log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)

@@ -1,0 +1,16 @@
+"""A release that chooses another mechanism for the same survey file."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.mechanisms import MechanismRecord, Use, fitting
+
+
+def never_choose(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """From now on, surveys are compiled as if this mechanism did not exist."""
+
+    def others(use: Use) -> list[MechanismRecord]:
+        return [record for record in fitting(use) if record.name != name]
+
+    monkeypatch.setattr("protocols.scheme.fitting", others)

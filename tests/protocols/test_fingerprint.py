@@ -1,0 +1,167 @@
+"""The fingerprint covers the terms as declared and what they resolve to: mechanisms and all integers of their tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.mechanisms import RECORDS
+from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.lifelong import Buckets
+from protocols.mechanisms.record import USES, Use
+from protocols.mechanisms.rounds import Flip, grr
+from protocols.randomness.sampling import Rows, Table, digest
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from tests.helpers.another_release import never_choose
+from tests.helpers.surveys import of_size, scheme_with
+from tests.protocols.test_survey import GOOD, PRIORS, colour, count, load, prior
+
+
+def fingerprint(change: dict[str, Any]) -> str:
+    return Scheme(load(change)).fingerprint
+
+
+PINNED = "4e29afef21a8ee959ccacf81be44ac81"
+
+
+def test_the_fingerprint_never_changes_by_itself() -> None:
+    """If this fails, reports in flight and devices' memos are refused: raise TERMS_VERSION, and only on purpose."""
+    assert fingerprint({}) == PINNED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "Buttons", "description": "Which buttons are pressed?"},
+        colour(groups={"warm": ["red"]}, role="area"),
+        {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
+        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None},
+        count(first=0, last=29, step=10),
+    ],
+)
+def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[str, Any]) -> None:
+    assert fingerprint(change) == fingerprint({})
+
+
+TERMS: list[dict[str, Any]] = [
+    {"id": "button"}, {"start": "2026-01-01T00:00:01Z"}, {"period": "1h"}, {"eps_inf": 2.5}, {"eps_1": 0.9},
+    {"eps_1": "LEFT OUT"}, {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}, {"solution": "spl"},
+    {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
+    {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
+    colour(values=["red", "green"]), colour(values=["red", "blue", "green"]), colour(values=["red", "green", "navy"]),
+    colour(name="color"), colour(mechanism="l-sue"), colour(mechanism="loloha"),
+    colour(mechanism="loloha", parameter=2), count(last=29), {"attributes": GOOD["attributes"][::-1]},
+    {"attributes": PRIORS, "solution": "rs+rfd"}, prior(red=0.25, green=0.75),
+    colour(values=["0-9", "10-19", "20-29"]), {"attributes": GOOD["attributes"][:1]},
+]  # fmt: skip
+
+
+def test_every_term_changes_the_fingerprint() -> None:
+    fingerprints = [fingerprint(change) for change in ({}, *TERMS)]
+    assert len(set(fingerprints)) == len(fingerprints)
+
+
+def test_a_value_called_title_is_a_term() -> None:
+    shares = [{"title": 0.5, "groups": 0.5}, {"title": 0.25, "groups": 0.75}]
+    attributes = [[PRIORS[1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
+    one, other = (fingerprint({"solution": "rs+rfd", "attributes": each}) for each in attributes)
+    assert one != other
+
+
+def test_a_survey_compiled_twice_has_one_fingerprint() -> None:
+    first = fingerprint({})
+    build.cache_clear()
+    assert fingerprint({}) == first
+
+
+@pytest.fixture
+def rebuilt() -> Iterator[None]:
+    """Mechanisms are built anew for the test, and again after it."""
+    build.cache_clear()
+    yield
+    build.cache_clear()
+
+
+def test_another_choice_for_the_same_file_changes_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Scheme(load({}))
+    never_choose(monkeypatch, before.questions[0].label)
+    after = Scheme(load({}))
+    assert after.survey == before.survey and after.questions[0].label != before.questions[0].label
+    assert after.fingerprint != before.fingerprint
+
+
+@pytest.mark.usefixtures("rebuilt")
+def test_a_machine_that_rounds_a_probability_otherwise_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint({})
+
+    def rounded_otherwise(k: int, eps: float) -> Flip:
+        flip = grr(k, eps)
+        return Flip(float(np.nextafter(flip.p, 1)), flip.q)
+
+    monkeypatch.setattr("protocols.mechanisms.builders.direct.grr", rounded_otherwise)
+    build.cache_clear()
+    assert fingerprint({}) != before
+
+
+def test_how_many_values_a_device_holds_is_in_the_tables() -> None:
+    """Nothing else in the tables of dbitflip depends on it."""
+    one, two = (Buckets(9, d) for d in (1, 2))
+    flip = Flip(0.75, 0.25)
+    assert [digest(t) for t in one.memo_tables(flip, None)] == [digest(t) for t in two.memo_tables(flip, None)]
+    assert [digest(t) for t in one.trait_tables()] != [digest(t) for t in two.trait_tables()]
+
+
+BUDGETS: dict[Use, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 2.0},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 0.6},
+    "rs+fd": {"eps_inf": 2.0, "eps_1": 0.6, "solution": "rs+fd"},
+    "rs+rfd": {"eps_inf": 2.0, "eps_1": 0.6, "solution": "rs+rfd"},
+}
+CASES = [(use, name) for use in USES for name in RECORDS if RECORDS[name].fits(use)]
+
+
+@pytest.mark.parametrize(("use", "name"), CASES)
+def test_whatever_is_drawn_with_is_in_the_tables_and_nothing_else_is(
+    use: Use, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure would look like: a table that may differ between two releases under one fingerprint."""
+    shares = {"prior": [0.1, 0.2, 0.3, 0.4]} if use == "rs+rfd" else {}
+    attributes = [of_size(4, attribute, mechanism=name, **shares) for attribute in ("a", "b")]
+    scheme = scheme_with(*attributes, **BUDGETS[use])
+    sampled: set[str] = set()
+    for sampler in (Table, Rows):
+        monkeypatch.setattr(sampler, "sample", _noting(sampler.sample, sampled))
+    respondent, devices = Respondent(scheme, seeded_keyring(1)), np.arange(50, dtype=np.uint64)
+    question = scheme.questions[0]
+    respondent.answers(question, devices, 0, np.arange(50) % 4)
+    listed = {each for tables in question.tables.values() for each in tables}
+    if name == "loloha":
+        listed.remove(question.tables["traits"][1])  # the hashes themselves, of which one is drawn
+    if name == "dbitflip":
+        listed.remove(question.tables["traits"][0])  # drawn below, without a table
+    if question.faked:
+        listed.add(digest(Table([1.0] * 2).integers))  # which attribute is the device's own
+    assert sampled == listed
+
+
+def _noting(sample: Any, into: set[str]) -> Any:
+    def noted(self: Table | Rows, *arguments: Any, **options: Any) -> Any:
+        into.add(digest(self.integers))
+        return sample(self, *arguments, **options)
+
+    return noted
+
+
+def test_the_fingerprint_of_a_large_survey_takes_no_longer_than_its_tables() -> None:
+    scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
+    scheme.questions[0].tables, scheme.questions[1].tables
+    before = time.process_time()
+    assert len(scheme.fingerprint) == 32
+    assert time.process_time() - before < 0.1
