@@ -1,12 +1,12 @@
 """The histogram of an ordered attribute: expectation-maximisation that stops early (PROTOCOLS 6).
 
-An ordered mechanism confuses neighbouring values, so the likeliest histogram has spikes that are not in the truth. A few
-steps of the iterative Bayesian update (IBU) from the even histogram are usually far closer to the truth than its limit.
+An ordered mechanism confuses neighbouring values, so the likeliest histogram has spikes that are not in the truth. A
+few steps of the iterative Bayesian update (IBU) from the even histogram are usually far closer to it than the limit.
 The number of steps is chosen without looking at the truth, by binomial thinning: the reports are divided at random into
 ten parts. Each part is held out in turn, the others are fitted, and the steps are taken that make the held-out reports
 likeliest. The division is seeded by the counts, so the same counts give the same histogram.
 
-Stopping early smooths, which a bootstrap does not notice. The half width of an interval is therefore z times the root of
+Stopping early smooths, which a bootstrap does not notice. The half width of an interval is z times the root of
 
     the variance of the fit over resampled reports
     + the variance of sampling the devices that reported
@@ -132,7 +132,7 @@ class _Update:
 
     def _times(self, rows: Floats, blocks: Floats) -> Floats:
         product = np.matmul(rows, blocks).transpose(1, 0, 2)
-        return product.reshape(len(rows), -1)[:, : rows.shape[1]]
+        return np.asarray(product.reshape(len(rows), -1)[:, : rows.shape[1]])
 
 
 def _moving_mean(row: Floats) -> Floats:
