@@ -1,7 +1,16 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
 from analytics.estimation.consistent import clip_renormalise, norm_sub
+from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.rounding import rounded
 
-__all__ = ["clip_renormalise", "estimate", "estimate_all", "norm_sub", "rounded"]
+__all__ = [
+    "ConsistentShares",
+    "clip_renormalise",
+    "consistent_shares",
+    "estimate",
+    "estimate_all",
+    "norm_sub",
+    "rounded",
+]

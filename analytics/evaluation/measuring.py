@@ -21,12 +21,13 @@ from pydantic import ValidationError
 from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.estimates import estimate, variance
 from analytics.estimation.likelihood import most_likely
+from analytics.estimation.ordered import early_stopped
 from analytics.estimation.votes import Floats
 from analytics.evaluation.methods import Method
 from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
 from analytics.evaluation.truth import Moment, Truth
 from protocols.errors import SurveyError
-from protocols.mechanisms import Channel
+from protocols.mechanisms import Channel, MatrixChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -35,11 +36,20 @@ from protocols.survey_text import Document, explain
 Correction = Callable[[Floats, Floats, Channel], Floats]
 Progress = Callable[[int, int, str], None]
 
+
+def _early_stopped(counts: Floats, n: Floats, channel: Channel) -> Floats:
+    """What is published for ordered mechanisms; the likeliest histogram for the others."""
+    if not isinstance(channel, MatrixChannel):
+        return most_likely(counts, n, channel)
+    return np.array([early_stopped(row, channel)[0] for row in counts.astype(np.int64)]).reshape(counts.shape)
+
+
 CORRECTIONS: dict[str, Correction] = {
     "raw": lambda counts, n, channel: estimate(counts, n, channel).value,
     "norm-sub": lambda counts, n, channel: norm_sub(estimate(counts, n, channel).value),
     "clip": lambda counts, n, channel: clip_renormalise(estimate(counts, n, channel).value),
     "likeliest": most_likely,
+    "ibu": _early_stopped,
 }
 USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution is slow for many values
 ROWS = 1 << 17  # devices at once: bounds the memory for any population

@@ -64,6 +64,11 @@ class Method:
         """With another guarantee, where that means something."""
         return replace(self, guarantee=guarantee) if self.hides else self
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the mechanism uses the order of the values. The evaluation takes them in the order of their index."""
+        return self.mechanism in RECORDS and RECORDS[self.mechanism].needs_order
+
     def survey(self, truth: Truth, eps: float, alpha: float) -> Survey:
         """A survey that asks all attributes this way, under made-up names: the users' own need not fit a survey."""
         budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps}
@@ -75,7 +80,8 @@ class Method:
     def _attribute(self, truth: Truth, place: int) -> dict[str, Any]:
         name, k = list(truth.sizes.items())[place]
         values = [str(value) for value in range(k)]
-        asked: dict[str, Any] = {"name": f"a{place}", "values": values, "mechanism": self.mechanism}
+        asked: dict[str, Any] = {"name": f"a{place}", "mechanism": self.mechanism}
+        asked |= {"range": {"last": k - 1}} if self.ordered else {"values": values}
         if self.solution == "rs+rfd":
             asked["prior"] = dict(zip(values, truth.priors[name].tolist(), strict=True))
         return asked
@@ -101,8 +107,7 @@ def _memoised_fakes(solution: Literal["rs+fd", "rs+rfd"]) -> list[Method]:
 
 
 def _names(use: Use) -> list[str]:
-    """The values that are evaluated have no order."""
-    return [record.name for record in fitting(use) if not record.needs_order]
+    return [record.name for record in fitting(use)]
 
 
 METHODS: tuple[Method, ...] = (
@@ -120,8 +125,12 @@ METHODS: tuple[Method, ...] = (
 def choose(words: Sequence[str]) -> list[Method]:
     """The methods that any of these words fits: `longitudinal`, `one-shot`, a solution, a mechanism, or a full name.
 
+    Methods for ordered values are chosen only by mechanism or full name: values need not have an order.
+
     >>> [method.name for method in choose(["l-osue", "rs+rfd[grr]"])]
     ['smp[l-osue]', 'spl[l-osue]', 'rs+rfd[grr]']
+    >>> [method.name for method in choose(["geometric", "l-geometric"])]
+    ['smp[l-geometric]', 'spl[l-geometric]', 'smp[geometric]', 'spl[geometric]']
     >>> choose(["l-grrr"])
     Traceback (most recent call last):
     protocols.errors.SettingsError: no method is called 'l-grrr' (say longitudinal, one-shot or all, ...
@@ -129,7 +138,8 @@ def choose(words: Sequence[str]) -> list[Method]:
     by_word: dict[str, list[Method]] = {}
     for method in METHODS:
         kind = "longitudinal" if method.longitudinal else "one-shot"
-        for word in ("all", kind, method.solution, method.label, method.name):
+        groups = () if method.ordered else ("all", kind, method.solution)
+        for word in (*groups, method.label, method.name):
             by_word.setdefault(word, []).append(method)
     for word in words:
         if word not in by_word:

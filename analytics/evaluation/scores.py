@@ -38,9 +38,12 @@ class Score:
 
     @property
     def headline(self) -> str:
-        """The correction that goes with the method: clip for the papers' variants, Norm-Sub for ours."""
-        own = "clip" if self.method.terms == "published" else "norm-sub"
-        return own if own in self.mse else next(iter(self.mse))
+        """The correction that goes with the method, of those that were measured.
+
+        That is clip for the papers' variants and Norm-Sub for ours; ibu for ordered mechanisms.
+        """
+        own = ["clip"] if self.method.terms == "published" else ["ibu"] * self.method.ordered + ["norm-sub"]
+        return next((name for name in own if name in self.mse), next(iter(self.mse)))
 
     def rmse(self, correction: str) -> float:
         """The root of MSE_avg: the typical error of a share."""

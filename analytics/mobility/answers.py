@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.consistent import norm_sub
+from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.ratios import product
 from analytics.estimation.rounding import rounded
@@ -42,6 +43,13 @@ class Answers:
     @cached_property
     def shares(self) -> Estimates:
         return self.of_groups(None)
+
+    @cached_property
+    def consistent(self) -> ConsistentShares:
+        """The consistent histogram; where presence is noised, of the rounded estimates."""
+        if self.noised:
+            return ConsistentShares(norm_sub(self.shares.value))
+        return consistent_shares(self.supported * self.n, self.n, self.channel)
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
         """The shares of groups of values; None: of every value."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import Estimates
 from analytics.mobility.answers import Answers
 from analytics.mobility.dwells import dwell
@@ -45,13 +44,15 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> tuple[ValueReport, ...]:
-    shares = answers.shares
+    consistent = answers.consistent
     smoothed = publication.smoothed(question) if window.length == 1 else None
     return _rows(
         question.attribute.values,
         answers,
-        shares,
-        consistent=norm_sub(shares.value).tolist(),
+        answers.shares,
+        consistent=consistent.value.tolist(),
+        consistent_low=None if consistent.low is None else consistent.low.tolist(),
+        consistent_high=None if consistent.high is None else consistent.high.tolist(),
         smoothed=None if smoothed is None else quantities(smoothed),
     )
 

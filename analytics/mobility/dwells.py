@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import numpy as np
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
 from analytics.estimation.votes import Floats
 from analytics.mobility.answers import Answers
@@ -33,7 +32,7 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     return Dwell(
         unit=unit,
         mean=mean,
-        quartiles=_crossings(np.cumsum(norm_sub(frequencies)), names),
+        quartiles=_crossings(np.cumsum(answers.consistent.value), names),
         low=_crossings(cumulative.high, names),
         high=_crossings(cumulative.low, names),
     )

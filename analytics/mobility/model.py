@@ -51,6 +51,10 @@ class ValueReport(_Model):
     value: str
     share: Quantity = Field(description="unbiased; may be negative, need not sum to 1")
     consistent: float | None = Field(None, description="the share in the consistent histogram; null for groups")
+    consistent_low: float | None = Field(
+        None, description="lower end of its interval; null unless the mechanism is ordered and counts have no noise"
+    )
+    consistent_high: float | None = Field(None, description="upper end of the same interval")
     people: Quantity = Field(description="the share times the visitors")
     smoothed: Quantity | None = Field(
         None,

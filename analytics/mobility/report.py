@@ -99,8 +99,8 @@ def _notes(survey: Survey) -> tuple[str, ...]:
     notes = [
         presence,
         "Shares are unbiased estimates from noisy answers: they may be negative and need not sum to 100 %. "
-        "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is the nearest one that is "
-        "non-negative and sums to 100 %.",
+        "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is non-negative and sums to "
+        "100 %: the nearest one, or a smoothed one where the mechanism is ordered.",
         "A window of several periods counts every device once, with its first value in the window.",
     ]
     if survey.horizon > 1 and survey.presence_epsilon is None:

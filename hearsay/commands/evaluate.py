@@ -60,7 +60,7 @@ def evaluate(
         float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
     ] = 0.1,
     corrections: Annotated[
-        str, typer.Option(help="Corrections of raw estimates: raw, norm-sub, clip, likeliest.")
+        str, typer.Option(help="Corrections of raw estimates: raw, norm-sub, clip, likeliest, ibu.")
     ] = "raw,norm-sub,clip",
     runs: Annotated[int, typer.Option(help="Runs of each method, each with other noise.", min=1)] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the population and of the noise.", min=0)] = 0,

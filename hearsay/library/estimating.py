@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation import estimate_all, norm_sub
+from analytics.estimation import consistent_shares, estimate_all
 from protocols.errors import SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -17,7 +17,7 @@ from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_repo
 
 CONFIDENCE = 0.95
 MOMENT = pa.timestamp("us", tz="UTC")
-FIGURES = ("estimate", "error", "low", "high", "consistent")
+FIGURES = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
 ESTIMATES = pa.schema(
     [("attribute", pa.string()), ("value", pa.string()), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
 )
@@ -28,10 +28,10 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     """Histograms from reports: frames (Arrow) and single reports (JSON), mixed and in any order.
 
     One row for each period, attribute and value: the unbiased `estimate` of its share with its standard `error` and the
-    interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1. `n` is how many
-    reports answered the attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that
-    does not fit the survey raises an error. `minimum` and `presence_epsilon` are not applied: they are for published
-    results.
+    interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1 (of an ordered
+    mechanism with an interval from `consistent_low` to `consistent_high`). `n` is how many reports answered the
+    attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that does not fit the
+    survey raises an error. `minimum` and `presence_epsilon` are not applied: they are for published results.
     """
     scheme = Scheme(survey)
     by_period: dict[int, list[Frame]] = {}
@@ -105,14 +105,12 @@ def _rows(
     """One row for each attribute and value."""
     rows = []
     for name, shares in estimate_all(scheme, counts, n, confidence).items():
-        columns = {
-            "estimate": shares.value,
-            "error": shares.error,
-            "low": shares.low,
-            "high": shares.high,
-            "consistent": norm_sub(shares.value) if n[name] else shares.value,
-        }
+        columns = {}
+        if n[name]:
+            consistent = consistent_shares(counts[name], n[name], scheme.question(name).channel, confidence)
+            parts = shares.value, shares.error, shares.low, shares.high
+            columns = dict(zip(FIGURES, (*parts, consistent.value, consistent.low, consistent.high), strict=True))
         for place, value in enumerate(scheme.survey.attribute(name).values):
-            figures = {column: float(figure[place]) if n[name] else None for column, figure in columns.items()}
+            figures = {column: None if part is None else float(part[place]) for column, part in columns.items()}
             rows.append({"attribute": name, "value": value, "n": n[name], **figures})
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from analytics.estimation import estimate, norm_sub, rounded
+from analytics.estimation import ConsistentShares, consistent_shares, estimate, norm_sub, rounded
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -47,7 +47,15 @@ class AttributeHistogram(_Result):
     error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
     low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
     high: tuple[float, ...] | None = Field(None, description="upper ends of the 95 % intervals")
-    consistent: tuple[float, ...] | None = Field(None, description="the nearest histogram that sums to 1")
+    consistent: tuple[float, ...] | None = Field(
+        None, description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one"
+    )
+    consistent_low: tuple[float, ...] | None = Field(
+        None,
+        description="lower ends of intervals for `consistent`: 95 % on average over the values, not for each; "
+        "null unless the mechanism is ordered, and where the survey has presence_epsilon",
+    )
+    consistent_high: tuple[float, ...] | None = Field(None, description="upper ends of the same intervals")
     statistics: GapCounts | None = None
 
 
@@ -133,6 +141,9 @@ def _attribute(
     estimates = estimate(frequencies * n, n, question.channel, population=total)
     if published.supports is None:
         estimates = rounded(estimates)
+        consistent = ConsistentShares(norm_sub(estimates.value))
+    else:
+        consistent = consistent_shares(statistics.supports, n, question.channel)
     return AttributeHistogram.model_validate(
         {
             **fields,
@@ -140,6 +151,8 @@ def _attribute(
             "error": estimates.error.tolist(),
             "low": estimates.low.tolist(),
             "high": estimates.high.tolist(),
-            "consistent": norm_sub(estimates.value).tolist(),
+            "consistent": consistent.value.tolist(),
+            "consistent_low": None if consistent.low is None else consistent.low.tolist(),
+            "consistent_high": None if consistent.high is None else consistent.high.tolist(),
         }
     )

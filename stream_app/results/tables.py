@@ -10,7 +10,7 @@ import pyarrow as pa
 from stream_app.results.histograms import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
-_NUMBERS = ("estimate", "error", "low", "high", "consistent")
+_NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
 COLUMNS = pa.schema(
     [
         ("period", pa.int64()),
