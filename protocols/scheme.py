@@ -88,7 +88,7 @@ class Scheme:
 
     @cached_property
     def guarantees(self) -> Guarantees:
-        """What these questions reveal, exactly."""
+        """What these questions reveal."""
         return Guarantees(self.survey, self.questions)
 
     def question(self, name: str) -> Question:

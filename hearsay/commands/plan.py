@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 RELATIONS = (
     "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
-    "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories."
+    "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories. No "
+    "cap holds once a loss of the memo store was accepted (`hearsay memo accept-loss`)."
 )
 
 
@@ -102,12 +103,12 @@ def _guarantees(drawn: Plan) -> Table:
         table.add_row("histories equal up to renaming (renaming)")
         row(f"  every value it may memoise ({_each(promise.cells)})", promise.renaming)
         if promise.renaming_without_cap is not None:
-            row("  the same, after `memo accept-loss`", promise.renaming_without_cap)
+            row("  the same, after an accepted loss", promise.renaming_without_cap)
     table.add_row("any two histories (any)")
     for t, figure in promise.any.items():
         row(f"  {t} linked reports", figure)
     for t, figure in (promise.any_without_cap or {}).items():
-        row(f"  {t} linked reports, after `memo accept-loss`", figure)
+        row(f"  {t} linked reports, after an accepted loss", figure)
     for name, value in promise.neighbours_per_report.items():
         table.add_row(f"neighbours of {name}, one report", "", _number(value), "exact")
     for name, value in promise.neighbours_for_ever.items():

@@ -91,7 +91,8 @@ def _of_linking(scheme: Scheme) -> Found:
 def _held(promise: Guarantees) -> str:
     return f"""memo_cap: 1: a device answers with the memo of its first value for good, so answers become stale when
         values change. In return, ten linked reports separate any two histories {_by(promise.any(10))}. That is void
-        after `hearsay memo accept-loss`: then it is {_by(promise.without_cap.any(10))}."""
+        once a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is
+        {_by(promise.without_cap.any(10))}."""
 
 
 def _by(loss: Loss) -> str:

@@ -64,12 +64,12 @@ def test_people_see_which_figures_are_exact_and_between_which_histories(
     constant, renaming, anything = (rows.index(heading) for heading in HEADINGS)
     assert "all reports 1 1 exact" in rows[constant:renaming]
     assert "every value it may memoise (1) 1 1 exact" in rows[renaming:anything]
-    assert "the same, after `memo accept-loss` 3 3 exact" in rows[renaming:anything]
+    assert "the same, after an accepted loss 3 3 exact" in rows[renaming:anything]
     assert "10 linked reports 1 1 exact" in rows[anything:]
-    assert "10 linked reports, after `memo accept-loss` 13.51 13.51 at most" in rows[anything:]
+    assert "10 linked reports, after an accepted loss 13.51 13.51 at most" in rows[anything:]
     path.write_text(f"{{{terms}, {attributes.replace('MECHANISM', 'grr')}}}")
     shown = CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
-    assert "10 linked reports, after `memo accept-loss` no bound no bound" in " ".join(shown.split())
+    assert "10 linked reports, after an accepted loss no bound no bound" in " ".join(shown.split())
 
 
 def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:

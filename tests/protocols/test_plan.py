@@ -173,7 +173,10 @@ def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> N
     assert "visible-changes" not in codes(scheme)
     text = text_of(scheme, "stale-answers")
     assert "any two histories by up to 1." in text
-    assert "void after `hearsay memo accept-loss`: then it is by at most 13.5" in text
+    assert (
+        "void once a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is by at most 13.5"
+        in text
+    )
 
 
 def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
