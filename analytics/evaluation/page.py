@@ -42,7 +42,8 @@ def page(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> str:
 {facts["runs"]} run(s), eps_1 = {facts["alpha"]:g} eps_inf. Attributes (numbers of values): {escape(attributes)}.</p>
 {drawn}
 <h2>All figures</h2>
-<p class="note">Bold: the correction that goes with the method (clip for the papers' variants, Norm-Sub for ours, ibu for ordered mechanisms).
+<p class="note">Bold: the correction that goes with the method (clip for the papers' variants, Norm-Sub for ours,
+ibu for ordered mechanisms).
 "Reveals": the loss of one report between any two people, computed from the channel, whatever budget was declared.
 "Theory": the MSE of the raw estimate in closed form. "RMSE": the root of the bold figure.</p>
 {_table(scores)}
