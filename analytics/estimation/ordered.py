@@ -33,6 +33,7 @@ from protocols.mechanisms import MatrixChannel
 
 PARTS = 10  # each is held out once
 MOST_STEPS = 1500
+AS_GOOD = 0.1  # difference in the log-likelihood of all held-out reports
 MOST_WORK = 2_000_000_000  # multiplications: bounds the steps and the resamples for attributes with many values
 RESAMPLES = (20, 60)  # fewest and most
 ONE_THREAD = 1 << 18  # multiplications of a matrix product for which BLAS starts no threads
@@ -69,22 +70,27 @@ def half_width(counts: NDArray[np.int64], channel: MatrixChannel, share: Floats,
 
 
 def _best_steps(counts: NDArray[np.int64], matrix: Floats) -> int:
-    """How many steps make the held-out reports likeliest; the search ends some time after their likelihood falls."""
+    """How many steps make the held-out reports likeliest.
+
+    The search ends some time after their likelihood falls. Of steps that are practically as good the last is taken,
+    because where the truth is a spike, many steps gain little likelihood but much accuracy.
+    """
     held = _random(counts).multinomial(counts, np.full(PARTS, 1 / PARTS)).T
     kept = counts - held
     update = _Update.of(kept / np.maximum(kept.sum(axis=1, keepdims=True), 1), matrix)
     fitted = update.even
     expected = update.reports(fitted)
-    best, highest = 1, -np.inf
-    for step in range(1, max(1, min(MOST_STEPS, MOST_WORK // (2 * held.size * len(counts)))) + 1):
+    likelihoods: list[float] = []
+    best = 0  # its place in the list: one less than the number of steps
+    for place in range(max(1, min(MOST_STEPS, MOST_WORK // (2 * held.size * len(counts))))):
         fitted = update.step(fitted, expected)
         expected = update.reports(fitted)
-        likelihood = float((held * np.log(expected)).sum())
-        if likelihood > highest:
-            best, highest = step, likelihood
-        elif step >= 3 * best + 10:
+        likelihoods.append(float((held * np.log(expected)).sum()))
+        if likelihoods[place] > likelihoods[best]:
+            best = place
+        elif place >= 3 * best + 10:
             break
-    return best
+    return int(np.flatnonzero(np.array(likelihoods) >= likelihoods[best] - AS_GOOD)[-1]) + 1
 
 
 def _fit(shares: Floats, matrix: Floats, steps: int) -> Floats:

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
 from analytics.estimation.votes import Floats
@@ -28,20 +29,25 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
         parts = value, error, value - half_width, value + half_width
         mean = quantity(answers.as_published(Estimates(*map(np.asarray, parts))))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
-    names = attribute.values
+    quartiles = _crossings(np.cumsum(answers.consistent.value))
+    low, high = (_crossings(ends) for ends in (cumulative.high, cumulative.low))
     return Dwell(
         unit=unit,
         mean=mean,
-        quartiles=_crossings(np.cumsum(answers.consistent.value), names),
-        low=_crossings(cumulative.high, names),
-        high=_crossings(cumulative.low, names),
+        quartiles=_names(attribute, quartiles),
+        low=_names(attribute, np.minimum(low, quartiles)),  # the consistent histogram may lie outside the interval
+        high=_names(attribute, np.maximum(high, quartiles)),
     )
 
 
-def _crossings(cumulative: Floats, names: tuple[str, ...]) -> tuple[str, str, str]:
-    """The values at which the cumulative share first reaches a quarter, a half and three quarters."""
+def _crossings(cumulative: Floats) -> NDArray[np.intp]:
+    """The places of the values at which the cumulative share first reaches a quarter, a half and three quarters."""
     rising = np.maximum.accumulate(cumulative)
-    first, half, third = (names[min(int(np.searchsorted(rising, q - 1e-12)), len(names) - 1)] for q in QUARTERS)
+    return np.minimum(np.searchsorted(rising, np.array(QUARTERS) - 1e-12), len(rising) - 1)
+
+
+def _names(attribute: Attribute, places: NDArray[np.intp]) -> tuple[str, str, str]:
+    first, half, third = (attribute.values[place] for place in places)
     return first, half, third
 
 
