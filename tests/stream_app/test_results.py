@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from analytics.estimation import estimate
-
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
