@@ -94,10 +94,11 @@ def estimates_are_unbiased_and_vary_as_said(scheme: Scheme) -> None:
         values = _draw(tuple(frequencies), crowds * REPORTS)
         estimates = _estimate(question, _support_counts(scheme, values, crowds, seed) / REPORTS)
         formula = variance(question.channel, frequencies) / REPORTS
+        expected = crowds * REPORTS * question.channel.support(frequencies)
         off = np.abs(estimates.mean(axis=0) - frequencies)
-        assert (off <= 6 * np.sqrt(formula / crowds)).all()
+        assert (off <= 6 * np.sqrt(formula / crowds))[expected >= 10].all()  # one rare answer may be many errors
         measured = np.square(estimates - frequencies).mean(axis=0)
-        often = crowds * REPORTS * question.channel.support(frequencies) >= 2_000  # what is never said cannot vary
+        often = expected >= 2_000  # what is never said cannot vary
         for f, ratio in zip(frequencies[often], (measured / formula)[often], strict=True):
             ratios.setdefault(float(f), []).append(float(ratio))
     for f in FREQUENCIES:

@@ -1,4 +1,4 @@
-"""The fingerprint covers the declared terms and what they resolve to: mechanisms, and all integers of their tables."""
+"""The fingerprint covers declared terms and what they resolve to: mechanisms and all integers of their tables."""
 
 from __future__ import annotations
 
