@@ -19,9 +19,10 @@ from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
-from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
+from protocols.mechanisms.record import AUTO, CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
@@ -29,6 +30,8 @@ from protocols.survey.model import Survey
 __all__ = ["Question", "Scheme"]
 
 Records = list[MechanismRecord]
+
+SHOWN_AT_MOST = 1.05  # times luck: how well one report may show the true attribute before `auto` avoids it
 
 
 class Scheme:
@@ -78,11 +81,12 @@ class Scheme:
         return self.questions[self.survey.index(name)]
 
     def _choose(self, options: list[Records]) -> tuple[Question, ...]:
-        """Of each attribute's mechanisms the one with the smallest variance at frequency 0.
+        """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
 
         Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend. So attributes are visited in turn, in order, and one switches only if the sum of all variances falls.
-        This terminates under every guarantee, always with the same result.
+        may spend, and in how well the true attribute is hidden. So attributes are visited in turn, in order, and one
+        switches only if the rank of all of them together improves. This terminates under every guarantee, always with
+        the same result.
         """
         best = self._ask([records[0] for records in options])
         while True:
@@ -92,9 +96,21 @@ class Scheme:
                     asked = [question.record for question in best]
                     if asked[place] is not record:
                         asked[place] = record
-                        best = min(best, self._ask(asked), key=_total_variance)
+                        best = min(best, self._ask(asked), key=self._rank)
             if best is before:
                 return best
+
+    def _rank(self, questions: tuple[Question, ...]) -> tuple[float, ...]:
+        """What `auto` minimises, the most important first: how well one report shows the true attribute (rs+rfd), then
+        the error.
+
+        The first figure is what the best guess gains over luck, if values are spread like the prior; up to
+        `SHOWN_AT_MOST` it counts as nothing.
+        """
+        shown = SHOWN_AT_MOST
+        if self.use == "rs+rfd" and any(question.attribute.mechanism == AUTO.name for question in questions):
+            shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
+        return shown, _total_variance(questions)
 
     def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
@@ -158,7 +174,7 @@ class Scheme:
         fakes, budget = record.fakes, Budget(*budgets, self.survey.calibration)
         assert fakes is not None, f"{record.name} does not fake"
         mechanism = build(fakes.one_round if budget.one is None else fakes.two_rounds, attribute.k, budget)
-        fake = None if fakes.zero else _distribution(attribute)
+        fake = None if fakes.kind == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, record, budget, 1 / len(self.survey.attributes), fake)
 
     @property

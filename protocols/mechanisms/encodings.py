@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
+
+FakeKind = Literal["zero", "bare", "noisy"]
+"""What a fake is: noise on no value, a drawn value without the noise of round 1, or a drawn value perturbed like a true
+one."""
 
 
 class Encoding(Protocol):
@@ -67,10 +71,12 @@ class Encoding(Protocol):
         """Round 1: cells encoded, with noise."""
         ...
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
 
-        `fakes` is the distribution of fake values; None: fakes are zero vectors.
+        `fakes` is the distribution of fake values; None for zero vectors.
         """
         ...
 
@@ -132,10 +138,14 @@ class Direct(_Plain):
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is a symbol without noise: a shift of 0 by the fake value."""
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        """A bare fake is a shift of 0 by the fake value; a noisy one is shifted like a true value."""
         if fakes is None or isinstance(noise, MatrixRound):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
+        if kind == "noisy":
+            return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
         exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
         return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
 
@@ -175,11 +185,15 @@ class Unary(_Plain):
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is the vector of a drawn value, or of no value, perturbed like a true one."""
-        if fakes is None:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        """A fake is the vector of no value, or of a drawn one; either is perturbed like a true one."""
+        if kind == "zero":
             return self._one_hot(cells, own, noise, draws)
-        return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
+        if kind == "bare" or fakes is None:
+            raise ValueError("a fake of bits is perturbed like a true answer")
+        return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
@@ -207,6 +221,11 @@ def bit_flip(noise: Round) -> Flip:
     if isinstance(noise, MatrixRound):
         raise TypeError("this encoding takes flips, not a matrix")
     return noise
+
+
+def _with_fakes(cells: Values, own: Mask, fakes: Floats, draws: Draws) -> Values:
+    """The device's own cell where the attribute is its own, elsewhere a drawn one."""
+    return np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2)))
 
 
 @lru_cache(maxsize=256)

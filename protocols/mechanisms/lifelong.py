@@ -15,7 +15,7 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Trait
 from protocols.arrays.columns import PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, Unary, bit_flip
+from protocols.mechanisms.encodings import Direct, FakeKind, Unary, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
@@ -101,7 +101,9 @@ class Hashed:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Direct(self.g).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -178,7 +180,9 @@ class Buckets:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Unary(self.d).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:

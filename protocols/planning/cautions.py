@@ -45,10 +45,10 @@ def _of_fakes(scheme: Scheme) -> Found:
         text = """Fakes are drawn evenly. Where true values are skewed, frequent ones point at the attribute that is
             true. Use rs+rfd with a prior close to the data."""
         yield "uniform-fakes", text
-    bare = [q for q in fakes if q.mechanism.encoding.exclusive and q.fake is not None and np.ptp(q.fake) > 0]
+    bare = [q for q in fakes if q.fake_kind == "bare" and q.fake is not None and np.ptp(q.fake) > 0]
     if bare:
         text = f"""{_names(bare)}: fakes are drawn from the prior without noise, and true answers have noise. So rare
-            values point at the attribute that is true, however good the prior is. Use oue-r or sue-r."""
+            values point at the attribute that is true, however good the prior is. Use grr-r, oue-r or sue-r."""
         yield "noiseless-fakes", text
     if fakes and survey.guarantee != "tuple":
         promise = scheme.guarantees.per_report

@@ -86,8 +86,8 @@ def _memo_shares(question: Question) -> Floats:
     shares = values * first.gain + first.q
     if not question.faked:
         return shares
-    assert question.fake is not None, "a symbol has no zero vector"
-    return np.asarray(question.share * shares + (1 - question.share) * question.fake)
+    assert question.fake_memo is not None, "a symbol has no zero vector"
+    return np.asarray(question.share * shares + (1 - question.share) * question.fake_memo)
 
 
 def _of_symbols(memos: Floats, second: Flip) -> Pairs:

@@ -104,9 +104,9 @@ CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
 
 def test_cautions_apply_where_they_should() -> None:
     many = [of_size(4), of_size(9, "b")]
-    vectors, symbols = (
+    vectors, symbols, noisy = (
         [of_size(2, prior=[0.4, 0.6], mechanism=name), of_size(2, "b", prior=[0.1, 0.9], mechanism=name)]
-        for name in ("oue-r", "grr")
+        for name in ("oue-r", "grr", "grr-r")
     )
     always = {"visible-changes"}
     cases: list[tuple[set[str], Scheme]] = [
@@ -122,6 +122,7 @@ def test_cautions_apply_where_they_should() -> None:
         (always | {"distance-only"}, scheme_with(of_size(9, mechanism="l-geometric"), **TWO_ROUNDS, **CALM)),
         (always | {"uniform-fakes"}, scheme_with(*many, **TWO_ROUNDS, **CALM, solution="rs+fd")),
         (always, scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
+        (always, scheme_with(*noisy, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
         (always | {"noiseless-fakes"}, scheme_with(*symbols, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
         (
             always | {"amplification"},
