@@ -21,7 +21,9 @@ from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import AUTO, CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
+from protocols.privacy.crowd import evidence
 from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.linking import pair_information
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.survey.attribute import Attribute
@@ -55,12 +57,12 @@ class Scheme:
     @property
     def sampling(self) -> bool:
         """Whether each device answers truthfully about one attribute only, drawn once for life."""
-        return self.survey.solution != "spl" and len(self.questions) > 1
+        return self.survey.solution != "spl" and len(self.survey.attributes) > 1
 
     @property
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
-        return self.survey.solution == "smp" and len(self.questions) > 1
+        return self.survey.solution == "smp" and len(self.survey.attributes) > 1
 
     @property
     def use(self) -> Use:
@@ -88,7 +90,7 @@ class Scheme:
         switches only if the rank of all of them together improves. This terminates under every guarantee, always with
         the same result.
         """
-        best = self._ask([records[0] for records in options])
+        best = self._ask(self._start(options))
         while True:
             before = best
             for place, records in enumerate(options):
@@ -100,17 +102,43 @@ class Scheme:
             if best is before:
                 return best
 
-    def _rank(self, questions: tuple[Question, ...]) -> tuple[float, ...]:
-        """What `auto` minimises, the most important first: how well one report shows the true attribute (rs+rfd), then
-        the error.
+    def _start(self, options: list[Records]) -> Records:
+        """Where to begin: if the crowd is known, with the mechanisms whose answers link least.
 
-        The first figure is what the best guess gains over luck, if values are spread like the prior; up to
-        `SHOWN_AT_MOST` it counts as nothing.
+        A report that answers all attributes links by all of them. If even these link, no others would not.
         """
-        shown = SHOWN_AT_MOST
-        if self.use == "rs+rfd" and any(question.attribute.mechanism == AUTO.name for question in questions):
+        start = [records[0] for records in options]
+        if self._crowd is not None:
+            for place, records in enumerate(options):
+                asked = {record: self._ask([*start[:place], record, *start[place + 1 :]]) for record in records}
+                start[place] = min(asked, key=lambda r: pair_information(asked[r][place], self.survey.longitudinal))
+        return start
+
+    def _rank(self, questions: tuple[Question, ...]) -> tuple[float, ...]:
+        """What `auto` minimises, the most important first.
+
+        1. by how many kinds of reports a device is recognised in the survey's crowd (PROTOCOLS 9)
+        2. under rs+rfd, how well one report shows the true attribute (PROTOCOLS 4): what the best guess gains over
+           luck, if values are spread like the prior; up to `SHOWN_AT_MOST` it counts as nothing
+        3. the error
+        """
+        linking, shown = 0, SHOWN_AT_MOST
+        if self._crowd is not None:
+            reports = evidence(questions, self.discloses, self.survey.longitudinal)
+            linking = sum(report.links(self._crowd) for report in reports)
+        if self.use == "rs+rfd" and self._auto:
             shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
-        return shown, _total_variance(questions)
+        return linking, shown, _total_variance(questions)
+
+    @property
+    def _auto(self) -> bool:
+        """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
+        return any(attribute.mechanism == AUTO.name for attribute in self.survey.attributes)
+
+    @property
+    def _crowd(self) -> int | None:
+        """The number of devices among which `auto` must hide one, if it is declared."""
+        return self.survey.devices if self._auto else None
 
     def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""

@@ -109,6 +109,36 @@ def test_auto_leaks_least_where_another_attribute_leaks_anyway() -> None:
     assert 2 * attribute_guess(chosen.questions, same=False) > 1.05
 
 
+def labels(*attributes: dict[str, Any], **terms: Any) -> list[str]:
+    return [question.label for question in scheme_with(*attributes, **terms).questions]
+
+
+def test_auto_avoids_what_links_in_the_surveys_crowd() -> None:
+    """100 bits at 2 and 1 have 2.8 bits in common: 2,000 devices hide 1, a million 9.9."""
+    wide, budgets = of_size(100), {"eps_inf": 2.0, "eps_1": 1.0}
+    assert labels(wide, **budgets) == ["l-osue"]
+    assert labels(wide, **budgets, devices=2_000) == ["l-grr"]
+    assert labels(wide, **budgets, devices=1_000_000) == ["l-osue"]
+    assert labels(wide, eps_inf=4.0, eps_1=1.0, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "allomfree"}, **budgets, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "l-osue"}, **budgets, devices=2_000) == ["l-osue"]
+
+
+def test_auto_stays_exact_where_everything_links() -> None:
+    """Under smp the sampled attribute of ten alone has 3.3 bits, more than 2,000 devices hide."""
+    attributes = [of_size(100, f"a{i}") for i in range(10)]
+    assert set(labels(*attributes, eps_inf=2.0, eps_1=1.0, devices=2_000)) == {"l-osue"}
+
+
+def test_auto_counts_all_answers_of_a_report_together() -> None:
+    """Of two attributes that a report both answers, one may be bits: two would link."""
+    attributes = [of_size(k, f"a{k}") for k in (60, 70)]
+    budgets = {"eps_inf": 4.0, "eps_1": 2.0, "solution": "spl"}
+    assert labels(*attributes, **budgets) == ["l-osue", "l-osue"]
+    assert labels(*attributes, **budgets, devices=8_000) == ["l-grr", "l-osue"]
+    assert labels(*attributes, **budgets, devices=20_000) == ["l-osue", "l-osue"]
+
+
 def test_an_order_is_needed_to_keep_distances() -> None:
     with pytest.raises(SurveyError, match="needs an order"):
         scheme_with({"name": "a", "values": ["x", "y"], "mechanism": "geometric"}, eps=1.0)
