@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.resources import files
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.rounds import grr
 from protocols.planning import Plan, plan
 from protocols.scheme import Scheme
+from protocols.survey import Solution, Survey
 from protocols.survey.attribute import MAX_VALUES
+from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 
 TWO_ROUNDS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -186,6 +189,37 @@ def test_a_mechanism_that_auto_avoids_is_named_with_the_reason() -> None:
     priors = [of_size(3, name, prior=[0.7, 0.2, 0.1]) for name in "ab"]
     showing = plan(scheme_with(*priors, eps=1.0, solution="rs+rfd")).attributes[0]
     assert showing.mechanism == "grr-r" and "grr has a smaller variance, but shows which attribute" in showing.why
+
+
+def example(name: str) -> Survey:
+    return parse_survey((files("protocols") / "survey_text" / "examples" / f"{name}.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
+def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
+    survey = example(name)
+    assert survey.devices is not None
+    assert "link-by-answer" not in codes(Scheme(survey))
+
+
+@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
+def test_examples_use_the_solution_that_their_plan_finds_most_exact(name: str) -> None:
+    """At the same budgets. Where fakes come from a prior, it is one that falls like 1 / rank."""
+    terms = example(name).model_dump()
+    errors = {}
+    for solution in get_args(Solution):
+        attributes = [
+            {**a, "range": None, "prior": falling(a["values"]) if solution == "rs+rfd" else None}
+            for a in terms["attributes"]
+        ]
+        drawn = plan(Scheme(Survey.model_validate({**terms, "solution": solution, "attributes": attributes})))
+        errors[solution] = max(attribute.precision.if_nobody for attribute in drawn.attributes)
+    assert example(name).solution == min(errors, key=lambda solution: errors[solution])
+
+
+def falling(values: tuple[str, ...]) -> dict[str, float]:
+    total = sum(1 / rank for rank in range(1, len(values) + 1))
+    return {value: 1 / rank / total for rank, value in enumerate(values, start=1)}
 
 
 def test_a_long_memo_that_is_sent_is_called_identifying() -> None:
