@@ -9,9 +9,10 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel
+from protocols.mechanisms.encodings import FakeKind
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MechanismRecord
-from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 
@@ -50,7 +51,7 @@ class Question:
         encoding, second = self.mechanism.encoding, self.mechanism.second
         drawn = {
             "traits": encoding.trait_tables(),
-            "first": encoding.memo_tables(self.mechanism.first, self.fake),
+            "first": encoding.memo_tables(self.mechanism.first, self.fake_kind, self.fake),
             "second": () if second is None else encoding.report_tables(second),
         }
         return {part: tuple(map(digest, tables)) for part, tables in drawn.items()}
@@ -63,15 +64,28 @@ class Question:
     @cached_property
     def memo_channel(self) -> Channel:
         """The channel of the memos alone: the part of the noise that repeats in every period."""
-        return self.mechanism.memo_channel(self.share, self.fake)
+        return self.mechanism.memo_channel(self.share, self.fake_memo)
+
+    @property
+    def fake_kind(self) -> FakeKind | None:
+        """What its fakes are; None where all answers are about the truth."""
+        return self.record.fakes.kind if self.faked and self.record.fakes is not None else None
+
+    @property
+    def fake_memo(self) -> Floats | None:
+        """The distribution of fake values as memos have it.
+
+        A direct fake is a symbol, so noise changes its distribution: a noisy one went through round 1, a bare one did
+        not. Of a unary fake a round flips bits, not the value.
+        """
+        return self._perturbed(self.fake, self.mechanism.first) if self.fake_kind == "noisy" else self.fake
 
     @property
     def fake_answer(self) -> Floats | None:
-        """The distribution of fake values as answers have it.
+        """The distribution of fake values as answers have it."""
+        return self._perturbed(self.fake_memo, self.mechanism.second)
 
-        A direct fake is a symbol, so round 2 changes its distribution; of a unary one it flips bits.
-        """
-        second = self.mechanism.second
-        if self.fake is None or not self.mechanism.encoding.exclusive or not isinstance(second, Flip):
-            return self.fake
-        return np.asarray(self.fake * second.gain + second.q)
+    def _perturbed(self, shares: Floats | None, noise: Round | None) -> Floats | None:
+        if shares is None or not self.mechanism.encoding.exclusive or not isinstance(noise, Flip):
+            return shares
+        return np.asarray(shares * noise.gain + noise.q)

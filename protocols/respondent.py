@@ -74,10 +74,11 @@ class Respondent:
     def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where the device was given another attribute."""
         mechanism = question.mechanism
-        if not question.faked:
+        kind = question.fake_kind
+        if kind is None:
             return mechanism.memoise(cells, draws)
         own = self.sampled(devices) == self.scheme.survey.index(question.name)
-        return mechanism.encoding.hide(cells, own, question.fake, mechanism.first, draws)
+        return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def _traits(self, question: Question, devices: Devices) -> Traits:
         return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))

@@ -21,9 +21,12 @@ from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
-from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
+from protocols.mechanisms.record import AUTO, CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
+from protocols.privacy.crowd import evidence
 from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.linking import pair_information
+from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.randomness.sampling import digest, uniform
 from protocols.survey.attribute import Attribute
@@ -33,6 +36,8 @@ __all__ = ["Question", "Scheme"]
 
 Records = list[MechanismRecord]
 TERMS_VERSION = 1  # raised when the same resolved terms come to mean something else
+
+SHOWN_AT_MOST = 1.05  # times luck: how well one report may show the true attribute before `auto` avoids it
 
 
 class Scheme:
@@ -69,12 +74,12 @@ class Scheme:
     @property
     def sampling(self) -> bool:
         """Whether each device answers truthfully about one attribute only, drawn once for life."""
-        return self.survey.solution != "spl" and len(self.questions) > 1
+        return self.survey.solution != "spl" and len(self.survey.attributes) > 1
 
     @property
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
-        return self.survey.solution == "smp" and len(self.questions) > 1
+        return self.survey.solution == "smp" and len(self.survey.attributes) > 1
 
     @property
     def use(self) -> Use:
@@ -95,13 +100,14 @@ class Scheme:
         return self.questions[self.survey.index(name)]
 
     def _choose(self, options: list[Records]) -> tuple[Question, ...]:
-        """Of each attribute's mechanisms the one with the smallest variance at frequency 0.
+        """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
 
         Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend. So attributes are visited in turn, in order, and one switches only if the sum of all variances falls.
-        This terminates under every guarantee, always with the same result.
+        may spend, and in how well the true attribute is hidden. So attributes are visited in turn, in order, and one
+        switches only if the rank of all of them together improves. This terminates under every guarantee, always with
+        the same result.
         """
-        best = self._ask([records[0] for records in options])
+        best = self._ask(self._start(options))
         while True:
             before = best
             for place, records in enumerate(options):
@@ -109,9 +115,47 @@ class Scheme:
                     asked = [question.record for question in best]
                     if asked[place] is not record:
                         asked[place] = record
-                        best = min(best, self._ask(asked), key=_total_variance)
+                        best = min(best, self._ask(asked), key=self._rank)
             if best is before:
                 return best
+
+    def _start(self, options: list[Records]) -> Records:
+        """Where to begin: if the crowd is known, with the mechanisms whose answers link least.
+
+        A report that answers all attributes links by all of them. If even these link, no others would not.
+        """
+        start = [records[0] for records in options]
+        if self._crowd is not None:
+            for place, records in enumerate(options):
+                asked = {record: self._ask([*start[:place], record, *start[place + 1 :]]) for record in records}
+                start[place] = min(asked, key=lambda r: pair_information(asked[r][place], self.survey.longitudinal))
+        return start
+
+    def _rank(self, questions: tuple[Question, ...]) -> tuple[float, ...]:
+        """What `auto` minimises, the most important first.
+
+        1. by how many kinds of reports a device is recognised in the survey's crowd (PROTOCOLS 9)
+        2. under rs+rfd, how well one report shows the true attribute (PROTOCOLS 4): what the best guess gains over
+           luck, if values are spread like the prior; up to `SHOWN_AT_MOST` it counts as nothing
+        3. the error
+        """
+        linking, shown = 0, SHOWN_AT_MOST
+        if self._crowd is not None:
+            reports = evidence(questions, self.discloses, self.survey.longitudinal)
+            linking = sum(report.links(self._crowd) for report in reports)
+        if self.use == "rs+rfd" and self._auto:
+            shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
+        return linking, shown, _total_variance(questions)
+
+    @property
+    def _auto(self) -> bool:
+        """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
+        return any(attribute.mechanism == AUTO.name for attribute in self.survey.attributes)
+
+    @property
+    def _crowd(self) -> int | None:
+        """The number of devices among which `auto` must hide one, if it is declared."""
+        return self.survey.devices if self._auto else None
 
     def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
@@ -175,7 +219,7 @@ class Scheme:
         fakes, budget = record.fakes, Budget(*budgets, self.survey.calibration)
         assert fakes is not None, f"{record.name} does not fake"
         mechanism = build(fakes.one_round if budget.one is None else fakes.two_rounds, attribute.k, budget)
-        fake = None if fakes.zero else _distribution(attribute)
+        fake = None if fakes.kind == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, record, budget, 1 / len(self.survey.attributes), fake)
 
     @property

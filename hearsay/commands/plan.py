@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,14 @@ RELATIONS = (
 
 def plan(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
-    devices: Annotated[int, typer.Option(min=1, help="Number of devices that report in a period.")] = 10_000,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of devices that report in a period; by default the survey's, or 10,000.",
+            show_default=False,
+        ),
+    ] = None,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
     as_json: console.AsJson = False,
 ) -> None:
@@ -40,7 +48,7 @@ def plan(
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
-    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _risk)
+    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _risk, _links, *_wider(drawn))
     for part in parts:
         console.out.print(part(drawn))
         console.out.print()
@@ -151,6 +159,48 @@ def _risk(drawn: Plan) -> Table:
         seen = _number(drawn.attribute_guess) + (f" to {_number(worst)}" if worst is not None else "")
         table.add_row("which attribute is true", seen, _number(1 / len(drawn.attributes)), "")
     return table
+
+
+def _links(drawn: Plan) -> Table:
+    crowd = drawn.crowd
+    title = (
+        f"What links two reports of a device, in bits: {crowd.devices:,} devices ({crowd.crowd_bits:.1f} bits) "
+        f"hide {crowd.hidden_bits:.2g}"
+    )
+    table = _table(title, "attribute", "answers", "lifelong traits", "together", "right first guess", "by chance")
+    whole = {} if crowd.report is None else {"all in one report": crowd.report}
+    for name, link in (crowd.attributes | whole).items():
+        bits = link.answer_bits + link.trait_bits
+        together = f"[red]{bits:.2f}[/]" if link.links else f"{bits:.2f}"
+        shown = [f"{link.answer_bits:.2f}", f"{link.trait_bits:.2f}", together]
+        table.add_row(name, *shown, _share(link.first_guess), _share(link.luck))
+    if crowd.horizon > 1:
+        table.caption = (
+            f"A gap below {crowd.horizon} names the period of the previous report: only that period's reports are "
+            "candidates."
+        )
+        table.caption_justify = "left"
+    return table
+
+
+def _wider(drawn: Plan) -> list[Callable[[Plan], Table]]:
+    """The table of wider budgets, if there are any."""
+    return [_wider_table] if any(drawn.crowd.wider.values()) else []
+
+
+def _wider_table(drawn: Plan) -> Table:
+    wider = {name: points for name, points in drawn.crowd.wider.items() if points}
+    ratios = sorted({point.ratio for points in wider.values() for point in points})
+    title = "The same with another eps_inf and the same eps_1: bits, right first guess"
+    table = _table(title, "attribute", *(f"eps_inf = {ratio:g} eps_1" for ratio in ratios))
+    for name, points in wider.items():
+        cells = {point.ratio: f"{point.bits:.2f}, {_share(point.first_guess)}" for point in points}
+        table.add_row(name, *(cells.get(ratio, "") for ratio in ratios))
+    return table
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2g} %"
 
 
 def _noise(noise: NoisePlan | None) -> str:

@@ -24,9 +24,10 @@ def load_survey(source: str | Path) -> Survey:
     return read_survey(Path(source))
 
 
-def plan(survey: Survey, devices: int = 10_000, error: float = 0.01) -> Plan:
+def plan(survey: Survey, devices: int | None = None, error: float = 0.01) -> Plan:
     """What a survey reveals and how precise its results will be: what `hearsay plan` shows, as a model.
 
-    `devices` is how many report in a period, `error` the standard error wanted for a share.
+    `devices` is how many report in a period, by default the survey's own number, or 10,000 if it has none. `error` is
+    the standard error wanted for a share.
     """
     return plan_scheme(Scheme(survey), devices, error)

@@ -23,6 +23,7 @@ RECORDS: dict[str, MechanismRecord] = {
         ordered.L_GEOMETRIC,
         evolving.LOLOHA,
         evolving.DBITFLIP,
+        direct.GRR_R,
         unary.SUE_Z,
         unary.SUE_R,
         unary.OUE_Z,
@@ -39,7 +40,7 @@ def fitting(use: Use) -> list[MechanismRecord]:
     """Every mechanism that can be used this way.
 
     >>> [record.name for record in fitting("rs+rfd")]
-    ['grr', 'sue-r', 'oue-r']
+    ['grr', 'grr-r', 'sue-r', 'oue-r']
     """
     return [record for record in RECORDS.values() if record.fits(use)]
 

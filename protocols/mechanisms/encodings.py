@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
 Tables = tuple[Words, ...]  # the integers of samplers, which a survey's fingerprint covers
+FakeKind = Literal["zero", "bare", "noisy"]
+"""What a fake is: noise on no value, a drawn value without the noise of round 1, or a drawn value perturbed like a true
+one."""
 
 
 class Encoding(Protocol):
@@ -67,8 +70,8 @@ class Encoding(Protocol):
         """The integers that `traits` draws with."""
         ...
 
-    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
-        """The integers that `memoise` draws with, or `hide` with these fakes."""
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        """The integers that `memoise` draws with, or `hide` with fakes of this kind."""
         ...
 
     def report_tables(self, noise: Round) -> Tables:
@@ -81,10 +84,12 @@ class Encoding(Protocol):
         """Round 1: cells encoded, with noise."""
         ...
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
 
-        `fakes` is the distribution of fake values; None: fakes are zero vectors.
+        `fakes` is the distribution of fake values; None for zero vectors.
         """
         ...
 
@@ -143,13 +148,16 @@ class Direct(_Plain):
             return float(noise.matrix.max(axis=0).sum())
         return self.k * noise.p
 
-    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
         if isinstance(noise, MatrixRound):
             return (_rows(noise).integers,)
-        return (_shifts(self.k, noise, None if fakes is None else tuple(fakes.tolist())).integers,)
+        drawn = None if fakes is None else tuple(fakes.tolist())
+        if drawn is not None and kind == "noisy":
+            return _shifts(self.k, noise).integers, _table(drawn).integers
+        return (_shifts(self.k, noise, drawn).integers,)
 
     def report_tables(self, noise: Round) -> Tables:
-        return self.memo_tables(noise, None)
+        return self.memo_tables(noise)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, MatrixRound):
@@ -157,10 +165,14 @@ class Direct(_Plain):
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
         return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is a symbol without noise: a shift of 0 by the fake value."""
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        """A bare fake is a shift of 0 by the fake value; a noisy one is shifted like a true value."""
         if fakes is None or isinstance(noise, MatrixRound):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
+        if kind == "noisy":
+            return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
         exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
         return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
 
@@ -197,7 +209,7 @@ class Unary(_Plain):
         silent = (1 - flip.q) ** self.k  # the chance that no bit is set if none is set in the truth
         return flip.p / flip.q * (1 - silent) + (1 - flip.p) / (1 - flip.q) * silent
 
-    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
         flip = bit_flip(noise)
         drawn = () if fakes is None else (_table(tuple(fakes.tolist())).integers,)
         return (eight_bits(flip.q, flip.p).integers, *drawn)
@@ -210,11 +222,15 @@ class Unary(_Plain):
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self._one_hot(cells, cells < self.k, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
-        """A fake is the vector of a drawn value, or of no value, perturbed like a true one."""
-        if fakes is None:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        """A fake is the vector of no value, or of a drawn one; either is perturbed like a true one."""
+        if kind == "zero":
             return self._one_hot(cells, own, noise, draws)
-        return self.memoise(np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2))), noise, draws)
+        if kind == "bare" or fakes is None:
+            raise ValueError("a fake of bits is perturbed like a true answer")
+        return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
@@ -242,6 +258,11 @@ def bit_flip(noise: Round) -> Flip:
     if isinstance(noise, MatrixRound):
         raise TypeError("this encoding takes flips, not a matrix")
     return noise
+
+
+def _with_fakes(cells: Values, own: Mask, fakes: Floats, draws: Draws) -> Values:
+    """The device's own cell where the attribute is its own, elsewhere a drawn one."""
+    return np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2)))
 
 
 @lru_cache(maxsize=256)

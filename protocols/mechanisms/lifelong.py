@@ -15,7 +15,7 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Trait
 from protocols.arrays.columns import PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, Tables, Unary, bit_flip
+from protocols.mechanisms.encodings import Direct, FakeKind, Tables, Unary, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
@@ -95,8 +95,8 @@ class Hashed:
     def trait_tables(self) -> Tables:
         return uniform(self.family).integers, self.hashes.astype(np.uint64)
 
-    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
-        return Direct(self.g).memo_tables(noise, fakes)
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        return Direct(self.g).memo_tables(noise, kind, fakes)
 
     def report_tables(self, noise: Round) -> Tables:
         return Direct(self.g).report_tables(noise)
@@ -110,7 +110,9 @@ class Hashed:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Direct(self.g).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -173,8 +175,8 @@ class Buckets:
     def trait_tables(self) -> Tables:
         return (np.arange(self.k - self.d + 1, self.k + 1, dtype=np.uint64),)  # below each of these, one value is drawn
 
-    def memo_tables(self, noise: Round, fakes: Floats | None) -> Tables:
-        return Unary(self.d).memo_tables(noise, fakes)
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        return Unary(self.d).memo_tables(noise, kind, fakes)
 
     def report_tables(self, noise: Round) -> Tables:
         return Unary(self.d).report_tables(noise)
@@ -196,7 +198,9 @@ class Buckets:
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return Unary(self.d).memoise(cells, noise, draws)
 
-    def hide(self, cells: Values, own: Mask, fakes: Floats | None, noise: Round, draws: Draws) -> Column:
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
         raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:

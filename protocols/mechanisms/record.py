@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from protocols.mechanisms.encodings import FakeKind
 from protocols.mechanisms.mechanism import Builder
 
 Use = Literal["one-shot", "memo only", "two rounds", "rs+fd", "rs+rfd"]
@@ -25,7 +26,11 @@ class Chooser:
     summary: str
 
 
-AUTO = Chooser("auto", "of the direct and the unary mechanism that fit, the one with the smaller error")
+AUTO = Chooser(
+    "auto",
+    "of the direct and the unary mechanism that fit, the one with the smaller error among those that link no reports "
+    "in a crowd of `devices` and, under rs+rfd, do not show which attribute is true",
+)
 ADP = Chooser("adp", "auto by its name in the literature; under rs+fd it may choose oue-z")
 ALLOMFREE = Chooser("allomfree", "auto by its name in the literature")
 CHOOSERS = {chooser.name: chooser for chooser in (AUTO, ADP, ALLOMFREE)}
@@ -39,12 +44,12 @@ class Fakes:
     """How a mechanism answers where one attribute is true and the others are fake (PROTOCOLS 4).
 
     `one_round` and `two_rounds` name the mechanisms that randomise the truth. A fake encodes a value drawn from the
-    prior (evenly under rs+fd), or, with `zero`, no value at all, which rs+rfd does not allow.
+    prior (evenly under rs+fd), or, of kind `zero`, no value at all, which rs+rfd does not allow.
     """
 
     one_round: str
     two_rounds: str
-    zero: bool = False
+    kind: FakeKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +89,7 @@ class MechanismRecord:
             return self.one_round is not None
         if use == "two rounds":
             return self.two_rounds is not None
-        return self.fakes is not None and (use == "rs+fd" or not self.fakes.zero)
+        return self.fakes is not None and (use == "rs+fd" or self.fakes.kind != "zero")
 
     def takes(self, k: int, ordered: bool) -> bool:
         """Whether an attribute of k values can be asked with it."""

@@ -1,5 +1,6 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
-from protocols.planning.plan import AttributePlan, NoisePlan, Plan, plan
+from protocols.planning.links import CrowdPlan, LinkPlan
+from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 
-__all__ = ["AttributePlan", "NoisePlan", "Plan", "plan"]
+__all__ = ["DEVICES", "AttributePlan", "CrowdPlan", "LinkPlan", "NoisePlan", "Plan", "plan"]

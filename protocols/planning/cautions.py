@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
+from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import forged_weight
@@ -29,10 +30,34 @@ class Caution(BaseModel):
     text: str
 
 
-def cautions(scheme: Scheme) -> tuple[Caution, ...]:
+def cautions(scheme: Scheme, crowd: CrowdPlan) -> tuple[Caution, ...]:
     """Every caution that applies."""
     looks = (_of_fakes, _of_linking, _of_costs, _of_forgery, _of_presence)
-    return tuple(Caution(code=code, text=" ".join(text.split())) for look in looks for code, text in look(scheme))
+    found = [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
+    return tuple(Caution(code=code, text=" ".join(text.split())) for code, text in found)
+
+
+def _of_crowds(scheme: Scheme, crowd: CrowdPlan) -> Found:
+    reports = crowd.attributes if crowd.report is None else {"a whole report": crowd.report}
+    for name, link in reports.items():
+        if link.links:
+            bits = link.answer_bits + link.trait_bits
+            text = f"""{name}: two reports of one device have {bits:.3g} bits in common ({link.answer_bits:.3g} of their
+                answers, {link.trait_bits:.3g} of what the device keeps for life); a crowd of {crowd.devices:,} hides
+                {crowd.hidden_bits:.3g}. The first guess of which report is the same device's is right in
+                {100 * link.first_guess:.2g} % (by chance {100 * link.luck:.2g} %). {_remedy(scheme, link, crowd)}"""
+            yield "link-by-answer", text
+
+
+def _remedy(scheme: Scheme, link: LinkPlan, crowd: CrowdPlan) -> str:
+    if link.trait_bits > crowd.hidden_bits:
+        return "Use a mechanism without hashes or buckets, or ask fewer attributes under smp, or more devices."
+    if not scheme.survey.longitudinal:
+        return "The values themselves link: use fewer values."
+    if scheme.survey.eps_1 is None:
+        return "Declare eps_1: then fresh noise covers the memo."
+    return """Widen the ratio of eps_inf to eps_1: one report stays as exact, but an observer who links a device's
+        reports by other means learns more (eps_inf). Or use fewer values, l-grr, or loloha."""
 
 
 def _of_fakes(scheme: Scheme) -> Found:
@@ -47,10 +72,10 @@ def _of_fakes(scheme: Scheme) -> Found:
         text = """Fakes are drawn evenly. Where true values are skewed, frequent ones point at the attribute that is
             true. Use rs+rfd with a prior close to the data."""
         yield "uniform-fakes", text
-    bare = [q for q in fakes if q.mechanism.encoding.exclusive and q.fake is not None and np.ptp(q.fake) > 0]
+    bare = [q for q in fakes if q.fake_kind == "bare" and q.fake is not None and np.ptp(q.fake) > 0]
     if bare:
         text = f"""{_names(bare)}: fakes are drawn from the prior without noise, and true answers have noise. So rare
-            values point at the attribute that is true, however good the prior is. Use oue-r or sue-r."""
+            values point at the attribute that is true, however good the prior is. Use grr-r, oue-r or sue-r."""
         yield "noiseless-fakes", text
     if fakes and survey.guarantee != "tuple":
         promise = scheme.guarantees.per_report
@@ -68,8 +93,8 @@ def _of_linking(scheme: Scheme) -> Found:
     elif survey.longitudinal:
         text = f"""An observer who can link a device's reports sees when its value changed and when it came back;
             memos do not hide that. Ten linked reports separate two histories {_by(scheme.guarantees.any(10))}, not by
-            {scheme.guarantees.for_ever.whole:.3g} as while the value stays. Tokens do not link reports, so keep
-            reports apart from addresses and accounts."""
+            {scheme.guarantees.for_ever.whole:.3g} as while the value stays. Tokens do not link reports; addresses and
+            accounts do, so keep reports apart from them."""
         yield "visible-changes", text
     lifelong = [q for q in scheme.questions if q.record.lifelong]
     if lifelong:
@@ -84,7 +109,9 @@ def _of_linking(scheme: Scheme) -> Found:
         yield "memo-is-sent", text
     if survey.horizon > 1:
         text = f"""Each report contains how many periods ago its device last reported, up to {survey.horizon}. That
-            has no noise, and rare gaps help linking. Keep the horizon as short as the windows you publish."""
+            has no noise. A gap below {survey.horizon} names the period of the previous report, which is one of that
+            period's: the fewer reports a period has, the better that links. Keep the horizon as short as the windows
+            you publish."""
         yield "gaps", text
 
 

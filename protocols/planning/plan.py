@@ -10,15 +10,18 @@ from math import ceil, inf, sqrt
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import Channel, SupportChannel, variance, variance_at_zero
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
+from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
+DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
 ANY = (2, 10, 100)  # linked reports of any two histories that the plan shows
 
@@ -104,11 +107,12 @@ class Plan(_Model):
     guarantee: GuaranteePlan
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
     attribute_guess_if_same: float | None  # the same, if all devices have the same values
+    crowd: CrowdPlan
     cautions: tuple[Caution, ...]
 
 
-def plan(scheme: Scheme, devices: int = 10_000, error: float = 0.01) -> Plan:
-    """The plan of a compiled survey for so many devices and a wanted standard error.
+def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Plan:
+    """The plan of a compiled survey for so many devices (by default the survey's own) and a wanted standard error.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -118,6 +122,8 @@ def plan(scheme: Scheme, devices: int = 10_000, error: float = 0.01) -> Plan:
     ('l-grr', 18004)
     """
     survey, questions = scheme.survey, scheme.questions
+    devices = devices or survey.devices or DEVICES
+    crowd = crowd_plan(scheme, devices)
     hides = questions[0].faked
     return Plan(
         survey=survey.id,
@@ -130,7 +136,8 @@ def plan(scheme: Scheme, devices: int = 10_000, error: float = 0.01) -> Plan:
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
-        cautions=cautions(scheme),
+        crowd=crowd,
+        cautions=cautions(scheme, crowd),
     )
 
 
@@ -147,7 +154,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
         values=question.k,
         mechanism=question.label,
         detail=mechanism.encoding.detail,
-        why=_why(question, rivals),
+        why=_why(scheme, question, rivals),
         alternatives=dict(sorted(rivals.items(), key=lambda item: item[1])),
         eps_inf=question.budget.inf,
         eps_1=question.budget.one,
@@ -162,7 +169,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
     )
 
 
-def _why(question: Question, rivals: dict[str, float]) -> str:
+def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
     if asked not in CHOOSERS:
         return "the survey asks for it"
@@ -171,7 +178,18 @@ def _why(question: Question, rivals: dict[str, float]) -> str:
     smaller = min(rivals, key=lambda label: rivals[label])
     if smaller == question.label:
         return f"chosen by {asked}: the smallest variance of all"
-    return f"chosen by {asked}: the smaller variance of those it considers ({smaller} would be smaller still)"
+    considered = {label: rivals[label] for label in rivals if RECORDS[label].may_be_chosen(asked, scheme.use)}
+    smallest = min(considered, key=lambda label: considered[label])
+    if smallest == question.label:
+        return f"chosen by {asked}: the smaller variance of those it considers ({smaller} would be smaller still)"
+    fakes = RECORDS[smallest].fakes
+    if fakes is not None and fakes.kind == "bare":
+        reason = "shows which attribute is true"
+    elif scheme.survey.guarantee == "attribute":
+        reason = "leaves less budget to the other attributes"
+    else:
+        reason = "links reports in the survey's crowd"
+    return f"chosen by {asked}: {smallest} has a smaller variance, but {reason}"
 
 
 def _noise(noise: Round) -> NoisePlan:

@@ -23,7 +23,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
-from protocols.privacy.linked import bit_odds, loss, symbol_odds
+from protocols.privacy.linked import SymbolOdds, bit_odds, loss, symbol_odds
 from protocols.question import Question
 
 
@@ -37,12 +37,21 @@ def possible_pairs(question: Question, t: float) -> Floats:
     if isinstance(question.mechanism.encoding.memo, PackedBits):
         return _possible_bit_pairs(question, t)
     odds = symbol_odds(question.mechanism, t)
-    assert question.fake is not None, "a symbol has no zero vector"
     hit, miss = odds.value.p, odds.value.q
-    shares = question.fake * odds.memo.gain + odds.memo.q
+    shares = _fake_symbols(question, odds)
     pairs = [(first / share, second / share) for share in (shares.min(), shares.max())
              for first, second in product((hit, miss), repeat=2)]  # fmt: skip
     return np.array(pairs)
+
+
+def _fake_symbols(question: Question, odds: SymbolOdds) -> Floats:
+    """The likelihood of t linked symbols that all name the same value, for each value, if they are fake.
+
+    A noisy fake is perturbed like a true value; a bare one is its own memo.
+    """
+    assert question.fake is not None, "a symbol has no zero vector"
+    flip = odds.value if question.fake_kind == "noisy" else odds.memo
+    return np.asarray(question.fake * flip.gain + flip.q)
 
 
 def _possible_bit_pairs(question: Question, t: float) -> Floats:
@@ -73,9 +82,8 @@ def log_extremes(question: Question, t: float) -> tuple[float, float]:
     fake = question.fake
     if not isinstance(question.mechanism.encoding.memo, PackedBits):
         odds = symbol_odds(question.mechanism, t)
-        assert fake is not None, "a symbol has no zero vector"
-        rare, common = fake.min() * odds.memo.gain + odds.memo.q, fake.max() * odds.memo.gain + odds.memo.q
-        return log(odds.value.p / rare), log(odds.value.q / common)
+        shares = _fake_symbols(question, odds)
+        return log(odds.value.p / shares.min()), log(odds.value.q / shares.max())
     bits = bit_odds(question.mechanism, t)
     if fake is None:
         return log(bits.up), log(bits.down)

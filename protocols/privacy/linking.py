@@ -1,4 +1,4 @@
-"""How well two reports of one device are recognised by their answers alone (docs/PROTOCOLS.md, section 9).
+"""How well two reports of one device are recognised by their answers alone (PROTOCOLS 9).
 
 Two reports of a device share its memo. An observer who sees two reports y and y' can compare
 
@@ -8,13 +8,14 @@ The mean of its logarithm over one device's reports is the information that a pa
 devices hides a device as long as that stays well below log2(n). Bits are taken as independent of one another: a value
 sets one of them, which changes little.
 
-What a device keeps for life and shows (its sampled attribute, its hash, its buckets) divides the crowd besides.
+Values are taken to stay the same, and to be spread evenly or like the survey's prior. What a device keeps for life and
+shows (its sampled attribute, its hash, its buckets) divides the crowd besides (`crowd`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import log, log2
 
 import numpy as np
@@ -25,6 +26,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
 GRID = 1 << 17  # points on which the sum of many scores is computed
+DEVIATIONS = 40  # beyond which sums are not told apart: what is further away never decides a guess
 KEPT = Flip(1.0, 0.0)
 
 
@@ -55,16 +57,15 @@ class Pairs:
         return self.count * float(self.together[seen] @ self.score[seen]) / log(2)
 
 
-def pair_information(question: Question) -> float:
-    """The bits that a pair of reports of one device carries about being one device's, for one attribute.
-
-    Values are taken to be spread evenly, or like the survey's prior.
-    """
-    return sum(pairs.information for pairs in pairs_of(question))
+def pair_information(question: Question, memoised: bool = True) -> float:
+    """The bits that a pair of reports of one device carries about being one device's, for one attribute."""
+    return sum(pairs.information for pairs in pairs_of(question, memoised))
 
 
-def pairs_of(question: Question) -> list[Pairs]:
-    """What a pair of answers to a question consists of."""
+def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
+    """What a pair of answers to a question consists of. Where nothing is memoised, the value itself links them."""
+    if not memoised:
+        question = _of_the_value(question)
     mechanism = question.mechanism
     noise = mechanism.second
     if isinstance(mechanism.first, MatrixRound):
@@ -77,6 +78,13 @@ def pairs_of(question: Question) -> list[Pairs]:
     return [_of_symbols(_memo_shares(question), second)]
 
 
+def _of_the_value(question: Question) -> Question:
+    """The same noise as round 2 over the value, for devices whose attribute is true (fakes are new in every report)."""
+    noise = question.mechanism.first
+    kept = MatrixRound(np.where(np.eye(question.k) > 0, 0.0, -np.inf)) if isinstance(noise, MatrixRound) else KEPT
+    return replace(question, mechanism=replace(question.mechanism, first=kept, second=noise), share=1.0, fake=None)
+
+
 def _memo_shares(question: Question) -> Floats:
     """How memos are spread over symbols: of the truth, and of fakes where there are any."""
     first = question.mechanism.first
@@ -86,8 +94,8 @@ def _memo_shares(question: Question) -> Floats:
     shares = values * first.gain + first.q
     if not question.faked:
         return shares
-    assert question.fake is not None, "a symbol has no zero vector"
-    return np.asarray(question.share * shares + (1 - question.share) * question.fake)
+    assert question.fake_memo is not None, "a symbol has no zero vector"
+    return np.asarray(question.share * shares + (1 - question.share) * question.fake_memo)
 
 
 def _of_symbols(memos: Floats, second: Flip) -> Pairs:
@@ -130,28 +138,29 @@ def _of_matrix(memos: Floats, second: Floats | None) -> Pairs:
 
 
 def _values(question: Question, size: int) -> Floats:
-    """How true values are spread over cells: like the prior, or evenly."""
+    """How true values are spread over symbols or bits: like the prior, or evenly.
+
+    A hash spreads values over its symbols; of the buckets that a device holds, each is its value's in one of k cases.
+    """
     if question.attribute.prior is None or size != question.k:
-        even = question.k if size == question.k else size
-        return np.full(size, 1 / even)
+        hashed = not isinstance(question.mechanism.encoding.memo, PackedBits)
+        return np.full(size, 1 / (size if hashed else question.k))
     return np.array([question.attribute.prior[value] for value in question.attribute.values])
 
 
-def first_guess(question: Question, crowd: int) -> float:
+def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True) -> float:
     """The chance that, among `crowd` devices, the best guess of which earlier report belongs to a device is right.
 
-    Scores of independent parts add up; their sum is computed on a grid. Ties are shared.
+    A report answers all `questions`. Scores of independent parts add up; their sum is computed on a grid. Ties are
+    shared.
     """
-    parts = pairs_of(question)
-    scores = np.concatenate([part.score for part in parts])
-    finite = scores[np.isfinite(scores)]
-    top = sum(part.count * max(part.score[np.isfinite(part.score)].max(), 0.0) for part in parts)
-    low = sum(part.count * min(part.score[np.isfinite(part.score)].min(), 0.0) for part in parts)
-    if top - low < 1e-12 or not len(finite):
+    parts = [part for question in questions for part in pairs_of(question, memoised)]
+    low, high = _window(parts)
+    if high - low < 1e-12:
         return 1 / crowd
-    step = (top - low) / (GRID // 2)
-    same = _sum_of_scores([(part, part.together) for part in parts], step)
-    other = _sum_of_scores([(part, part.apart) for part in parts], step)
+    step = (high - low) / (GRID - 8)
+    same = _sum_of_scores([(part, part.together) for part in parts], low, step)
+    other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
     below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
     lost = max(0.0, 1 - below[-1])  # an impossible pair: never better than a possible one
     better = (below[1:] + lost).clip(0, 1) ** crowd - (below[:-1] + lost).clip(0, 1) ** crowd
@@ -161,19 +170,39 @@ def first_guess(question: Question, crowd: int) -> float:
     return float(np.clip(same @ ties, 1 / crowd, 1.0))
 
 
-def _sum_of_scores(parts: list[tuple[Pairs, Floats]], step: float) -> Floats:
-    """The distribution of the sum of all scores, on a grid whose points are in ascending order of the score."""
+def _window(parts: list[Pairs]) -> tuple[float, float]:
+    """The lowest and the highest sum of scores that matter: all that are possible, within many standard deviations."""
+    finite = [(part, np.isfinite(part.score)) for part in parts]
+    low = sum(part.count * float(part.score[possible].min()) for part, possible in finite)
+    high = sum(part.count * float(part.score[possible].max()) for part, possible in finite)
+    ends = []
+    for chances in ("together", "apart"):
+        mean = square = 0.0
+        for part, possible in finite:
+            weights, scores = getattr(part, chances)[possible], part.score[possible]
+            middle = float(weights @ scores / weights.sum())
+            mean += part.count * middle
+            square += part.count * float(weights @ (scores - middle) ** 2 / weights.sum())
+        ends += [mean - DEVIATIONS * square**0.5, mean + DEVIATIONS * square**0.5]
+    return max(low, min(ends)), min(high, max(ends))
+
+
+def _sum_of_scores(parts: list[tuple[Pairs, Floats]], low: float, step: float) -> Floats:
+    """The distribution of the sum of all scores, on a grid that ascends from `low`.
+
+    A score between two points of the grid is divided between them, which keeps its mean.
+    """
     total = np.ones(GRID // 2 + 1, dtype=np.complex128)
-    lowest = 0
     for part, chances in parts:
         possible = np.isfinite(part.score)
-        places = np.rint(part.score[possible] / step).astype(np.int64)
-        shift = int(places.min())
-        lowest += part.count * shift
-        single = np.bincount(places - shift, weights=chances[possible], minlength=GRID)[:GRID]
+        places = part.score[possible] / step
+        floors = np.floor(places).astype(np.int64)
+        above = places - floors
+        single = np.bincount(floors % GRID, weights=chances[possible] * (1 - above), minlength=GRID)
+        single += np.bincount((floors + 1) % GRID, weights=chances[possible] * above, minlength=GRID)
         total = total * np.fft.rfft(single) ** part.count
-    spread = np.fft.irfft(total, GRID)
-    return np.maximum(spread, 0.0)
+    spread = np.fft.irfft(total, GRID)  # sums are modulo GRID points, of which the window is a part
+    return np.maximum(np.roll(spread, -(int(np.floor(low / step)) - 2) % GRID), 0.0)
 
 
 def memo_entropy(question: Question) -> float:

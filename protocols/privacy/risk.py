@@ -54,9 +54,9 @@ def _ratio(question: Question, same: bool) -> Variable:
     k, fake, noise = question.k, question.fake, question.mechanism.one_report
     assert isinstance(noise, Flip), "fakes are flips"
     if fake is not None and not same:
-        if not question.mechanism.encoding.exclusive:
-            return np.ones(1), np.ones(1)  # a fake vector is perturbed like a true one
-        faked = np.asarray(question.fake_answer)  # a fake symbol has the noise of round 2 only, or none
+        if question.fake_kind == "noisy":
+            return np.ones(1), np.ones(1)  # it is perturbed like a true answer
+        faked = np.asarray(question.fake_answer)  # a bare symbol has the noise of round 2 only, or none
         return (fake * noise.gain + noise.q) / faked, faked
     assert fake is None or np.ptp(fake) == 0, "the worst case is known for uniform and zero fakes"
     if question.mechanism.encoding.exclusive:

@@ -98,6 +98,13 @@ class Survey(Strict):
         None,
         description="noise for published numbers of devices, which are otherwise exact and not private",
     )
+    devices: int | None = Field(
+        None,
+        ge=1,
+        le=10**10,
+        description="how many devices are expected to report in a period, the crowd that hides each of them; auto "
+        "avoids mechanisms by whose answers a device is recognised in it",
+    )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
 
     @model_validator(mode="after")

@@ -37,7 +37,7 @@ FAMILIES = {
         f"rs+fd {name}": (PAIR % name, "solution: rs+fd, eps_inf: 3, eps_1: 2")
         for name in ("grr", "sue-z", "sue-r", "oue-z", "oue-r")
     },
-    **{f"rs+rfd {name}": (PRIOR % name, "solution: rs+rfd, eps: 2") for name in ("grr", "oue-r")},
+    **{f"rs+rfd {name}": (PRIOR % name, "solution: rs+rfd, eps: 2") for name in ("grr", "grr-r", "oue-r")},
 }
 
 

@@ -151,6 +151,8 @@ def _per_trait(question: Question) -> list[tuple[float, Array, Array, Array | No
     first, second = question.mechanism.first, question.mechanism.second
     if isinstance(encoding, Direct):
         fake = question.fake if question.faked else None
+        if fake is not None and question.label == "grr-r":
+            fake = fake @ _symbols(first, k)
         return [(1.0, _symbols(first, k), _symbols(second, k), fake)]
     if isinstance(encoding, Hashed):
         g = encoding.g

@@ -9,8 +9,10 @@ import pytest
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build, fitting
+from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.mechanism import Budget
 from protocols.privacy.linked import loss
+from protocols.privacy.risk import attribute_guess
 from tests.helpers.surveys import of_size, scheme_with
 
 
@@ -63,8 +65,78 @@ def test_a_mechanism_that_does_not_fit_is_refused_with_those_that_do(
 
 def test_zero_vectors_do_not_go_with_a_prior() -> None:
     attributes = [of_size(2, name, mechanism="oue-z", prior=[0.5, 0.5]) for name in ("a", "b")]
-    with pytest.raises(SurveyError, match="possible here: auto, grr, sue-r, oue-r"):
+    with pytest.raises(SurveyError, match="possible here: auto, grr, grr-r, sue-r, oue-r"):
         scheme_with(*attributes, solution="rs+rfd", eps=1.0)
+
+
+def falling(k: int) -> list[float]:
+    """Shares that fall like 1 / rank."""
+    total = sum(1 / rank for rank in range(1, k + 1))
+    return [1 / rank / total for rank in range(1, k + 1)]
+
+
+def test_auto_with_a_prior_takes_fakes_that_do_not_show_the_true_attribute() -> None:
+    """Bare fakes of grr would be a little more exact; auto takes the most exact mechanism of those that hide."""
+    attributes = [of_size(k, f"a{k}", prior=falling(k)) for k in (4, 8, 30)]
+    terms: dict[str, Any] = {"solution": "rs+rfd", "eps": 1.0}
+    chosen = scheme_with(*attributes, **terms)
+    assert [q.label for q in chosen.questions] == ["grr-r", "grr-r", "oue-r"]
+    assert attribute_guess(chosen.questions, same=False) == pytest.approx(1 / 3)
+    for place, question in enumerate(chosen.questions):
+        variances = {name: variance_at_zero(q.channel) for name, q in chosen.alternatives(question).items()}
+        hiding = {name: variances[name] for name in ("grr-r", "oue-r")}
+        assert question.label == min(hiding, key=lambda name: hiding[name])
+        bare = [{**a, "mechanism": "grr"} if i == place else a for i, a in enumerate(attributes)]
+        assert 3 * attribute_guess(scheme_with(*bare, **terms).questions, same=False) > 1.05
+    assert [q.label for q in scheme_with(*({**a, "mechanism": "adp"} for a in attributes), **terms).questions] == [
+        "grr",
+        "grr",
+        "oue-r",
+    ]
+
+
+def test_auto_keeps_bare_fakes_where_they_show_hardly_anything() -> None:
+    attributes = [of_size(4, name, prior=[0.26, 0.25, 0.25, 0.24]) for name in "ab"]
+    chosen = scheme_with(*attributes, solution="rs+rfd", eps=2.0)
+    assert [q.label for q in chosen.questions] == ["grr", "grr"]
+    assert 0.5 < attribute_guess(chosen.questions, same=False) < 0.525
+
+
+def test_auto_leaks_least_where_another_attribute_leaks_anyway() -> None:
+    attributes = [of_size(4, prior=falling(4), mechanism="grr"), of_size(4, "b", prior=falling(4))]
+    chosen = scheme_with(*attributes, solution="rs+rfd", eps=1.0)
+    assert chosen.questions[1].label == "grr-r"
+    assert 2 * attribute_guess(chosen.questions, same=False) > 1.05
+
+
+def labels(*attributes: dict[str, Any], **terms: Any) -> list[str]:
+    return [question.label for question in scheme_with(*attributes, **terms).questions]
+
+
+def test_auto_avoids_what_links_in_the_surveys_crowd() -> None:
+    """100 bits at 2 and 1 have 2.8 bits in common: 2,000 devices hide 1, a million 9.9."""
+    wide, budgets = of_size(100), {"eps_inf": 2.0, "eps_1": 1.0}
+    assert labels(wide, **budgets) == ["l-osue"]
+    assert labels(wide, **budgets, devices=2_000) == ["l-grr"]
+    assert labels(wide, **budgets, devices=1_000_000) == ["l-osue"]
+    assert labels(wide, eps_inf=4.0, eps_1=1.0, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "allomfree"}, **budgets, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "l-osue"}, **budgets, devices=2_000) == ["l-osue"]
+
+
+def test_auto_stays_exact_where_everything_links() -> None:
+    """Under smp the sampled attribute of ten alone has 3.3 bits, more than 2,000 devices hide."""
+    attributes = [of_size(100, f"a{i}") for i in range(10)]
+    assert set(labels(*attributes, eps_inf=2.0, eps_1=1.0, devices=2_000)) == {"l-osue"}
+
+
+def test_auto_counts_all_answers_of_a_report_together() -> None:
+    """Of two attributes that a report both answers, one may be bits (the first): two would link."""
+    attributes = [of_size(k, f"a{k}") for k in (60, 70)]
+    budgets = {"eps_inf": 4.0, "eps_1": 2.0, "solution": "spl"}
+    assert labels(*attributes, **budgets) == ["l-osue", "l-osue"]
+    assert labels(*attributes, **budgets, devices=8_000) == ["l-osue", "l-grr"]
+    assert labels(*attributes, **budgets, devices=20_000) == ["l-osue", "l-osue"]
 
 
 def test_an_order_is_needed_to_keep_distances() -> None:

@@ -113,7 +113,7 @@ def test_how_many_values_a_device_holds_is_in_the_tables() -> None:
     """Nothing else in the tables of dbitflip depends on it."""
     one, two = (Buckets(9, d) for d in (1, 2))
     flip = Flip(0.75, 0.25)
-    assert [digest(t) for t in one.memo_tables(flip, None)] == [digest(t) for t in two.memo_tables(flip, None)]
+    assert [digest(t) for t in one.memo_tables(flip)] == [digest(t) for t in two.memo_tables(flip)]
     assert [digest(t) for t in one.trait_tables()] != [digest(t) for t in two.trait_tables()]
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.rounds import Flip
+from protocols.privacy.crowd import evidence
 from protocols.privacy.linking import first_guess, memo_entropy, pair_information
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -73,9 +75,63 @@ def test_devices_are_found_again_as_often_as_computed(mechanism: str, k: int, ex
     """The best guess among 2,000 devices in two periods, from answers alone."""
     scheme = asked(mechanism, k, eps_inf=2.0, eps_1=1.0)
     one = scheme.questions[0]
-    computed = first_guess(one, PEOPLE)
+    computed = first_guess([one], PEOPLE)
     assert computed == pytest.approx(expected, abs=0.03)
     assert found_again(scheme, one) == pytest.approx(computed, abs=0.035)
+
+
+def test_a_thousand_bits_are_as_good_as_a_name() -> None:
+    assert first_guess([question("l-osue", 1000, eps_inf=2.0, eps_1=1.0)], 3000) == pytest.approx(0.99, abs=0.005)
+
+
+@pytest.mark.parametrize(("eps_inf", "guess"), [(1.5, 0.67), (2.0, 0.08), (3.0, 0.004), (4.0, 0.001)])
+def test_a_wider_ratio_of_the_budgets_hides_a_device_in_the_crowd(eps_inf: float, guess: float) -> None:
+    """Down to luck, which is 0.0005; the accuracy of one report stays the same."""
+    wide = question("l-osue", 100, eps_inf=eps_inf, eps_1=1.0)
+    assert first_guess([wide], PEOPLE) == pytest.approx(guess, rel=0.25)
+    assert variance_at_zero(wide.channel) == pytest.approx(variance_at_zero(question("oue", 100, eps=1.0).channel))
+
+
+def test_questions_of_one_report_link_by_the_sum_of_their_scores() -> None:
+    """Two attributes of 50 values are as good as one of 100, if every bit is alike."""
+    half, both = (question("l-osue", k, eps_inf=2.0, eps_1=1.0) for k in (50, 100))
+    assert first_guess([half, half], PEOPLE) == pytest.approx(first_guess([both], PEOPLE), rel=0.1)
+
+
+def test_without_a_memo_only_the_value_links() -> None:
+    fresh = question("grr", 8, eps=2.0)
+    noise = fresh.mechanism.first
+    assert isinstance(noise, Flip)
+    matrix = noise.q + noise.gain * np.eye(8)
+    joint = matrix.T @ matrix / 8
+    expected = float((joint * np.log2(64 * joint)).sum())
+    assert pair_information(fresh, memoised=False) == pytest.approx(expected, abs=1e-12)
+    ordered = question("geometric", 8, eps=0.5)
+    matrix = ordered.channel.matrix
+    joint, shares = matrix.T @ matrix / 8, matrix.mean(axis=0)
+    expected = float((joint * np.log2(joint / np.outer(shares, shares))).sum())
+    assert pair_information(ordered, memoised=False) == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_is_kept_for_life_divides_the_crowd() -> None:
+    budgets: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
+    three = scheme_with(*(of_size(4, name) for name in "abc"), **budgets)
+    alone = evidence(three.questions, three.discloses, memoised=True)
+    assert [one.traits for one in alone] == [3, 3, 3]
+    assert alone[0].first_guess(9000) == pytest.approx(first_guess(alone[0].questions, 3000))
+    hashed = asked("loloha", 20, **budgets)
+    assert evidence(hashed.questions, hashed.discloses, memoised=True)[0].traits == 3**5
+    held = scheme_with(of_size(10, mechanism="dbitflip", parameter=3), eps_inf=1.0)
+    assert evidence(held.questions, held.discloses, memoised=True)[0].traits == 120
+    split = scheme_with(*(of_size(4, name) for name in "abc"), solution="spl", **budgets)
+    (whole,) = evidence(split.questions, split.discloses, memoised=True)
+    assert whole.traits == 1
+    assert whole.answer_bits == pytest.approx(sum(pair_information(q) for q in whole.questions))
+
+
+def test_more_traits_than_devices_leave_one_candidate() -> None:
+    held = scheme_with(of_size(40, mechanism="dbitflip", parameter=20), eps_inf=1.0)
+    assert evidence(held.questions, held.discloses, memoised=True)[0].first_guess(10_000) == 1
 
 
 def found_again(scheme: Scheme, one: Question) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.resources import files
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.rounds import grr
 from protocols.planning import Plan, plan
 from protocols.scheme import Scheme
+from protocols.survey import Solution, Survey
 from protocols.survey.attribute import MAX_VALUES
+from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 
 TWO_ROUNDS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
@@ -123,9 +126,9 @@ CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
 
 def test_cautions_apply_where_they_should() -> None:
     many = [of_size(4), of_size(9, "b")]
-    vectors, symbols = (
+    vectors, symbols, noisy = (
         [of_size(2, prior=[0.4, 0.6], mechanism=name), of_size(2, "b", prior=[0.1, 0.9], mechanism=name)]
-        for name in ("oue-r", "grr")
+        for name in ("oue-r", "grr", "grr-r")
     )
     always = {"visible-changes"}
     cases: list[tuple[set[str], Scheme]] = [
@@ -135,12 +138,22 @@ def test_cautions_apply_where_they_should() -> None:
         (always | {"gaps"}, scheme_with(*many, **TWO_ROUNDS, **CALM, horizon=7)),
         (always | {"published-calibration"}, scheme_with(*many, **TWO_ROUNDS, **CALM, calibration="published")),
         (always, scheme_with(of_size(9, mechanism="l-osue"), **TWO_ROUNDS, **CALM, calibration="published")),
-        (always | {"memo-is-sent"}, scheme_with(*many, eps_inf=2.0, **CALM)),
+        (always | {"memo-is-sent", "link-by-answer"}, scheme_with(*many, eps_inf=2.0, **CALM)),
+        (always | {"memo-is-sent"}, scheme_with(*many, eps_inf=2.0, **CALM, devices=1_000_000)),
+        (always | {"link-by-answer"}, scheme_with(of_size(200, mechanism="l-osue"), **TWO_ROUNDS, **CALM)),
+        (
+            always,
+            scheme_with(of_size(200, mechanism="l-osue"), eps_inf=4.0, eps_1=1.0, **CALM),
+        ),
         (always | {"cheap-to-poison"}, scheme_with(of_size(100, mechanism="l-grr"), **TWO_ROUNDS, **CALM)),
-        (always | {"lifelong-traits"}, scheme_with(of_size(9, mechanism="loloha"), **TWO_ROUNDS, **CALM)),
+        (
+            always | {"lifelong-traits", "link-by-answer"},
+            scheme_with(of_size(9, mechanism="loloha"), **TWO_ROUNDS, **CALM),
+        ),
         (always | {"distance-only"}, scheme_with(of_size(9, mechanism="l-geometric"), **TWO_ROUNDS, **CALM)),
         (always | {"uniform-fakes"}, scheme_with(*many, **TWO_ROUNDS, **CALM, solution="rs+fd")),
         (always, scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
+        (always, scheme_with(*noisy, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
         (always | {"noiseless-fakes"}, scheme_with(*symbols, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
         (
             always | {"amplification"},
@@ -183,6 +196,78 @@ def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
     text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
     assert "up to 18, between histories that are equal up to a renaming" in text
     assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
+
+
+def test_a_plan_is_for_the_surveys_devices_unless_others_are_given() -> None:
+    survey = scheme_with(of_size(4), **TWO_ROUNDS, devices=3_000)
+    assert (plan(survey).devices, plan(survey, devices=500).devices) == (3_000, 500)
+    assert plan(scheme_with(of_size(4), **TWO_ROUNDS)).devices == 10_000
+
+
+def test_a_plan_shows_what_links_and_what_other_budgets_would_do() -> None:
+    """The figures of docs/PROTOCOLS.md, section 9."""
+    drawn = plan(scheme_with(of_size(100, mechanism="l-osue"), **TWO_ROUNDS), devices=2_000)
+    link = drawn.crowd.attributes["a"]
+    assert drawn.crowd.report is None or drawn.crowd.report == link
+    assert (link.answer_bits, link.trait_bits) == (pytest.approx(2.77, abs=0.01), 0)
+    assert (link.first_guess, link.luck) == (pytest.approx(0.083, abs=0.003), 1 / 2_000)
+    assert drawn.crowd.hidden_bits == 1 and link.links
+    curve = drawn.crowd.wider["a"]
+    assert [point.eps_inf for point in curve] == [1.5, 2, 3, 4]
+    assert [point.bits for point in curve] == pytest.approx([11.1, 2.77, 0.30, 0.05], abs=0.05)
+    assert [point.first_guess for point in curve] == pytest.approx([0.67, 0.083, 0.004, 0.001], abs=0.012)
+    text = {c.code: c.text for c in drawn.cautions}["link-by-answer"]
+    assert "2.77 bits" in text and "8.3 %" in text and "Widen the ratio" in text
+
+
+def test_answers_of_one_report_link_together_and_those_of_smp_do_not() -> None:
+    attributes = [of_size(60, name, mechanism="l-osue") for name in "ab"]
+    whole = plan(scheme_with(*attributes, solution="spl", **TWO_ROUNDS)).crowd
+    assert whole.report is not None
+    assert whole.report.answer_bits == pytest.approx(sum(link.answer_bits for link in whole.attributes.values()))
+    assert whole.report.first_guess > whole.attributes["a"].first_guess
+    sampled = plan(scheme_with(*attributes, **TWO_ROUNDS)).crowd
+    assert sampled.report is None and sampled.attributes["a"].trait_bits == 1
+    assert sampled.attributes["a"].luck == 1 / 5_000
+
+
+def test_a_mechanism_that_auto_avoids_is_named_with_the_reason() -> None:
+    linking = plan(scheme_with(of_size(100), **TWO_ROUNDS, devices=2_000)).attributes[0]
+    assert linking.mechanism == "l-grr" and "l-osue has a smaller variance, but links reports" in linking.why
+    priors = [of_size(3, name, prior=[0.7, 0.2, 0.1]) for name in "ab"]
+    showing = plan(scheme_with(*priors, eps=1.0, solution="rs+rfd")).attributes[0]
+    assert showing.mechanism == "grr-r" and "grr has a smaller variance, but shows which attribute" in showing.why
+
+
+def example(name: str) -> Survey:
+    return parse_survey((files("protocols") / "survey_text" / "examples" / f"{name}.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
+def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
+    survey = example(name)
+    assert survey.devices is not None
+    assert "link-by-answer" not in codes(Scheme(survey))
+
+
+@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
+def test_examples_use_the_solution_that_their_plan_finds_most_exact(name: str) -> None:
+    """At the same budgets. Where fakes come from a prior, it is one that falls like 1 / rank."""
+    terms = example(name).model_dump()
+    errors = {}
+    for solution in get_args(Solution):
+        attributes = [
+            {**a, "range": None, "prior": falling(a["values"]) if solution == "rs+rfd" else None}
+            for a in terms["attributes"]
+        ]
+        drawn = plan(Scheme(Survey.model_validate({**terms, "solution": solution, "attributes": attributes})))
+        errors[solution] = max(attribute.precision.if_nobody for attribute in drawn.attributes)
+    assert example(name).solution == min(errors, key=lambda solution: errors[solution])
+
+
+def falling(values: tuple[str, ...]) -> dict[str, float]:
+    total = sum(1 / rank for rank in range(1, len(values) + 1))
+    return {value: 1 / rank / total for rank, value in enumerate(values, start=1)}
 
 
 def test_a_long_memo_that_is_sent_is_called_identifying() -> None:

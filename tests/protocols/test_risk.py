@@ -56,7 +56,15 @@ def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("names", "gives_away"), [(("grr", "grr"), True), (("grr", "oue-r"), True), (("sue-r",) * 2, False)]
+    ("names", "gives_away"),
+    [
+        (("grr", "grr"), True),
+        (("grr", "oue-r"), True),
+        (("grr", "grr-r"), True),
+        (("grr-r", "grr-r"), False),
+        (("sue-r", "grr-r"), False),
+        (("sue-r",) * 2, False),
+    ],
 )
 @pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
 def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carry_noise(
@@ -75,6 +83,16 @@ def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carr
     best = np.max(by_sampled, axis=0).sum() / 2
     assert attribute_guess(scheme.questions, same=False) == pytest.approx(best)
     assert (best > 0.51) == gives_away
+
+
+@pytest.mark.parametrize(("name", "guess"), [("grr", 0.26), ("grr-r", 0.10), ("oue-r", 0.10)])
+def test_bare_fakes_show_the_true_attribute_however_right_the_prior_is(name: str, guess: float) -> None:
+    """Ten attributes of 20 values, whose shares fall like 1 / rank. Luck is 0.10."""
+    shares = 1 / np.arange(1, 21)
+    prior = (shares / shares.sum()).tolist()
+    attributes = [of_size(20, f"a{i}", mechanism=name, prior=prior) for i in range(10)]
+    scheme = scheme_with(*attributes, solution="rs+rfd", eps=1.0)
+    assert attribute_guess(scheme.questions, same=False) == pytest.approx(guess, abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,15 @@ GRR = MechanismRecord(
     "grr",
     "generalised randomised response: the value, or any other one",
     one_round=build_grr,
-    fakes=Fakes("grr", "l-grr"),
+    fakes=Fakes("grr", "l-grr", "bare"),
     chosen_by=EVERY_CHOOSER,
 )
 L_GRR = MechanismRecord(
     "l-grr", "grr of a memoised grr", two_rounds=build_l_grr, published_differs=True, chosen_by=EVERY_CHOOSER
+)
+GRR_R = MechanismRecord(
+    "grr-r",
+    "grr, fakes are noise on a drawn value",
+    fakes=Fakes("grr", "l-grr", "noisy"),
+    chosen_by={"auto": ("rs+rfd",)},  # with uniform fakes it is the same as grr
 )

@@ -78,18 +78,18 @@ L_SOUE = MechanismRecord("l-soue", "oue of a memoised sue; not for every eps_1",
 SUE_Z = MechanismRecord(
     "sue-z",
     "sue, fakes are noise on nothing; gives away which attribute is true",
-    fakes=Fakes("sue", "l-sue", zero=True),
+    fakes=Fakes("sue", "l-sue", "zero"),
 )
-SUE_R = MechanismRecord("sue-r", "sue, fakes are noise on a drawn value", fakes=Fakes("sue", "l-sue"))
+SUE_R = MechanismRecord("sue-r", "sue, fakes are noise on a drawn value", fakes=Fakes("sue", "l-sue", "noisy"))
 OUE_Z = MechanismRecord(
     "oue-z",
     "oue, fakes are noise on nothing; gives away which attribute is true",
-    fakes=Fakes("oue", "l-osue", zero=True),
+    fakes=Fakes("oue", "l-osue", "zero"),
     chosen_by={"adp": ("rs+fd",)},
 )
 OUE_R = MechanismRecord(
     "oue-r",
     "oue, fakes are noise on a drawn value",
-    fakes=Fakes("oue", "l-osue"),
+    fakes=Fakes("oue", "l-osue", "noisy"),
     chosen_by={**EVERY_CHOOSER, "adp": ("rs+rfd",)},
 )

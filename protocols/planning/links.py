@@ -1,0 +1,119 @@
+"""What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from math import log2
+
+from pydantic import BaseModel, ConfigDict
+
+from protocols.errors import InfeasibleError
+from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.rounds import MatrixRound
+from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_values
+from protocols.question import Question
+from protocols.scheme import Scheme
+from protocols.survey.model import MAX_EPS
+
+RATIOS = (1.5, 2.0, 3.0, 4.0)  # of eps_inf to eps_1
+CURVED = 256  # values of an ordered attribute up to which other budgets are calculated: each needs its own matrix
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class LinkPlan(_Model):
+    """By how much two reports of one device are alike, among so many devices.
+
+    `first_guess` is the chance that the best guess of which earlier report is the same device's is right; `luck` that
+    of a blind guess among devices with the same lifelong traits.
+    """
+
+    answer_bits: float
+    trait_bits: float
+    first_guess: float
+    luck: float
+    links: bool
+
+
+class WiderPlan(_Model):
+    """The same attribute with the same eps_1 and another eps_inf."""
+
+    ratio: float
+    eps_inf: float
+    bits: float
+    first_guess: float
+
+
+class CrowdPlan(_Model):
+    """What links reports, against what a crowd of `devices` hides.
+
+    `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
+    largest gap: a smaller one names the period of the device's previous report.
+    """
+
+    devices: int
+    crowd_bits: float
+    hidden_bits: float
+    horizon: int
+    attributes: dict[str, LinkPlan]
+    report: LinkPlan | None
+    wider: dict[str, tuple[WiderPlan, ...]]
+
+
+def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
+    """What links the reports of a survey among so many devices."""
+    memoised = scheme.survey.longitudinal
+    reports = evidence(scheme.questions, scheme.discloses, memoised)
+    alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
+    names = [question.name for question in scheme.questions]
+    return CrowdPlan(
+        devices=devices,
+        crowd_bits=log2(devices),
+        hidden_bits=hidden_bits(devices),
+        horizon=scheme.survey.horizon,
+        attributes={name: _link(one, devices) for name, one in zip(names, alone, strict=True)},
+        report=None if alone is reports else _link(reports[0], devices),
+        wider={name: tuple(_wider(one, devices)) for name, one in zip(names, alone, strict=True)},
+    )
+
+
+def evidence_alone(scheme: Scheme) -> list[Evidence]:
+    """What each attribute contributes, where a report answers all of them."""
+    return [Evidence((q,), trait_values(q), scheme.survey.longitudinal) for q in scheme.questions]
+
+
+def _link(one: Evidence, devices: int) -> LinkPlan:
+    return LinkPlan(
+        answer_bits=one.answer_bits,
+        trait_bits=one.trait_bits,
+        first_guess=one.first_guess(devices),
+        luck=1 / max(1, devices // one.traits),
+        links=one.links(devices),
+    )
+
+
+def _wider(one: Evidence, devices: int) -> list[WiderPlan]:
+    question = one.questions[0]
+    found: list[WiderPlan] = []
+    if question.budget.one is None or (isinstance(question.mechanism.first, MatrixRound) and question.k > CURVED):
+        return found
+    for ratio in RATIOS:
+        budget = replace(question.budget, inf=ratio * question.budget.one)
+        with suppress(InfeasibleError):
+            other = replace(one, questions=(_with_budget(question, budget),))
+            found.append(
+                WiderPlan(ratio=ratio, eps_inf=budget.inf, bits=other.bits, first_guess=other.first_guess(devices))
+            )
+    return found
+
+
+def _with_budget(question: Question, budget: Budget) -> Question:
+    """The same mechanism at another budget, with the same parameter."""
+    if budget.inf > MAX_EPS:
+        raise InfeasibleError(f"eps_inf = {budget.inf:g} protects nothing", f"choose at most {MAX_EPS:g}")
+    mechanism = build(question.mechanism.name, question.k, budget, question.attribute.parameter)
+    return replace(question, mechanism=mechanism, budget=budget)
