@@ -46,6 +46,10 @@ def test_people_get_tables(survey: str) -> None:
         "5,000 devices",
         "which attribute is true",
         "zero-fakes",
+        "What links two reports",
+        "all in one report",
+        "link-by-answer",
+        "eps_inf = 1.5 eps_1",
     ):
         assert part in shown.output
 
@@ -70,6 +74,14 @@ def test_people_see_which_figures_are_exact_and_between_which_histories(
     path.write_text(f"{{{terms}, {attributes.replace('MECHANISM', 'grr')}}}")
     shown = CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
     assert "10 linked reports, after an accepted loss no bound no bound" in " ".join(shown.split())
+
+
+def test_the_devices_are_the_surveys_unless_they_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "survey.yaml"
+    path.write_text(SURVEY.replace("period: 1d", "period: 1d, devices: 70000, horizon: 7"))
+    shown = CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
+    assert "70,000 devices" in shown and "A gap below 7 names the period" in shown
+    assert "80 devices" in CliRunner().invoke(app, [str(path), "--devices", "80"], catch_exceptions=False).output
 
 
 def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:
