@@ -1,4 +1,4 @@
-"""What one process knows of one survey in the store: epochs, watermark, and the cells committed in open periods.
+"""What one process knows of one survey in the store: epochs, watermark, and the commits of open periods.
 
 Memos and presence both work through it. `advance` moves the watermark before any work on a period, and `guarded`
 repeats work after the store has lost data.
@@ -13,7 +13,6 @@ from typing import ParamSpec, TypeVar
 import structlog
 
 from memo_store.connection.epochs import EpochLost, Epochs
-from memo_store.connection.layout import Words
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table, register
 from memo_store.sealing import Sealer
@@ -59,9 +58,11 @@ class SurveyState:
         if period <= self.advance(period):
             raise period_closed(self.scheme.survey.id, period)
 
-    def commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
-        """The sealed cells that count in this period: those committed before, and these for every other device."""
-        return self.guarded(period, self._commit, table, period, names, sealed)
+    def commits(self, table: str, period: int) -> PeriodCommits:
+        """The commits of an open period, as far as this process has read them. Use them in `guarded` work."""
+        if (table, period) not in self._commits:
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
+        return self._commits[table, period]
 
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
@@ -77,16 +78,11 @@ class SurveyState:
             "check that no other client empties this Redis, and that it does not evict keys",
         )
 
-    def _commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
-        if (table, period) not in self._commits:
-            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
-        return self._commits[table, period].commit(names, sealed)
-
     def _recover(self, period: int) -> None:
         """Continue with a store that was emptied or went back in time.
 
-        Memos are derived again when they are looked up. The commits this process knows are written again. Presence is
-        lost.
+        Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
+        again. Presence is lost.
         """
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
         self.epochs.read()
