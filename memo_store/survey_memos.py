@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from memo_store.connection.epochs import Seen
 from memo_store.connection.layout import Placed
 from memo_store.entries import AttributeEntries
 from memo_store.ledger import Ledger, read_ledger
@@ -44,6 +45,11 @@ class SurveyMemos:
         A window that contains such a period and an earlier one may count a device twice.
         """
         return self._state.presence_losses
+
+    @property
+    def seen(self) -> Seen:
+        """What this process has seen of the store; for `MemoStore.survey` in a later process."""
+        return self._state.seen
 
     def fleet_presence(self, devices: int) -> FleetPresence:
         """The presence of a fleet of so many devices. Use it in place of `presence`, not beside it."""

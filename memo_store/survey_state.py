@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from memo_store.connection.epochs import EpochLost, Epochs
+from memo_store.connection.epochs import EpochLost, Epochs, Seen
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table, register
 from memo_store.sealing import Sealer
@@ -31,21 +31,30 @@ log = structlog.get_logger("memo_store")
 class SurveyState:
     """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
 
-    def __init__(self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime], seen: Seen = ()
+    ) -> None:
+        """`seen` is what an earlier process has seen of the store."""
         self.link = link
         self.scheme = scheme
         self.sealer = sealer
-        self.epochs = Epochs(link)
+        self.epochs = Epochs(link, seen)
         self.record = self._register()
         tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
-        self._lost = False  # whether the store has lost data and this process has not recovered from it yet
+        self._seen_before = seen
+        self._lost = self.epochs.lost  # whether the store has lost data and this process has not recovered from it yet
 
     @property
     def presence_losses(self) -> tuple[int, ...]:
         """The periods from which on earlier presence is unknown, ascending."""
         return self._watermark.losses
+
+    @property
+    def seen(self) -> Seen:
+        """What a later process needs to notice a loss in between, or the one that this process has not recorded yet."""
+        return self._seen_before if self._lost else self.epochs.seen
 
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""

@@ -42,7 +42,7 @@ def report(
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
     if kafka is None:
-        whole = with_lost_presence(whole, DataDirectory(data).presence_losses)
+        whole = with_lost_presence(whole, DataDirectory(data).presence_losses(whole.survey))
     asked = _asked(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
     written = write_files(selected, html, csv, parquet)

@@ -64,7 +64,7 @@ def read_results(
     with open_results(Path(data or ""), kafka) as results:
         report = mobility_of(results, chosen(results, survey))
         if data is not None:
-            report = with_lost_presence(report, DataDirectory(Path(data)).presence_losses)
+            report = with_lost_presence(report, DataDirectory(Path(data)).presence_losses(report.survey))
         return _tables(results, report)
 
 

@@ -6,6 +6,7 @@
     hearsay:{SHARD}:TABLE@PERIOD     what each device has committed in an open period (period_commits.py)
     hearsay:{TABLE}:state            of a survey: its newest period (watermark.py)
     hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
+    hearsay:store                    the store's id (epochs.py)
     hearsay:surveys, hearsay:tables  all surveys and tables: public terms, no devices (registry.py)
 
 SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still runs a script on one of them. TABLE
