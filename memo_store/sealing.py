@@ -53,7 +53,7 @@ class Sealer:
         return _draws(self._key_of_terms("pad", attribute), devices, tweaks).blocks(-(-width // BLOCK))[:, :width]
 
     def commit_pads(self, attribute: str, devices: Devices, period: int) -> Words:
-        """What each device's committed cell of this period is sealed with."""
+        """What each device's commit of this period is sealed with."""
         return _draws(self._key_of_terms("committed", attribute), devices, period).blocks(1).view("<u8")[:, 0]
 
     def seal(self, place: str, content: bytes) -> bytes:

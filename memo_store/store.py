@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from memo_store.connection.durability import warn_unless_durable
-from memo_store.connection.epochs import Epochs
+from memo_store.connection.epochs import Epochs, Seen, history_confirmed, stored_id
 from memo_store.connection.link import Client, Link
 from memo_store.ledger import Spending, read_ledger
 from memo_store.registry import registered
@@ -37,8 +37,26 @@ class MemoStore:
         self._now = now
         self.durability = warn_unless_durable(self._link)
 
-    def survey(self, respondent: Respondent) -> SurveyMemos:
+    @property
+    def where(self) -> str:
+        """The address of the Redis, without secrets."""
+        return self._link.where
+
+    @property
+    def id(self) -> str | None:
+        """The store's id, drawn at its first use; None if it is new, or was emptied."""
+        return stored_id(self._link)
+
+    @property
+    def history_confirmed(self) -> bool:
+        """Whether an operator has confirmed that the history is complete."""
+        return history_confirmed(self._link)
+
+    def survey(self, respondent: Respondent, seen: Seen = ()) -> SurveyMemos:
         """The memos of one survey's devices.
+
+        `seen` is what an earlier process has seen of this store (`SurveyMemos.seen`). If the store has lost data since,
+        presence counts as lost.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
         and the store's history is not confirmed. A new secret needs a new survey: under the old id, values that have
@@ -46,7 +64,7 @@ class MemoStore:
         """
         scheme = respondent.scheme
         sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
-        return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now), respondent)
+        return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now, seen), respondent)
 
     def spending(self, keyring: Keyring, devices: Devices) -> Spending:
         """What these devices have spent, in each survey of this store and in all of them together."""

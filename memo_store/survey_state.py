@@ -1,4 +1,4 @@
-"""What one process knows of one survey in the store: epochs, watermark, and the cells committed in open periods.
+"""What one process knows of one survey in the store: epochs, watermark, and the commits of open periods.
 
 Memos and presence both work through it. `advance` moves the watermark before any work on a period, and `guarded`
 repeats work after the store has lost data.
@@ -12,8 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from memo_store.connection.epochs import EpochLost, Epochs
-from memo_store.connection.layout import Words
+from memo_store.connection.epochs import EpochLost, Epochs, Seen
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table, register
 from memo_store.sealing import Sealer
@@ -32,21 +31,30 @@ log = structlog.get_logger("memo_store")
 class SurveyState:
     """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
 
-    def __init__(self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime], seen: Seen = ()
+    ) -> None:
+        """`seen` is what an earlier process has seen of the store."""
         self.link = link
         self.scheme = scheme
         self.sealer = sealer
-        self.epochs = Epochs(link)
+        self.epochs = Epochs(link, seen)
         self.record = self._register()
         tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
-        self._lost = False  # whether the store has lost data and this process has not recovered from it yet
+        self._seen_before = seen
+        self._lost = self.epochs.lost  # whether the store has lost data and this process has not recovered from it yet
 
     @property
     def presence_losses(self) -> tuple[int, ...]:
         """The periods from which on earlier presence is unknown, ascending."""
         return self._watermark.losses
+
+    @property
+    def seen(self) -> Seen:
+        """What a later process needs to notice a loss in between, or the one that this process has not recorded yet."""
+        return self._seen_before if self._lost else self.epochs.seen
 
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
@@ -59,9 +67,11 @@ class SurveyState:
         if period <= self.advance(period):
             raise period_closed(self.scheme.survey.id, period)
 
-    def commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
-        """The sealed cells that count in this period: those committed before, and these for every other device."""
-        return self.guarded(period, self._commit, table, period, names, sealed)
+    def commits(self, table: str, period: int) -> PeriodCommits:
+        """The commits of an open period, as far as this process has read them. Use them in `guarded` work."""
+        if (table, period) not in self._commits:
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
+        return self._commits[table, period]
 
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
@@ -77,16 +87,11 @@ class SurveyState:
             "check that no other client empties this Redis, and that it does not evict keys",
         )
 
-    def _commit(self, table: str, period: int, names: Words, sealed: Words) -> Words:
-        if (table, period) not in self._commits:
-            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
-        return self._commits[table, period].commit(names, sealed)
-
     def _recover(self, period: int) -> None:
         """Continue with a store that was emptied or went back in time.
 
-        Memos are derived again when they are looked up. The commits this process knows are written again. Presence is
-        lost.
+        Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
+        again. Presence is lost.
         """
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
         self.epochs.read()

@@ -1,7 +1,7 @@
 """A fleet's cache of memos: bounded in bytes, in front of the memo store.
 
 Memos never change, so a cached copy is as good as the store's. A memo from the cache skips what the store does besides:
-it commits the period's value before the first attempt (PROTOCOLS 3) and enforces caps. So the cache is only for
+it commits the period's memo before the first attempt (PROTOCOLS 3) and enforces caps. So the cache is only for
 simulations, whose scenario gives the same value at every attempt, and only for surveys without `memo_cap`.
 """
 

@@ -20,7 +20,13 @@ def report(
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
-    data: Annotated[Path, typer.Option(help="The data directory of a run.")] = Path("hearsay-data/demo"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The data directory of a run. With --kafka: only mark the losses of presence noted there.",
+            show_default="hearsay-data/demo",
+        ),
+    ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
     ] = None,
@@ -32,17 +38,16 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
-    from analytics.mobility import with_lost_presence
-    from hearsay.reports.files import chosen, latest, narrowed, open_results, write_files
+    from hearsay.reports.files import chosen, latest, narrowed, open_results, with_noted_losses, write_files
     from hearsay.reports.sources import mobility_of
     from hearsay.reports.tables import answers_table, visitors_table
-    from hearsay.running.data_directory import DataDirectory
 
-    with console.progress("reading results"), open_results(data, kafka) as results:
+    root = data or Path("hearsay-data/demo")
+    with console.progress("reading results"), open_results(root, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
-    if kafka is None:
-        whole = with_lost_presence(whole, DataDirectory(data).presence_losses)
+    if kafka is None or data is not None:
+        whole = with_noted_losses(whole, root)
     asked = _asked(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
     written = write_files(selected, html, csv, parquet)

@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
-from analytics.mobility import MobilityReport, tables, with_lost_presence
-from hearsay.reports.files import chosen, open_results
+from analytics.mobility import MobilityReport, tables
+from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.sources import Results, mobility_of
-from hearsay.running.data_directory import DataDirectory
 from hearsay.running.simulating import populate, simulate
 from protocols.errors import SettingsError
 from protocols.survey import Survey
@@ -44,7 +43,8 @@ def read_results(
 ) -> dict[str, pa.Table]:
     """What was published of a survey, in a data directory or on the Kafka cluster at `kafka` (HOST:PORT).
 
-    `survey` is its id; it may be left out if there is only one. The tables, by name:
+    With both, the results are those of the cluster, and windows are marked where the data directory has noted a loss
+    of presence. `survey` is the survey's id; it may be left out if there is only one. The tables, by name:
 
         histograms    shares of each value, by period: what `estimate` returns
         visitors      of each period and window: unique devices, new and returning ones, changes
@@ -57,14 +57,12 @@ def read_results(
 
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
-    if (data is None) == (kafka is None):
-        raise SettingsError(
-            "give either a data directory or kafka", "for example hearsay.read_results('hearsay-data/demo')"
-        )
+    if data is None and kafka is None:
+        raise SettingsError("give a data directory or kafka", "for example hearsay.read_results('hearsay-data/demo')")
     with open_results(Path(data or ""), kafka) as results:
         report = mobility_of(results, chosen(results, survey))
         if data is not None:
-            report = with_lost_presence(report, DataDirectory(Path(data)).presence_losses)
+            report = with_noted_losses(report, Path(data))
         return _tables(results, report)
 
 

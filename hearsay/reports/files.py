@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 
-from analytics.mobility import MobilityReport, WindowReport, render_page, tables
+from analytics.mobility import MobilityReport, WindowReport, render_page, tables, with_lost_presence
 from hearsay.reports.sources import Results
-from hearsay.running.data_directory import COLLECTOR
-from protocols.errors import ResultsError, SurveyError
+from hearsay.running.data_directory import COLLECTOR, DataDirectory
+from protocols.errors import ResultsError, SettingsError, SurveyError
 from servers.settings import load
 from stream_app.kafka import KafkaResults, existing
 from stream_app.local import LocalStore
@@ -28,6 +28,13 @@ def open_results(data: Path, kafka: str | None) -> Iterator[Results]:
         return
     with closing(LocalStore.existing(data / COLLECTOR)) as store:
         yield store
+
+
+def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
+    """The report with the windows marked for which a data directory has noted a loss of presence."""
+    if not data.exists():
+        raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
+    return with_lost_presence(report, DataDirectory(data).presence_losses(report.survey))
 
 
 def chosen(results: Results, survey: str | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import DataDirectory
-from memo_store.store import MemoStore
+from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.scenarios import Scenario
@@ -21,7 +21,6 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.redis_server import local
 from servers.settings import Settings
 from stream_app.kafka import KafkaResults, cluster_id, existing, publish
 from stream_app.local import EmbeddedApp
@@ -89,23 +88,5 @@ def reporting(
 ) -> Iterator[Origin]:
     """Devices of the data directory's keyring that report to a sink."""
     scheme, keyring = Scheme(survey), data.fleet_keyring()
-    with memo_store(data, settings) as store:
-        memos = store.survey(Respondent(scheme, keyring))
-        try:
-            yield Origin(scheme, keyring, memos, sink, clock_key)
-        finally:
-            data.add_presence_losses(memos.presence_losses)
-
-
-@contextmanager
-def memo_store(data: DataDirectory, settings: Settings) -> Iterator[MemoStore]:
-    """The memo store of the settings; without one, a store in the data directory, with a Redis of its own."""
-    if settings.redis.url is not None:
-        with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
-            yield store
-        return
-    with local(data.redis) as server, MemoStore(server.url) as store:
-        if data.new_store_mark.exists():
-            store.accept_loss()
-            data.new_store_mark.unlink()
-        yield store
+    with survey_memos(data, settings, Respondent(scheme, keyring)) as memos:
+        yield Origin(scheme, keyring, memos, sink, clock_key)

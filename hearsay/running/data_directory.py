@@ -32,15 +32,25 @@ class DataDirectory:
         return self.root / "redis.new"
 
     @property
-    def presence_losses(self) -> set[int]:
-        """The periods in which the store had lost the earlier presences, in all runs so far."""
-        file = self.root / "presence.lost"
+    def store_note(self) -> Path:
+        """Which memo store the devices have used (memo_storage.py)."""
+        return self.root / "memo.store"
+
+    def epochs_note(self, survey: str) -> Path:
+        """What the last run of a survey has seen of the memo store (memo_storage.py)."""
+        return self.root / f"{survey}.epochs"
+
+    def presence_losses(self, survey: str) -> set[int]:
+        """The periods in which the store had lost the earlier presences, in all runs of a survey so far."""
+        file = self._losses(survey)
         return set(map(int, file.read_text().split())) if file.exists() else set()
 
-    def add_presence_losses(self, losses: Iterable[int]) -> None:
-        known = self.presence_losses.union(losses)
-        if known:
-            (self.root / "presence.lost").write_text("".join(f"{period}\n" for period in sorted(known)))
+    def add_presence_losses(self, survey: str, losses: Iterable[int]) -> None:
+        """Record losses. They are appended, so that two processes may do it at once."""
+        new = sorted(set(losses) - self.presence_losses(survey))
+        if new:
+            with self._losses(survey).open("a") as file:
+                file.write("".join(f"{period}\n" for period in new))
 
     @property
     def collector(self) -> Path:
@@ -98,6 +108,9 @@ class DataDirectory:
         if not recorded:
             file.write_text(f"{text}\n")
         return recorded or text
+
+    def _losses(self, survey: str) -> Path:
+        return self.root / f"{survey}.lost"
 
     def _subdirectory(self, name: str) -> Path:
         path = self.root / name

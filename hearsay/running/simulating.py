@@ -39,7 +39,7 @@ def simulate(
     with collect(data, survey, load(), kafka) as collection:
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
-    report = with_lost_presence(report, data.presence_losses)
+    report = with_lost_presence(report, data.presence_losses(survey.id))
     return with_truth(report, true_windows(scenario, report))
 
 

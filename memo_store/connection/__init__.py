@@ -1,6 +1,7 @@
 """The connection to Redis: batches, retries, shards, and the check that the store is still the same."""
 
+from memo_store.connection.epochs import Seen
 from memo_store.connection.layout import CHUNK, Placed, shard_key
 from memo_store.connection.link import Fields
 
-__all__ = ["CHUNK", "Fields", "Placed", "shard_key"]
+__all__ = ["CHUNK", "Fields", "Placed", "Seen", "shard_key"]

@@ -4,7 +4,11 @@ Memos can be derived again; how many values a device has memoised cannot. So eve
 (drawn at random when the shard is first used), the number of writes since, and whether an operator has confirmed that
 its history is complete. A process that has read the record notices when the shard was emptied (another epoch, or none)
 and when it went back in time (fewer writes than the process has seen: a restored copy, or a failover that lost the last
-writes). Every script checks this before it writes, on the shard it writes to.
+writes). Every script checks this before it writes, on the shard it writes to. What a process has seen can be stored and
+given to the next one, which then notices what was lost in between.
+
+Beside the shards, a store has an id, drawn once. It stays when a new history is started. If the store is emptied, a
+process that knows the id writes it again.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ from typing import Any
 from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Command, Link
 
+STORE_ID = "hearsay:store"
+Seen = tuple[tuple[str, int], ...]
+"""Each shard's epoch and number of writes, as a process has seen them; empty: nothing seen."""
 LOST = -1
 """What a script returns instead of `writes` if its shard has lost data."""
 
@@ -37,6 +44,12 @@ def history_confirmed(link: Link) -> bool:
     return all(link.run([("HGET", key, "confirmed") for key in _keys()]))
 
 
+def stored_id(link: Link) -> str | None:
+    """The id of a store; None if it has none: it is new, or was emptied."""
+    found: bytes | None = link.ask("GET", STORE_ID)
+    return None if found is None else found.decode()
+
+
 @dataclass(frozen=True)
 class Call:
     """A guarded script on one shard: `key` is what it works on."""
@@ -50,20 +63,31 @@ class Call:
 class Epochs:
     """The epoch records of all shards, as this process knows them."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, seen: Seen = ()) -> None:
         self._link = link
-        self._epochs: list[bytes] = []
-        self._writes: list[int] = []
+        self._epochs = [epoch.encode() for epoch, _ in seen]
+        self._writes = [writes for _, writes in seen]
+        self.store_id = secrets.token_hex(8)  # unless the store has one
         self.confirmed = False
-        self.read()
+        self.lost = self.read()
 
-    def read(self) -> None:
-        """Read every shard's epoch record. A shard without one gets one, with an unconfirmed history."""
+    @property
+    def seen(self) -> Seen:
+        return tuple((epoch.decode(), writes) for epoch, writes in zip(self._epochs, self._writes, strict=True))
+
+    def read(self) -> bool:
+        """Read the store's id and every shard's epoch record. Returns whether a shard has lost data since it was seen.
+
+        A store without an id gets the one known here. A shard without a record gets one, with an unconfirmed history.
+        """
         keys = _keys()
-        commands: list[Command] = [("HSETNX", key, "writes", 0) for key in keys]
+        commands: list[Command] = [("SET", STORE_ID, self.store_id, "NX"), ("GET", STORE_ID)]
+        commands += [("HSETNX", key, "writes", 0) for key in keys]
         commands += [("HSETNX", key, "epoch", secrets.token_hex(8)) for key in keys]
         commands += [("HMGET", key, "epoch", "writes", "confirmed") for key in keys]
-        records = self._link.run(commands, atomic=True)[-SHARDS:]
+        answers = self._link.run(commands, atomic=True)
+        self.store_id, records = answers[1].decode(), answers[-SHARDS:]
+        emptied = bool(self._epochs) and [epoch for epoch, _, _ in records] != self._epochs
         reverted = [
             shard
             for shard, (epoch, writes, _) in enumerate(records)
@@ -73,6 +97,7 @@ class Epochs:
         self._epochs = [epoch for epoch, _, _ in records]
         self._writes = [int(writes) for _, writes, _ in records]
         self.confirmed = not reverted and all(confirmed == b"1" for _, _, confirmed in records)
+        return emptied or bool(reverted)
 
     def start_history(self) -> None:
         """Give every shard a new epoch, with a confirmed history."""

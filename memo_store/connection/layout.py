@@ -3,9 +3,10 @@
     hearsay:{SHARD}:epoch            the shard's epoch record (epochs.py)
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
     hearsay:{0}:TABLE                a fleet's presence, as sealed columns (fleet_columns.py)
-    hearsay:{SHARD}:TABLE@PERIOD     the cell each device has committed in an open period (period_commits.py)
+    hearsay:{SHARD}:TABLE@PERIOD     what each device has committed in an open period (period_commits.py)
     hearsay:{TABLE}:state            of a survey: its newest period (watermark.py)
     hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
+    hearsay:store                    the store's id (epochs.py)
     hearsay:surveys, hearsay:tables  all surveys and tables: public terms, no devices (registry.py)
 
 SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still runs a script on one of them. TABLE

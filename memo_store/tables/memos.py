@@ -3,8 +3,8 @@
     record = entry entry ...        in the order of creation
     entry  = tag (8 bytes), sealed memo
 
-How many values a device has memoised is the record's length, and what a device at its cap goes on reporting (`hold`) is
-its last entry; so the cap, the ledger and the memo cannot disagree: they are one value, written at once.
+How many values a device has memoised is the record's length. From its cap-th memo on, a device reports the last entry
+for good, whatever its value. So the cap, the ledger and the memo cannot disagree: they are one value, written at once.
 """
 
 from __future__ import annotations
@@ -44,10 +44,13 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Words, Bytes]:
+    def pick(
+        self, answers: Sequence[Sequence[bytes | None]], tags: Words, exact: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], Words, Bytes]:
         """Which rows have a memo, its tag and the sealed memo (anything for the others).
 
-        A row's memo is the one with its tag, or, once its record is full, the last one in it.
+        A row's memo is the last one in a full record, else the one with its tag. In `exact` rows it is always the one
+        with its tag.
         """
         records = [record or b"" for record in chain.from_iterable(answers)]
         counts = self.counts(records)
@@ -56,10 +59,10 @@ class MemoTable:
         owners = np.repeat(np.arange(len(records)), counts)
         matching = np.flatnonzero(entry_tags == tags[owners])
         chosen = np.full(len(records), -1)
-        if self.cap is not None:
-            full = counts >= self.cap
-            chosen[full] = np.cumsum(counts)[full] - 1
         chosen[owners[matching]] = matching
+        if self.cap is not None:
+            full = (counts >= self.cap) & ~exact
+            chosen[full] = np.cumsum(counts)[full] - 1
         found = chosen >= 0
         picked = entries.take(chosen[found], axis=0)
         tags, sealed = tags.copy(), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)

@@ -1,33 +1,36 @@
-"""A period's cell is committed before the first attempt to report it (PROTOCOLS 3).
+"""What a device reports in a period is committed before the first attempt to report it (PROTOCOLS 3).
 
 Round 2 uses the same noise for every attempt at a period, so two attempts over two memos would show both. Before a
-device's first report of a period can be sent, its cell is appended to the period's commits; a later attempt, by any
-process, finds it there. The commits of a period are a string per attribute and shard that only grows, 16 bytes for each
-device: the first 8 bytes of its pseudonym and its sealed cell. A process may append only after it has read to the end,
-so two processes cannot commit different cells for one device, and a batch of thousands costs Redis one append.
+device's first report of a period can be sent, what it reports is appended to the period's commits: the tag of its memo
+entry, or in a one-shot survey its value. A later attempt, by any process, finds it there, and reports the same even if
+the device's record has filled since. The commits of a period are a string per attribute and shard that only grows, 16
+bytes for each device: the first 8 bytes of its pseudonym and its sealed tag or value. A process may append only after
+it has read to the end, so two processes cannot commit different things for one device, and a batch of thousands costs
+Redis one append.
 
 When the period is closed, a mark replaces the string for a while. It stops a process that has checked the period before
-that, or whose clock is behind, from committing another cell than the one that was reported.
+that, or whose clock is behind, from committing anything else than what was reported.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call, Epochs
 from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
 from memo_store.connection.link import Command
-from memo_store.tables.cell_table import CellTable
+from memo_store.tables.word_table import WordTable
 from protocols.errors import StoreError
 
 CLOSED = "-"
-"""The mark of a closed period: shorter than any entry."""
+"""The mark of a closed period: shorter than any commit."""
 CLOSED_SECONDS = 3600
 """How long the mark stays. The clocks of all processes must differ by less."""
 
 
 class PeriodCommits:
-    """One attribute's committed cells in one period, as far as this process has read them."""
+    """One attribute's commits in one period, as far as this process has read them."""
 
     def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
         self._epochs = epochs
@@ -35,10 +38,21 @@ class PeriodCommits:
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._known = CellTable()
+        self._known = WordTable()
+
+    def known(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
+        """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
+        return self._known.find(names)
+
+    def read_on(self, names: Words) -> None:
+        """Read what others have committed meanwhile in the shards of these devices (ascending).
+
+        Raises `EpochLost`, and StoreError if the period is closed.
+        """
+        self._run([self._call(shard, b"") for shard, _ in shard_slices(names)])
 
     def commit(self, names: Words, sealed: Words) -> Words:
-        """The sealed cells that count for these devices (ascending): those committed before, else these.
+        """The sealed words that count for these devices (ascending): those committed before, else these.
 
         Raises `EpochLost`, and StoreError if the period is closed.
         """
@@ -57,17 +71,14 @@ class PeriodCommits:
             pass
 
     def _append(self, names: Words, sealed: Words) -> bool:
-        """Append entries to the strings of their shards. False if others had appended: their entries are now known."""
-        entries = np.stack([names, sealed], axis=1).astype("<u8")
-        calls = [
-            Call(
-                "commit",
-                shard,
-                commits_key(self._table, shard, self._period),
-                (self._read[shard], entries[rows].tobytes()),
-            )
-            for shard, rows in shard_slices(names)
-        ]
+        """Append commits to the strings of their shards. False if others had appended: their commits are now known."""
+        commits = np.stack([names, sealed], axis=1).astype("<u8")
+        return self._run([self._call(shard, commits[rows].tobytes()) for shard, rows in shard_slices(names)])
+
+    def _call(self, shard: int, text: bytes) -> Call:
+        return Call("commit", shard, commits_key(self._table, shard, self._period), (self._read[shard], text))
+
+    def _run(self, calls: list[Call]) -> bool:
         unread = [text for (text,) in self._epochs.run(calls)]
         if None in unread:
             raise period_closed(self._survey, self._period)

@@ -195,7 +195,7 @@ def test_a_report_is_json_for_programs(data: Path) -> None:
 
 
 def test_a_report_marks_windows_that_lost_presence_spoils(data: Path) -> None:
-    note = data / "presence.lost"
+    note = data / "festival-week.lost"
     note.write_text("4\n")
     report = MobilityResult.model_validate_json(hearsay("report", "--data", str(data), "--json").stdout)
     note.unlink()

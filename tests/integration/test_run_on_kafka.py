@@ -18,11 +18,15 @@ from stream_app.results import HISTOGRAMS, MOBILITY
 KEY = bytes(range(32))
 
 
-def call(data: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hearsay", "demo", "--devices", "600", "--data", str(data), *options]
+def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hearsay", *words]
     return subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+def call(data: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return hearsay("demo", "--devices", "600", "--data", str(data), *options, **environment)
 
 
 def demo(data: Path, *options: str, **environment: str) -> str:
@@ -46,6 +50,10 @@ def test_a_cluster_publishes_what_one_process_does(
     refused = call(alone, "--kafka", kafka_settings.bootstrap, **settings)
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
+    (clustered / "festival-week.lost").write_text("4\n")
+    report = ["report", "--kafka", kafka_settings.bootstrap, "--json"]
+    unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
+    assert 'presence_lost": true' not in unmarked.stdout and 'presence_lost": true' in marked.stdout
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
         records = read_topic(kafka_settings, topics.named(topic.name))

@@ -35,13 +35,14 @@ class Dictionary:
 
     def lookup(self, device: int, value: int, period: int) -> int:
         """The value whose memo the device uses."""
-        value = self.committed.setdefault((device, period), value)
-        created = self.created.setdefault(device, [])
-        if value not in created:
+        if (device, period) not in self.committed:
+            created = self.created.setdefault(device, [])
             if self.cap is not None and len(created) == self.cap:
-                return created[-1]
-            created.append(value)
-        return value
+                value = created[-1]
+            elif value not in created:
+                created.append(value)
+            self.committed[device, period] = value
+        return self.committed[device, period]
 
     def delivered(self, device: int, period: int) -> None:
         self.last[device] = max(period, self.last.get(device, -1))

@@ -39,9 +39,6 @@ def race(url: str, start: Barrier, number: int) -> tuple[bytes, bytes]:
 
 def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) -> None:
     """A failure would be a device with two memos for one value, or with two values in one period."""
-    with MemoStore(redis_url) as store:  # committed, so that they race where memos are created
-        memos = store.survey(respondent())
-        memos.commit_values(memos.respondent.scheme.questions[0], EVERYONE, VALUES, 0)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["memo_store", "tests.memo_store.surveys"])
     with context.Manager() as manager, context.Pool(8) as pool:

@@ -113,13 +113,11 @@ def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: s
 
 @pytest.mark.parametrize("cell", [-1, 10])
 def test_a_cell_that_does_not_exist_is_refused_and_not_shown(redis_url: str, cell: int) -> None:
-    people = respondent(k=10)
-    question = people.scheme.questions[0]
+    people, once = respondent(k=10), respondent(k=10, id="once", budgets="eps: 1")
     with MemoStore(redis_url) as store:
-        memos = store.survey(people)
-        for ask in (memos.lookup, memos.commit_values):
+        for who, ask in ((people, store.survey(people).lookup), (once, store.survey(once).commit_values)):
             with pytest.raises(StoreError, match="a cell of 'area' is not one of 0 to 9"):
-                ask(question, devices(1), np.array([cell]), 0)
+                ask(who.scheme.questions[0], devices(1), np.array([cell]), 0)
 
 
 def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -> None:
@@ -171,6 +169,8 @@ def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenM
     assert (memos.commit_values(question, everyone, (values + 1) % 10, 0) == values).all()
     with pytest.raises(StoreError, match="memoises nothing"):
         memos.lookup(question, everyone, values, 1)
+    with pytest.raises(StoreError, match="commits memos, not values"):
+        open_memos(respondent(id="memos")).commit_values(question, everyone, values, 1)
 
 
 class SlowState(SurveyState):

@@ -145,7 +145,7 @@ def test_what_a_device_has_committed_looks_different_in_every_period(redis_url: 
     with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
         memos = store.survey(people)
         for period in (0, 1):
-            memos.commit_values(people.scheme.questions[0], devices(100), np.full(100, 3), period)
+            memos.lookup(people.scheme.questions[0], devices(100), np.full(100, 3), period)
         strings = [b"".join(client.get(key) for key in sorted(client.scan_iter(f"*@{p}"))) for p in (0, 1)]
     first, second = (np.frombuffer(string, dtype="<u8").reshape(-1, 2) for string in strings)
     assert (first[:, 0] == second[:, 0]).all() and len(first) == 100

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -16,26 +14,37 @@ from hearsay.terminal import console
 from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
+    from hearsay.running.data_directory import DataDirectory
     from memo_store.stats import StoreStats, SurveyStats
-    from memo_store.store import MemoStore
+    from servers.settings import Settings
 
 app = typer.Typer(help="Show the memo store, and accept a loss of its history.", no_args_is_help=True)
 
-Data = Annotated[Path, typer.Option("--data", help="The data directory of the Redis, unless HEARSAY_REDIS_URL is set.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        help="A data directory, whose devices use the store. May be left out if HEARSAY_REDIS_URL is set.",
+        show_default="hearsay-data/run",
+    ),
+]
 HERE = Path("hearsay-data/run")
 QUANTILES = {"half of the devices": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
 BARS, BAR_WIDTH = 10, 30
 
 
 @app.command()
-def stats(data: Data = HERE, as_json: console.AsJson = False) -> None:
+def stats(data: Data = None, as_json: console.AsJson = False) -> None:
     """Show how much of their budget devices have spent, how many are at their cap, and how large the store is.
 
-    It needs no key: everybody who may read the Redis can see this.
+    It needs no key: everybody who may read the Redis can see this. If the devices of the data directory have their
+    memos in another store, it is refused, and the message names that store.
 
     Example: hearsay memo stats --data hearsay-data/demo
     """
-    with _store(data) as store, console.progress("reading the store"):
+    from hearsay.running.memo_storage import memo_store
+
+    with memo_store(*_opened(data)) as store, console.progress("reading the store"):
         found = store.stats()
     if as_json:
         console.print_json(asdict(found))
@@ -45,7 +54,7 @@ def stats(data: Data = HERE, as_json: console.AsJson = False) -> None:
 
 @app.command()
 def accept_loss(
-    data: Data = HERE, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+    data: Data = None, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
 ) -> None:
     """Begin a new history: for a new Redis, or to accept that the record of what devices memoised is lost.
 
@@ -54,26 +63,39 @@ def accept_loss(
     holds for devices that memoised values before the loss; the figures without the cap do. Memos do not change: they
     are derived from the devices' keys.
 
+    A data directory refuses every store but the one that its devices have used. With --data, it accepts this store from
+    now on, and windows that go back before the next report are marked, because presence is lost.
+
     Example: hearsay memo accept-loss --data hearsay-data/run
     """
-    with _store(data) as store:
+    from hearsay.running.memo_storage import accept_loss, address, any_memo_store, noted_store
+
+    directory, settings = _opened(data)
+    with any_memo_store(directory, settings) as store:
+        known = noted_store(directory)
+        if known is not None and known.id != store.id:
+            console.out.print(
+                f"The devices of {data or HERE} have their memos in {known.where}. From now on they use "
+                f"{address(settings, store)}, which does not have these memos.",
+                markup=False,
+            )
         if not yes:
             typer.confirm("Devices may memoise up to their caps once more. Begin a new history?", abort=True)
-        store.accept_loss()
+        accept_loss(directory, settings, store)
     console.out.print("A new history has begun. Surveys with a memo_cap are accepted.")
 
 
-@contextmanager
-def _store(data: Path) -> Iterator[MemoStore]:
-    from hearsay.running.collecting import memo_store
+def _opened(data: Path | None) -> tuple[DataDirectory | None, Settings]:
+    """The data directory, or none if only HEARSAY_REDIS_URL names the store; and the settings."""
     from hearsay.running.data_directory import DataDirectory
     from servers.settings import load
 
-    settings = load()
-    if settings.redis.url is None and not data.exists():
-        raise SettingsError(f"there is no data directory {data}", "name one with --data, or set HEARSAY_REDIS_URL")
-    with memo_store(DataDirectory(data), settings) as store:
-        yield store
+    settings, root = load(), data or HERE
+    if data is None and settings.redis.url is not None:
+        return None, settings
+    if not root.exists():
+        raise SettingsError(f"there is no data directory {root}", "name one with --data, or set HEARSAY_REDIS_URL")
+    return DataDirectory(root), settings
 
 
 def _show(found: StoreStats) -> None:

@@ -1,4 +1,4 @@
-"""The table of committed cells against a dictionary."""
+"""The table of commits against a dictionary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memo_store.tables.cell_table import SMALLEST, CellTable
+from memo_store.tables.word_table import SMALLEST, WordTable
 
 crowded = st.integers(1, 40) | st.integers(2**64 - 40, 2**64 - 1) | st.integers(1, 2**64 - 1)
 
@@ -14,24 +14,24 @@ crowded = st.integers(1, 40) | st.integers(2**64 - 40, 2**64 - 1) | st.integers(
 @given(st.lists(st.lists(st.tuples(crowded, st.integers(0, 2**64 - 1)), max_size=60), max_size=6))
 def test_it_keeps_what_a_dictionary_would_keep(batches: list[list[tuple[int, int]]]) -> None:
     """Names crowd at both ends, so that searches run over the end of the table and begin again."""
-    table, model = CellTable(), {}
+    table, model = WordTable(), {}
     for batch in batches:
-        table.add(np.array([name for name, _ in batch], np.uint64), np.array([cell for _, cell in batch], np.uint64))
-        for name, cell in batch:
-            model.setdefault(name, cell)
+        table.add(np.array([name for name, _ in batch], np.uint64), np.array([word for _, word in batch], np.uint64))
+        for name, word in batch:
+            model.setdefault(name, word)
         asked = [*model, *(name ^ 1 for name in model if name != 1)]
-        known, cells = table.find(np.array(asked, dtype=np.uint64))
+        known, words = table.find(np.array(asked, dtype=np.uint64))
         assert known.tolist() == [name in model for name in asked]
-        assert [cell for cell, there in zip(cells.tolist(), known, strict=True) if there] == [
+        assert [word for word, there in zip(words.tolist(), known, strict=True) if there] == [
             model[name] for name in asked if name in model
         ]
 
 
 def test_it_grows_and_forgets_nothing() -> None:
     names = np.unique(np.random.default_rng(1).integers(1, 2**64 - 1, 20 * SMALLEST, dtype=np.uint64))
-    table = CellTable()
+    table = WordTable()
     for part in np.array_split(names, 7):
         table.add(part, part ^ np.uint64(5))
-    known, cells = table.find(names)
-    assert known.all() and (cells == names ^ np.uint64(5)).all()
+    known, words = table.find(names)
+    assert known.all() and (words == names ^ np.uint64(5)).all()
     assert sorted(table.entries()[0].tolist()) == names.tolist()

@@ -12,16 +12,16 @@ ROOM, GROWTH = 2, 4
 """Slots per entry at least, so that nobody looks far; and how a table grows, so that it seldom does."""
 
 
-class CellTable:
-    """Remembers the first cell given for each name: open addressing, a whole column a step.
+class WordTable:
+    """Remembers the first word given for each name: open addressing, a whole column a step.
 
     Names are random, not zero, and mostly come in ascending order; a name's slot is its leading bits, so that a column
     is looked up in the order of memory.
 
-    >>> table = CellTable()
+    >>> table = WordTable()
     >>> table.add(np.array([5, 1 << 63, 5], dtype=np.uint64), np.array([50, 60, 70], dtype=np.uint64))
-    >>> known, cells = table.find(np.array([5, 6, 1 << 63], dtype=np.uint64))
-    >>> known.tolist(), cells[known].tolist()
+    >>> known, words = table.find(np.array([5, 6, 1 << 63], dtype=np.uint64))
+    >>> known.tolist(), words[known].tolist()
     ([True, False, True], [50, 60])
     """
 
@@ -29,27 +29,27 @@ class CellTable:
         self._clear(SMALLEST)
 
     def entries(self) -> tuple[Words, Words]:
-        """All names and their cells."""
+        """All names and their words."""
         filled = self._names != 0
-        return self._names[filled], self._cells[filled]
+        return self._names[filled], self._words[filled]
 
     def find(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
-        """Which names are known, and their cells (anything for the others)."""
-        known, cells = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=np.uint64)
+        """Which names are known, and their words (anything for the others)."""
+        known, words = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=np.uint64)
         rows, slots = np.arange(len(names)), self._slots(names)
         while len(rows):
             there = self._names[slots]
             hit = there == names[rows]
             known[rows[hit]] = True
-            cells[rows[hit]] = self._cells[slots[hit]]
+            words[rows[hit]] = self._words[slots[hit]]
             further = ~hit & (there != 0)
             rows, slots = rows[further], self._next(slots[further])
-        return known, cells
+        return known, words
 
-    def add(self, names: Words, cells: Words) -> None:
+    def add(self, names: Words, words: Words) -> None:
         """Remember these, except where a name is known or has come before."""
         names, first = np.unique(names, return_index=True)
-        cells = cells[first]
+        words = words[first]
         self._make_room(len(names))
         slots = self._slots(names)
         while len(names):
@@ -57,9 +57,9 @@ class CellTable:
             self._names[slots[free]] = names[free]  # of several that want one slot, one gets it
             here = self._names[slots] == names
             new = here & free
-            self._cells[slots[new]] = cells[new]
+            self._words[slots[new]] = words[new]
             self._count += int(np.count_nonzero(new))
-            names, cells, slots = names[~here], cells[~here], self._next(slots[~here])
+            names, words, slots = names[~here], words[~here], self._next(slots[~here])
 
     def _make_room(self, more: int) -> None:
         size = len(self._names)
@@ -72,7 +72,7 @@ class CellTable:
 
     def _clear(self, slots: int) -> None:
         self._names = np.zeros(slots, dtype=np.uint64)
-        self._cells = np.zeros(slots, dtype=np.uint64)
+        self._words = np.zeros(slots, dtype=np.uint64)
         self._count = 0
 
     def _slots(self, names: Words) -> Rows:

@@ -1,0 +1,154 @@
+"""The memo store of a data directory: a Redis of its own, or the one that HEARSAY_REDIS_URL names, and always the same.
+
+Caps and presence are counted in one store. With another one, devices would memoise up to their caps once more, and
+would be counted as new. So a data directory notes which store its devices have used, and refuses another. For each
+survey it notes what was last seen of the store, so that a loss between two runs is noticed as one during a run is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from hearsay.running.data_directory import DataDirectory
+from memo_store.connection import Seen
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from protocols.errors import SettingsError
+from protocols.respondent import Respondent
+from servers.redis_server import local
+from servers.settings import Settings
+
+OWN = "its own Redis"
+
+
+@dataclass(frozen=True)
+class StoreNote:
+    """Which store the devices of a data directory have used."""
+
+    root: Path  # the data directory
+    id: str
+    where: str  # an address without secrets, or OWN
+
+
+def noted_store(data: DataDirectory | None) -> StoreNote | None:
+    """The store that a data directory has used; None if it has used none yet, or there is no directory."""
+    if data is None or not (note := data.store_note).exists():
+        return None
+    lines = note.read_text().splitlines()
+    if len(lines) != 2:
+        raise _damaged(note)
+    return StoreNote(data.root, *lines)
+
+
+@contextmanager
+def memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[MemoStore]:
+    """The memo store of a data directory. Raises SettingsError if its devices have used another one."""
+    known = noted_store(data)
+    if known is not None and known.where != OWN and settings.redis.url is None:  # before a Redis is started in it
+        raise _another(known, OWN)
+    with any_memo_store(data, settings) as store:
+        if known is not None and store.id != known.id:
+            raise _another(known, address(settings, store))
+        yield store
+
+
+@contextmanager
+def any_memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[MemoStore]:
+    """The memo store of the settings; without one, a store in the data directory, with a Redis of its own.
+
+    Unlike `memo_store`, it does not check which store the directory's devices have used.
+    """
+    if settings.redis.url is not None:
+        with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
+            yield store
+        return
+    if data is None:
+        raise SettingsError("no memo store is named", "set HEARSAY_REDIS_URL, or name a data directory with --data")
+    with local(data.redis) as server, MemoStore(server.url) as store:
+        if data.new_store_mark.exists():
+            store.accept_loss()
+            data.new_store_mark.unlink()
+        yield store
+
+
+@contextmanager
+def survey_memos(data: DataDirectory, settings: Settings, respondent: Respondent) -> Iterator[SurveyMemos]:
+    """The memos of a survey. What is seen of the store is noted in the data directory, losses of presence too."""
+    survey = respondent.scheme.survey.id
+    with memo_store(data, settings) as store:
+        memos = store.survey(respondent, _seen(data.epochs_note(survey)))
+        _note_store(data, settings, store)
+        _note_survey(data, survey, memos)
+        try:
+            yield memos
+        finally:
+            _note_survey(data, survey, memos)
+
+
+def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore) -> None:
+    """Start a new history in a store, and let a data directory use it from now on.
+
+    What the directory's surveys have seen of the store before stays noted, so their next run records the loss of
+    presence. If the directory has used another store and this one has a confirmed history, that history goes on: it
+    belongs to the devices of others.
+    """
+    known = noted_store(data)
+    if known is None or known.id == store.id or not store.history_confirmed:
+        store.accept_loss()
+    if data is not None:
+        _note_store(data, settings, store)
+
+
+def _note_store(data: DataDirectory, settings: Settings, store: MemoStore) -> None:
+    if store.id is not None:
+        _write(data.store_note, f"{store.id}\n{address(settings, store)}")
+        data.new_store_mark.unlink(missing_ok=True)
+
+
+def address(settings: Settings, store: MemoStore) -> str:
+    """Where a store is, as it may be shown."""
+    return OWN if settings.redis.url is None else store.where
+
+
+def _another(known: StoreNote, now: str) -> SettingsError:
+    if now == known.where:
+        cause, remedy = "that Redis has lost them, or is another one", "restore it from a copy"
+    elif now == OWN:
+        cause, remedy = "HEARSAY_REDIS_URL is not set", "set HEARSAY_REDIS_URL as before"
+    else:
+        cause = f"HEARSAY_REDIS_URL names {now}"
+        remedy = "unset it" if known.where == OWN else "set it as before"
+    return SettingsError(
+        f"the devices of {known.root} have their memos in {known.where}, and {cause}",
+        f"{remedy}, or use another directory with --data; if the memos are lost, run "
+        f"`hearsay memo accept-loss --data {known.root}`",
+    )
+
+
+def _note_survey(data: DataDirectory, survey: str, memos: SurveyMemos) -> None:
+    data.add_presence_losses(survey, memos.presence_losses)
+    _write(data.epochs_note(survey), TypeAdapter(Seen).dump_json(memos.seen).decode())
+
+
+def _seen(note: Path) -> Seen:
+    try:
+        return TypeAdapter(Seen).validate_json(note.read_text()) if note.exists() else ()
+    except ValidationError:
+        raise _damaged(note) from None
+
+
+def _damaged(note: Path) -> SettingsError:
+    return SettingsError(f"{note} is damaged", "restore it from a copy of the directory")
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a small file at once, or not at all."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft.write_text(f"{text}\n")
+    draft.replace(file)

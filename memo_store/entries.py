@@ -1,0 +1,112 @@
+"""The memo entries of one attribute: found, created, and committed for a period.
+
+An entry exists before a period commits it, so a commit names an entry, unless the store has lost it. If two processes
+commit two entries of one device, the first one counts for both. Nothing is created for a device that has committed: its
+entry is fetched by its tag, also when its record has filled since.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memo_store.connection.layout import CHUNK, Bytes, Placed, Words
+from memo_store.survey_state import SurveyState
+from memo_store.tables.memos import MemoTable
+from protocols.mechanisms import Values
+from protocols.question import Question
+from protocols.randomness import Devices
+from protocols.respondent import Respondent
+
+Entries = tuple[Words, Bytes]  # tags and sealed memos
+Flags = NDArray[np.bool_]
+
+
+class AttributeEntries:
+    """The entries of one attribute's records. All devices are in the order of their pseudonyms."""
+
+    def __init__(self, state: SurveyState, respondent: Respondent, question: Question, table: MemoTable) -> None:
+        self._state = state
+        self._respondent = respondent
+        self._question = question
+        self._table = table
+
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Entries:
+        """The entry that each device reports in this period. Raises `EpochLost`, and StoreError if it is closed."""
+        commits = self._state.commits(self._table.name, period)
+        pads = self._state.sealer.commit_pads(self._question.name, devices, period)
+        committed, words = commits.known(placed.names)
+        wanted = np.where(committed, words ^ pads, self._tags(devices, cells))
+        found, tags, sealed = self._find(placed, wanted, exact=committed)
+        missing = np.flatnonzero(~found & ~committed)
+        if len(missing):
+            commits.read_on(placed.names[missing])
+            missing = missing[~commits.known(placed.names[missing])[0]]
+            tags[missing], sealed[missing] = self._create(placed.part(missing), devices[missing], cells[missing])
+            found[missing] = True
+        counting = commits.commit(placed.names, (tags ^ pads)[placed.first]) ^ pads
+        others = np.flatnonzero(~found | (counting != tags))
+        if len(others):
+            part = placed.part(others), devices[others], cells[others], counting[others]
+            tags[others], sealed[others] = self._committed(*part)
+        return tags, sealed
+
+    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
+        """The entries with these tags, which the devices have committed.
+
+        An entry that the store has lost is created again, from the cell that has its tag. If no cell has it, two
+        devices share a name of 8 bytes and the commit is the other one's: this device reports its own cell.
+        """
+        found, tags, sealed = self._find(placed, tags, exact=np.ones(len(tags), dtype=np.bool_))
+        lost = np.flatnonzero(~found)
+        if len(lost):
+            known, cells = self._cells_of(devices[lost], tags[lost], cells[lost])
+            tags[lost], sealed[lost] = self._create(placed.part(lost), devices[lost], cells, reported=known)
+        return tags, sealed
+
+    def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> tuple[Flags, Values]:
+        """Which tags have a cell, and that cell (the given one for the others). Tries the given cells first."""
+        cells = cells.copy()
+        known = self._tags(devices, cells) == tags
+        for cell in range(self._question.mechanism.encoding.states):
+            rest = np.flatnonzero(~known)
+            if not len(rest):
+                break
+            hits = rest[self._tags(devices[rest], np.full(len(rest), cell)) == tags[rest]]
+            known[hits], cells[hits] = True, cell
+        return known, cells
+
+    def _find(self, placed: Placed, tags: Words, exact: Flags) -> tuple[Flags, Words, Bytes]:
+        """Which devices have their entry, its tag and the sealed memo (see `MemoTable.pick`)."""
+        run, table = self._state.link.run, self._table
+        picked = [
+            table.pick(run(table.read(placed.part(rows))), tags[rows], exact[rows]) for rows in placed.slices(CHUNK)
+        ]
+        found, tags, sealed = (np.concatenate(column) for column in zip(*picked, strict=True))
+        return found, tags, sealed
+
+    def _create(self, placed: Placed, devices: Devices, cells: Values, reported: Flags | None = None) -> Entries:
+        """Propose the derived memos. Returns the entries that count: ours, another process's, or those held at the cap.
+
+        Entries that were reported before the store lost them count in any case, even if others fill the record now.
+        """
+        layout, table = self._question.mechanism.encoding.memo, self._table
+        proposed = self._tags(devices, cells)
+        tags, sealed = proposed.copy(), np.empty((len(devices), table.memo_bytes), dtype=np.uint8)
+        for rows in placed.slices(CHUNK):
+            part = placed.part(rows)
+            memos = layout.to_bytes(self._respondent.memoise(self._question, devices[rows], cells[rows]))
+            ours = memos ^ self.pads(devices[rows], proposed[rows])
+            answers = self._state.epochs.run(table.propose(part, proposed[rows], ours))
+            tags[rows], sealed[rows] = table.overrule(part, proposed[rows], ours, answers)
+            if reported is not None:
+                again = reported[rows] & (tags[rows] != proposed[rows])
+                tags[rows][again], sealed[rows][again] = proposed[rows][again], ours[again]
+        return tags, sealed
+
+    def pads(self, devices: Devices, tags: Words) -> Bytes:
+        """What the memos of these entries are sealed with."""
+        return self._state.sealer.pads(self._question.name, devices, tags, self._table.memo_bytes)
+
+    def _tags(self, devices: Devices, cells: Values) -> Words:
+        return self._state.sealer.tags(self._question.name, devices, cells)

@@ -1,0 +1,218 @@
+"""A data directory uses one memo store, and what was lost there is shown in the results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+from typer.testing import CliRunner, Result
+
+from hearsay.cli import app
+from hearsay.library.results import read_results
+from hearsay.running.collecting import embedded
+from hearsay.running.data_directory import DataDirectory
+from hearsay.running.simulating import populate
+from memo_store.store import MemoStore
+from protocols.errors import HistoryLost, SettingsError
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from servers.settings import load
+from stream_app.local import LocalStore
+from tests.memo_store.surveys import devices
+
+SURVEY = (
+    "{id: cdr, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, horizon: 7, eps_inf: 2, eps_1: 1, %s"
+    " attributes: [{name: area, values: [north, south]}]}"
+)
+CAPPED, UNCAPPED = SURVEY % "memo_cap: 1,", SURVEY % ""
+PEOPLE = 40
+
+
+def type_in(*words: str, url: str | None = None) -> Result:
+    return CliRunner().invoke(app, words, env={"HEARSAY_REDIS_URL": url, "COLUMNS": "200"})
+
+
+@pytest.fixture
+def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Events of two days, and the words to replay them."""
+    monkeypatch.chdir(tmp_path)
+    Path("survey.yaml").write_text(CAPPED)
+    rows = [f"{p},2026-01-0{d}T12:00:00Z,{('north', 'south')[p % 2]}" for d in (1, 2) for p in range(PEOPLE)]
+    Path("events.csv").write_text("\n".join(["person,time,area", *rows, ""]))
+    return ["replay", "events.csv", "--survey", "survey.yaml", "--until", "2026-02-01T00:00:00Z", "--data", "data"]
+
+
+def visitors() -> list[int | None]:
+    with closing(LocalStore.existing(Path("data/collector"))) as store:
+        return [final.n for final in store.histograms("cdr")]
+
+
+def sent() -> int:
+    return sum(file.stat().st_size for file in Path("data/collector/log").glob("*.log"))
+
+
+def test_a_replay_without_the_redis_of_the_one_before_is_refused_before_anything_is_sent(
+    events: list[str], redis_url: str
+) -> None:
+    """A failure would be a second memo for every device, and every visitor counted twice."""
+    with MemoStore(redis_url) as store:
+        store.accept_loss()
+    assert type_in(*events, url=redis_url).exit_code == 0
+    before = sent()
+    Path("events.csv").write_text(Path("events.csv").read_text().replace("north", "south"))
+    refused = type_in(*events)
+    assert isinstance(refused.exception, SettingsError)
+    assert "have their memos in unix://" in str(refused.exception)
+    assert "HEARSAY_REDIS_URL is not set (set HEARSAY_REDIS_URL as before" in str(refused.exception)
+    assert not Path("data/redis").exists() and sent() == before
+    assert visitors() == [PEOPLE, PEOPLE]
+    assert type_in(*events, url=redis_url).exit_code == 0
+    assert visitors() == [PEOPLE, PEOPLE]
+    with MemoStore(redis_url) as store:
+        assert store.stats().surveys[0].memos == {"area": PEOPLE}
+
+
+def test_a_redis_is_refused_for_a_directory_that_has_its_own(events: list[str], redis_url: str) -> None:
+    assert type_in(*events).exit_code == 0
+    refused = type_in(*events, url=redis_url)
+    assert isinstance(refused.exception, SettingsError)
+    assert "have their memos in its own Redis, and HEARSAY_REDIS_URL names unix://" in str(refused.exception)
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.dbsize() == 0
+    assert type_in(*events).exit_code == 0
+
+
+def test_another_redis_is_refused_and_the_same_one_by_another_address_is_not(events: list[str], redis_url: str) -> None:
+    Path("survey.yaml").write_text(UNCAPPED)
+    assert type_in(*events, url=redis_url).exit_code == 0
+    assert isinstance(type_in(*events, url=redis_url.replace("db=0", "db=1")).exception, SettingsError)
+    assert type_in(*events, url=f"{redis_url}&client_name=other").exit_code == 0
+
+
+def test_stats_of_a_directory_whose_memos_are_elsewhere_name_the_store(events: list[str], redis_url: str) -> None:
+    Path("survey.yaml").write_text(UNCAPPED)
+    assert type_in(*events, url=redis_url).exit_code == 0
+    refused = type_in("memo", "stats", "--data", "data")
+    assert isinstance(refused.exception, SettingsError)
+    assert f"memos in {redis_url.partition('?')[0]}, and HEARSAY_REDIS_URL is not set" in str(refused.exception)
+    for words in (["--data", "data"], []):
+        shown = json.loads(type_in("memo", "stats", "--json", *words, url=redis_url).output)
+        assert shown["surveys"][0]["memos"] == {"area": PEOPLE}
+    assert not Path("hearsay-data").exists()
+
+
+@pytest.fixture
+def collected(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Collect some periods of a simulated survey in a data directory, with the shared Redis."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEARSAY_REDIS_URL", redis_url)
+
+    def collect(periods: range, text: str = UNCAPPED, meanwhile: Callable[[], object] = lambda: None) -> None:
+        survey = parse_survey(text)
+        with embedded(DataDirectory(Path("data")), survey, load()) as collection:
+            fleet = collection.fleet(populate(survey, "telemetry", PEOPLE, 6, 0))
+            meanwhile()
+            fleet.run(periods)
+
+    return collect
+
+
+def flush(url: str) -> None:
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+
+
+def marked() -> set[tuple[int, int]]:
+    """The windows that are marked, in the report, the page and the library alike."""
+    shown = json.loads(type_in("report", "--data", "data", "--json").output)
+    found = {(window["first"], window["last"]) for window in shown["windows"] if window["presence_lost"]}
+    listed = read_results("data")["visitors"].to_pylist()
+    assert {(row["first"], row["last"]) for row in listed if row["presence_lost"]} == found
+    assert type_in("report", "--data", "data", "--html", "page.html").exit_code == 0
+    printed = " ".join(type_in("report", "--data", "data").output.split())
+    assert ("presence records were lost" in printed) == bool(found)
+    assert ('"lost":true' in Path("page.html").read_text().replace(": ", ":")) == bool(found)
+    return found
+
+
+def test_a_store_that_was_emptied_between_two_runs_is_refused_until_the_loss_is_accepted_and_then_shown(
+    collected: Callable[..., None], redis_url: str
+) -> None:
+    with MemoStore(redis_url) as store:
+        store.accept_loss()
+    collected(range(2), CAPPED)
+    assert marked() == set()
+    flush(redis_url)
+    for _ in range(2):
+        with pytest.raises(SettingsError, match=r"that Redis has lost them, or .*accept-loss --data data"):
+            collected(range(2, 3), CAPPED)
+    accepted = type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url)
+    assert accepted.exit_code == 0 and "does not have these memos" in accepted.output
+    collected(range(2, 4), CAPPED)
+    assert marked() == {(0, 2), (0, 3)}
+    assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3}
+    flush(redis_url)
+    type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url)
+    collected(range(4, 5), CAPPED)
+    assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3, 4, 5}
+
+
+def test_a_directory_that_accepts_another_store_leaves_its_history_to_the_devices_of_others(
+    collected: Callable[..., None], redis_url: str
+) -> None:
+    collected(range(1))
+    with MemoStore(redis_url) as store:
+        store.accept_loss()
+    collected(range(1, 2))
+    Path("data/memo.store").write_text("0123456789abcdef\nredis://gone:6379/0\n")
+    with redis.Redis.from_url(redis_url) as client:
+        before = client.hget("hearsay:{0}:epoch", "epoch")
+        assert type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url).exit_code == 0
+        assert client.hget("hearsay:{0}:epoch", "epoch") == before
+        assert type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url).exit_code == 0
+        assert client.hget("hearsay:{0}:epoch", "epoch") != before, "now it is the directory's own history"
+
+
+def test_a_store_that_is_emptied_during_a_run_is_the_same_store_for_the_next_run(
+    collected: Callable[..., None], redis_url: str
+) -> None:
+    collected(range(2))
+    collected(range(2, 3), meanwhile=lambda: flush(redis_url))
+    collected(range(3, 6))
+    assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3}
+    assert marked() == {(0, 2), (0, 3), (0, 4), (0, 5)}
+
+
+def test_a_loss_that_another_process_has_noticed_reaches_the_results(
+    collected: Callable[..., None], redis_url: str
+) -> None:
+    """The other one works on the same devices in the same store; it may be gone when this directory reports again."""
+    collected(range(2))
+    with MemoStore(redis_url) as store:
+        memos = store.survey(Respondent(Scheme(parse_survey(UNCAPPED)), DataDirectory(Path("data")).fleet_keyring()))
+        flush(redis_url)
+        memos.presence.status(devices(3), 1)
+    collected(range(2, 6))
+    assert {1, 2} <= DataDirectory(Path("data")).presence_losses("cdr")
+    assert marked() == {(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)}
+
+
+def test_a_capped_survey_stops_if_its_store_went_back_in_time_between_two_runs(
+    collected: Callable[..., None], redis_url: str
+) -> None:
+    with MemoStore(redis_url) as store:
+        store.accept_loss()
+    collected(range(1), CAPPED)
+    with redis.Redis.from_url(redis_url) as client:
+        copy = {key: client.dump(key) for key in client.scan_iter()}
+        collected(range(1, 2), CAPPED)
+        client.flushall()
+        for key, value in copy.items():
+            client.restore(key, 0, value)
+    with pytest.raises(HistoryLost):
+        collected(range(2, 3), CAPPED)

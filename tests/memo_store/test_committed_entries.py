@@ -1,0 +1,142 @@
+"""A period reports the memo entry that it has committed, whatever happens to the record or to the store in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+from redis.connection import UnixDomainSocketConnection
+
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from memo_store.tables.period_commits import PeriodCommits
+from producers.reporting import Reporter
+from producers.scenarios.base import Presences
+from protocols.errors import DeliveryError, HistoryLost
+from protocols.mechanisms import Values
+from protocols.respondent import Respondent
+from tests.helpers.sinks import KeepingSink
+from tests.memo_store.surveys import devices, respondent, unsteady
+
+EVERYONE = devices(300)
+
+
+@pytest.fixture
+def store(hasty_redis_url: str) -> Iterator[MemoStore]:
+    with MemoStore(hasty_redis_url) as store:
+        store.accept_loss()
+        yield store
+
+
+def people(cap: int | None) -> Respondent:
+    return respondent(terms="grace: 9d," if cap is None else f"memo_cap: {cap}, grace: 9d,")
+
+
+def values(value: int) -> Values:
+    return np.full(len(EVERYONE), value)
+
+
+def look_up(memos: SurveyMemos, value: int, period: int) -> list[Any]:
+    return list(memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, values(value), period).tolist())
+
+
+def sent(memos: SurveyMemos, value: int, period: int) -> list[tuple[int, str, bytes]]:
+    """What a process sends for a period over a sink that fails before it confirms anything."""
+    sink = KeepingSink(fail_after=0)
+    truth = Presences(period, EVERYONE, {"area": values(value)})
+    with pytest.raises(DeliveryError):
+        Reporter(memos.respondent, memos, memos.presence, sink).report(truth)
+    return sink.records
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_a_record_that_fills_between_two_attempts_at_a_period_does_not_change_what_is_sent(
+    store: MemoStore, cap: int, restart: bool
+) -> None:
+    """A failure would be two memos under one noise: the first attempt's, and the one that the device holds now."""
+    memos = store.survey(people(cap))
+    first = sent(memos, 0, 0)
+    for period in (1, 2, 3):
+        sent(memos, period, period)
+    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {cap}
+    if restart:
+        memos = store.survey(people(cap))
+    assert first and sent(memos, 5, 0) == first
+
+
+@pytest.mark.parametrize("cap", [None, 1, 2])
+def test_a_crash_after_a_memo_was_created_and_before_it_was_committed_is_repaired_by_starting_again(
+    store: MemoStore, monkeypatch: pytest.MonkeyPatch, cap: int | None
+) -> None:
+    class Crash(Exception):
+        pass
+
+    def crash(*_: object) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(PeriodCommits, "commit", crash)
+        look_up(store.survey(people(cap)), 3, 0)
+    repaired = look_up(store.survey(people(cap)), 4, 0)
+    assert look_up(store.survey(people(cap)), 5, 0) == repaired
+    own, question = people(cap), people(cap).scheme.questions[0]
+    assert repaired == own.memoise(question, EVERYONE, values(3 if cap == 1 else 4)).tolist()
+    spent = set(store.survey(own).ledger(EVERYONE).values["area"].tolist())
+    assert spent == ({1} if cap == 1 else {2}), "the memo that was created counts as spent, although it was never sent"
+
+
+@pytest.mark.parametrize("cap", [None, 1, 2])
+def test_of_two_processes_that_commit_two_memos_in_one_period_the_first_one_counts_for_both(
+    store: MemoStore, cap: int | None
+) -> None:
+    slow, quick = unsteady(people(cap)), store.survey(people(cap))
+    first: list[list[Any]] = []
+    slow.meanwhile = lambda: first.append(look_up(quick, 3, 0))
+    assert look_up(store.survey(slow), 4, 0) == first[0]
+    assert look_up(store.survey(people(cap)), 5, 0) == first[0]
+
+
+def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committed(
+    store: MemoStore, hasty_redis_url: str
+) -> None:
+    """Also if another process has filled the record before: the noise of the period was used with this memo."""
+    memos = store.survey(people(1))
+    look_up(memos, 3, 0)
+    held = look_up(memos, 4, 1)
+    with redis.Redis.from_url(hasty_redis_url) as client:
+        client.flushall()
+    with pytest.raises(HistoryLost):
+        look_up(memos, 4, 1)
+    store.accept_loss()
+    other = look_up(store.survey(people(1)), 7, 2)
+    assert look_up(memos, 8, 1) == held
+    assert look_up(memos, 8, 2) == other != held
+    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {1}
+
+
+class Counting(UnixDomainSocketConnection):
+    """A connection that counts its batches."""
+
+    batches = 0
+
+    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        Counting.batches += 1
+        super().send_packed_command(command, check_health)
+
+
+def test_memos_that_exist_cost_three_batches_and_new_ones_two_more(hasty_redis_url: str) -> None:
+    """Existing: watermark, records, commits. New: commits are read on before memos are created."""
+    path = hasty_redis_url.removeprefix("unix://").partition("?")[0]
+    pool = redis.ConnectionPool(connection_class=Counting, path=path)
+    with redis.Redis(connection_pool=pool) as client, MemoStore(client) as store:
+        memos = store.survey(people(None))
+        counts = []
+        for value, period in ((1, 0), (1, 1), (2, 1), (2, 2)):
+            before = Counting.batches
+            look_up(memos, value, period)
+            counts.append(Counting.batches - before)
+    assert counts == [5, 3, 2, 5], "new, existing, committed by this process, new"
