@@ -3,8 +3,8 @@
     record = entry entry ...        in the order of creation
     entry  = tag (8 bytes), sealed memo
 
-How many values a device has memoised is the record's length, and what a device at its cap goes on reporting (`hold`) is
-its last entry; so the cap, the ledger and the memo cannot disagree: they are one value, written at once.
+The number of values a device has memoised is the record's length, and a device at its cap keeps reporting its last
+entry. So the cap, the ledger and the memos cannot disagree: they are one value, written at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MemoTable:
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
     def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[NDArray[np.bool_], Words, Bytes]:
-        """Which rows have a memo, its tag and the sealed memo (anything for the others).
+        """Which rows have a memo, its tag and the sealed memo (undefined for the others).
 
         A row's memo is the one with its tag, or, once its record is full, the last one in it.
         """
@@ -67,7 +67,7 @@ class MemoTable:
         return found, tags, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
-        """Scripts that create these memos where there are none."""
+        """Scripts that create these memos, unless the device has one for the tag or is at its cap."""
         entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
         return [
             Call(
@@ -82,7 +82,7 @@ class MemoTable:
     def overrule(
         self, placed: Placed, tags: Words, sealed: Bytes, answers: Sequence[Sequence[Any]]
     ) -> tuple[Words, Bytes]:
-        """The proposals, and in place of those that did not count, what does."""
+        """The proposed tags and memos, with those that were not accepted replaced by the ones that count."""
         tags, sealed = tags.copy(), sealed.copy()
         for (_, rows), answer in zip(placed.shards(), answers, strict=True):
             places = rows.start + np.array(answer[::2], dtype=np.intp)
