@@ -90,7 +90,7 @@ class FleetPresence:
 
     def _write(self) -> None:
         columns = self._columns
-        if self._in_doubt:  # the store holds an older version than ours, whoever wrote it
+        if self._in_doubt:  # the stored version is older than ours, no matter which process wrote it
             columns.version = self._state.link.ask("HGET", self._key, "version") or b""
         rewrite = self._in_doubt or columns.full
         name = "base" if rewrite else str(columns.entries - 1)

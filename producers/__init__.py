@@ -1,1 +1,1 @@
-"""Where reports come from: fleets, scenarios, replayed events, and the sinks they fill."""
+"""Where reports come from: fleets, scenarios, replayed events, and the sinks they are sent to."""

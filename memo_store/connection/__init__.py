@@ -1,4 +1,4 @@
-"""The connection to Redis: batches, retries, shards, and the check that the store is still the same."""
+"""The connection to Redis: batches, retries, shards, and the check that the store has lost no data."""
 
 from memo_store.connection.epochs import Seen
 from memo_store.connection.layout import CHUNK, Placed, shard_key

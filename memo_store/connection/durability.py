@@ -1,4 +1,4 @@
-"""Whether Redis keeps what it is told. A memo can be derived again; a ledger cannot."""
+"""Whether Redis is configured to keep what is written. A lost memo can be derived again; a lost ledger cannot."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ log = structlog.get_logger("memo_store")
 
 @dataclass(frozen=True)
 class Durability:
-    """How the servers persist; the weakest of them counts."""
+    """How the servers persist data: the weakest settings among them."""
 
     append_only: bool
-    fsync: str | None  # always, everysec or no; None where servers do not let us see
-    eviction: str | None  # what is evicted when memory is full; None: nothing
+    fsync: str | None  # always, everysec or no; None if the servers do not show it
+    eviction: str | None  # the policy that evicts keys when memory is full; None: no keys are evicted
 
     def warnings(self) -> list[str]:
-        """What could be forgotten, and what to do about it.
+        """What data could be lost, and what to do about it.
 
         >>> Durability(append_only=True, fsync="always", eviction=None).warnings()
         []
         """
         found = []
         if not self.append_only:
-            found.append("append-only is off: a restart forgets what devices were permitted (set appendonly yes)")
+            found.append("append-only is off: a restart loses what devices have memoised (set appendonly yes)")
         elif self.fsync == "no":
-            found.append("the append-only file is never synced: a crash forgets (set appendfsync always)")
+            found.append("the append-only file is never synced: a crash loses recent writes (set appendfsync always)")
         elif self.fsync == "everysec":
-            found.append("the append-only file is synced once a second: a crash forgets the last one (use always)")
+            found.append(
+                "the append-only file is synced once a second: a crash loses a second (set appendfsync always)"
+            )
         if self.eviction is not None:
             found.append(f"when memory is full, {self.eviction} may evict ledgers (set maxmemory-policy noeviction)")
         return found
 
 
 def durability(link: Link) -> Durability:
-    """Look at every server."""
+    """The settings of all servers."""
     persistence, memory = link.ask_each("INFO", "persistence"), link.ask_each("INFO", "memory")
     limited = {info["maxmemory_policy"] for info in memory if info["maxmemory"]}
     return Durability(
@@ -50,7 +52,7 @@ def durability(link: Link) -> Durability:
 
 
 def warn_unless_durable(link: Link) -> Durability:
-    """Say clearly what could be forgotten."""
+    """Log a warning for each way in which data could be lost."""
     found = durability(link)
     for warning in found.warnings():
         log.warning(warning, redis=link.where)
@@ -58,7 +60,7 @@ def warn_unless_durable(link: Link) -> Durability:
 
 
 def _fsync(link: Link) -> str | None:
-    """The weakest policy, where servers let us ask (hosted ones often do not)."""
+    """The weakest policy, or None if a server does not allow the question (hosted ones often do not)."""
     try:
         policies = {answer["appendfsync"] for answer in link.ask_each("CONFIG GET", "appendfsync")}
     except StoreUnavailable:

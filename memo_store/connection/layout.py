@@ -26,9 +26,9 @@ from memo_store.connection.link import Command, Fields
 
 SHARDS = 16
 CHUNK = 10_000
-"""Most devices in one batch."""
+"""The most devices in one batch."""
 PSEUDONYM = 12
-"""Bytes of a pseudonym: among 10^9 devices two would be alike with a chance of 10^-11."""
+"""Bytes of a pseudonym: among 10^9 devices, the chance that two have the same one is 10^-11."""
 
 T = TypeVar("T", bound=np.generic)
 Bytes = NDArray[np.uint8]
@@ -41,7 +41,7 @@ def shard_key(shard: int, name: str) -> str:
 
 
 def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
-    """Each shard that these ascending names touch, and its rows. The shard is the name's first bits."""
+    """Each shard that has some of these ascending names, and its rows. The shard is the name's first bits."""
     shards = names >> np.uint64(64 - (SHARDS - 1).bit_length())
     bounds = np.searchsorted(shards, np.arange(SHARDS + 1, dtype=np.uint64)).tolist()
     for shard in range(SHARDS):
@@ -51,11 +51,11 @@ def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
 
 @dataclass(frozen=True)
 class Placed:
-    """Devices by their pseudonyms, in the order of these: Redis learns nothing from the order it is asked in."""
+    """Devices in the order of their pseudonyms, so that the order of requests shows Redis nothing."""
 
     pseudonyms: Bytes  # [n, PSEUDONYM], ascending
     names: Words  # their first 8 bytes, as numbers
-    order: Rows  # where each came from
+    order: Rows  # each one's row in the columns of the caller
 
     @classmethod
     def of(cls, pseudonyms: Bytes) -> Placed:
@@ -64,26 +64,26 @@ class Placed:
         return cls(np.ascontiguousarray(pseudonyms).take(order, axis=0), names[order], order)
 
     def slices(self, size: int) -> Iterator[slice]:
-        """Parts of at most `size`; at least one, so that nothing asked is nothing answered, in the right type."""
+        """Parts of at most `size`. At least one, so that no devices give empty columns of the right type."""
         for start in range(0, max(len(self.order), 1), size):
             yield slice(start, start + size)
 
     def part(self, rows: Rows | slice) -> Placed:
-        """Some of them."""
+        """Some of the devices."""
         chosen = self.pseudonyms[rows] if isinstance(rows, slice) else self.pseudonyms.take(rows, axis=0)
         return Placed(chosen, self.names[rows], self.order[rows])
 
     @property
     def first(self) -> Rows:
-        """For each row the first one of the same device, which may have been asked for twice."""
+        """For each row the first row of the same device, which may occur twice."""
         return np.searchsorted(self.names, self.names)
 
     def shards(self) -> Iterator[tuple[int, slice]]:
-        """Each shard that is touched, and its rows."""
+        """Each shard that has some of the devices, and its rows."""
         return shard_slices(self.names)
 
     def restored(self, column: NDArray[T]) -> NDArray[T]:
-        """A column of ours in the order the devices came in."""
+        """A column in the caller's order of devices."""
         where = np.empty_like(self.order)
         where[self.order] = np.arange(len(where))
         return column.take(where, axis=0)

@@ -1,7 +1,7 @@
-"""The wire to Redis: one server or a cluster, batches, and patience with an end.
+"""The connection to Redis: one server or a cluster, batches of commands, a bounded number of retries.
 
-Everything the store sends is safe to send again (first writer wins, and who was first does not change by asking
-twice), so a batch that got no answer is repeated as a whole, a bounded number of times.
+Everything the store sends is idempotent (the first writer wins, also if it writes again), so a batch without an answer
+is retried as a whole.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ T = TypeVar("T")
 TRIES = 8
 FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
 ANSWER_SECONDS = 10.0
-"""How long one batch may take; a server that needs longer counts as silent."""
+"""How long one batch may take before it counts as not answered."""
 
 RIGHTS = "+@hash +@string +@set +eval +unlink +info +dbsize +multi +exec +ping +cluster ~hearsay:*"
-"""What a user of the store needs."""
+"""What the store's user in Redis must be allowed to do."""
 
-PASSING = (
+TRANSIENT = (
     failures.ConnectionError,
     failures.TimeoutError,
     failures.ReadOnlyError,  # a replica that has not been promoted yet
     failures.ClusterDownError,
     failures.TryAgainError,
 )
-"""What may be over in a moment: restarts, failovers, loading, slowness."""
-PASSING_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
-"""The same, where Redis says it in words only."""
+"""Failures that are retried: restarts, failovers, loading, slowness."""
+TRANSIENT_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
+"""The same, where only the text of Redis's error shows it."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Many arguments of one width, as rows of bytes; the last thing in a command."""
+    """Many arguments of one width, as rows of bytes. They must be the last argument of a command."""
 
     rows: NDArray[np.uint8]
 
@@ -60,7 +60,7 @@ class Fields:
         return [text[start : start + width] for start in range(0, len(text), width)]
 
     def packed(self) -> bytes:
-        """As they travel to Redis: each with its length before it and a line end after it."""
+        """In the Redis protocol: each with its length before it and a line end after it."""
         count, width = self.rows.shape
         length = np.frombuffer(b"$%d\r\n" % width, dtype=np.uint8)
         packed = np.empty((count, len(length) + width + 2), dtype=np.uint8)
@@ -71,24 +71,24 @@ class Fields:
 
 
 class Link:
-    """A connection that sends batches and either brings every answer or says that it could not."""
+    """A connection that runs batches of commands: all are answered, or StoreError is raised."""
 
     def __init__(
         self, target: str | Client, *, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep, **options: Any
     ) -> None:
         self._tries, self._sleep = tries, sleep
         self.where = _without_password(target) if isinstance(target, str) else "the given client"
-        self.client = _connect(target, options, self._patiently) if isinstance(target, str) else target
+        self.client = _connect(target, options, self._retrying) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
         self._packs = isinstance(target, str) and not self.clustered  # whether the client has our packer
         if self.client.get_encoder().decode_responses:
-            raise SettingsError("the Redis client decodes answers as text", "make it with decode_responses=False")
+            raise SettingsError("the Redis client decodes answers as text", "create it with decode_responses=False")
 
     def run(self, commands: Sequence[Command], *, atomic: bool = False) -> list[Any]:
-        """All commands in one batch, their answers in order.
+        """Run all commands in one batch. Returns their answers in order.
 
-        `atomic` batches take effect together where there is one server, which is also why they are synced to disk
-        once: outside of a transaction Redis syncs after every 16 KB it has read.
+        `atomic` batches are a transaction if there is one server. This also syncs them to disk only once: outside of a
+        transaction Redis syncs after every 16 KB it has read.
         """
 
         def attempt() -> list[Any]:
@@ -97,59 +97,59 @@ class Link:
                     batch.execute_command(*(command if self._packs else _listed(command)))
                 return list(batch.execute())
 
-        return self._patiently(attempt, self._reconnect) if commands else []
+        return self._retrying(attempt, self._reconnect) if commands else []
 
     def ask(self, *command: Any) -> Any:
-        """One command, one answer."""
+        """Run one command. Returns its answer."""
         send: Callable[..., Any] = self.client.execute_command  # redis-py leaves it without types
-        return self._patiently(lambda: send(*command), self._reconnect)
+        return self._retrying(lambda: send(*command), self._reconnect)
 
     def ask_each(self, *command: Any) -> list[Any]:
-        """One command to every server that holds data."""
+        """Run one command on every server that holds data. Returns their answers."""
         if not self.clustered:
             return [self.ask(*command)]
         send: Callable[..., Any] = self.client.execute_command
-        answers = self._patiently(lambda: send(*command, target_nodes=redis.RedisCluster.PRIMARIES))
+        answers = self._retrying(lambda: send(*command, target_nodes=redis.RedisCluster.PRIMARIES))
         return list(answers.values()) if isinstance(answers, dict) else [answers]
 
     def close(self) -> None:
         self.client.close()
 
     def _reconnect(self) -> None:
-        """Let go of connections: another server may stand at the address by now."""
+        """Drop idle connections: another server may be at the address by now."""
         if isinstance(self.client, redis.Redis):
             self.client.connection_pool.disconnect(inuse_connections=False)
 
-    def _patiently(self, attempt: Callable[[], T], before_another: Callable[[], None] = lambda: None) -> T:
+    def _retrying(self, attempt: Callable[[], T], before_retry: Callable[[], None] = lambda: None) -> T:
         for number in range(self._tries):
             if number:
                 self._sleep(min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT))
-                before_another()
+                before_retry()
             try:
                 return attempt()
             except failures.AuthenticationError as error:
                 raise StoreError(
                     f"Redis at {self.where} refused the user: {error}", "check user and password"
                 ) from None
-            except PASSING as error:
-                trouble: Exception = error
+            except TRANSIENT as error:
+                failure: Exception = error
             except failures.ResponseError as error:
-                if not any(word in str(error) for word in PASSING_WORDS):
+                if not any(word in str(error) for word in TRANSIENT_WORDS):
                     raise StoreError(f"Redis at {self.where} refused: {error}", _advice(error)) from None
-                trouble = error
+                failure = error
         raise StoreUnavailable(
-            f"Redis at {self.where} did not answer after {self._tries} tries: {trouble}",
-            "nothing was reported without its memo; start Redis, or wait until it is well, and run again",
-        ) from trouble
+            f"Redis at {self.where} did not answer after {self._tries} tries: {failure}",
+            "start Redis, or wait until it answers, and run again: nothing was reported without its memo",
+        ) from failure
 
 
 def _listed(command: Command) -> Command:
-    """A command whose fields a packer that is not ours understands."""
+    """A command with its fields as single arguments, for clients without our packer."""
     return (*command[:-1], *command[-1].listed()) if isinstance(command[-1], Fields) else command
 
 
 def _without_password(url: str) -> str:
-    """A URL as it may be shown: who logs in and with which options stays out of it, also where it is malformed.
+    """A URL without user, password and options, also if it is malformed: it may be shown.
 
     >>> _without_password("redis://fleet:hush@store:6379/0?password=hush")
     'redis://…@store:6379/0'
@@ -158,7 +158,7 @@ def _without_password(url: str) -> str:
 
 
 class _Packer:
-    """Turns commands into bytes without looking at each argument in Python, as the client's own packer does."""
+    """Packs commands without a Python loop over their arguments, unlike the client's own packer."""
 
     def pack(self, name: str, *arguments: Any) -> list[bytes]:
         if not (arguments and isinstance(arguments[-1], Fields)):
@@ -168,26 +168,26 @@ class _Packer:
         return [b"*%d\r\n%b%b" % (len(arguments) + len(fields), packed, fields.packed())]
 
 
-def _connect(url: str, options: dict[str, Any], patiently: Callable[[Callable[[], Any]], Any]) -> Client:
-    """A client of whatever answers at `url`: one server, or a member of a cluster."""
+def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[], Any]], Any]) -> Client:
+    """A client for the server at `url`, or for the cluster that this server is part of."""
     options = {
         "socket_timeout": ANSWER_SECONDS,
-        "retry": Retry(NoBackoff(), 0),  # `Link` is the one that tries again
+        "retry": Retry(NoBackoff(), 0),  # `Link` retries
         "command_packer": _Packer(),
         **options,
     }
     try:
         single = redis.Redis.from_url(url, **options)
-        single.connection_pool.make_connection()  # which is when it looks at the options
-    except (ValueError, TypeError):  # whose words may quote what is in the URL
+        single.connection_pool.make_connection()  # which checks the options
+    except (ValueError, TypeError):  # not chained: they may quote the password
         raise SettingsError(
-            f"{_without_password(url)!r} is no Redis URL, or has options that are none",
-            "write redis://host:port/db, rediss:// for TLS, or unix:///path, and the password apart from it",
+            f"{_without_password(url)!r} is not a valid Redis URL, or has unknown options",
+            "write redis://host:port/db, rediss:// for TLS, or unix:///path, and set the password separately",
         ) from None
-    if not patiently(lambda: single.info("cluster")).get("cluster_enabled"):
+    if not retrying(lambda: single.info("cluster")).get("cluster_enabled"):
         return single
     single.close()
-    cluster: redis.RedisCluster = patiently(lambda: redis.RedisCluster.from_url(url, **options))
+    cluster: redis.RedisCluster = retrying(lambda: redis.RedisCluster.from_url(url, **options))
     return cluster
 
 
@@ -195,5 +195,5 @@ def _advice(refusal: failures.ResponseError) -> str:
     if isinstance(refusal, failures.NoPermissionError) or "user executing the script" in str(refusal):
         return f"grant the user {RIGHTS}"
     if isinstance(refusal, failures.OutOfMemoryError):
-        return "give Redis more memory; never let it evict"
-    return "see the Redis log"
+        return "give Redis more memory; do not let it evict keys"
+    return "look at the log of Redis"

@@ -1,1 +1,1 @@
-"""What the store keeps in Redis: memos, presence, and the values committed for open periods."""
+"""What the store keeps in Redis: memos, presence, and the cells committed in open periods."""

@@ -47,7 +47,7 @@ class MemoTable:
     def pick(
         self, answers: Sequence[Sequence[bytes | None]], tags: Words, exact: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], Words, Bytes]:
-        """Which rows have a memo, its tag and the sealed memo (anything for the others).
+        """Which rows have a memo, its tag and the sealed memo (undefined for the others).
 
         A row's memo is the last one in a full record, else the one with its tag. In `exact` rows it is always the one
         with its tag.
@@ -70,7 +70,7 @@ class MemoTable:
         return found, tags, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
-        """Scripts that create these memos where there are none."""
+        """Scripts that create these memos, unless the device has one for the tag or is at its cap."""
         entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
         return [
             Call(
@@ -85,7 +85,7 @@ class MemoTable:
     def overrule(
         self, placed: Placed, tags: Words, sealed: Bytes, answers: Sequence[Sequence[Any]]
     ) -> tuple[Words, Bytes]:
-        """The proposals, and in place of those that did not count, what does."""
+        """The proposed tags and memos, with those that were not accepted replaced by the ones that count."""
         tags, sealed = tags.copy(), sealed.copy()
         for (_, rows), answer in zip(placed.shards(), answers, strict=True):
             places = rows.start + np.array(answer[::2], dtype=np.intp)

@@ -21,7 +21,7 @@ ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()
 
 @dataclass(frozen=True)
 class PresenceTable:
-    """The presences of one survey."""
+    """The presence records of one survey."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""A dictionary from numbers to numbers, thousands at a time."""
+"""A hash table from numbers to numbers that looks up whole columns at once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from memo_store.connection.layout import Rows, Words
 
 SMALLEST = 1 << 12
 ROOM, GROWTH = 2, 4
-"""Slots per entry at least, so that nobody looks far; and how a table grows, so that it seldom does."""
+"""The fewest slots per entry, which keeps probes short, and the factor by which a table grows."""
 
 
 class WordTable:
-    """Remembers the first word given for each name: open addressing, a whole column a step.
+    """Keeps the first word added for each name, by open addressing.
 
-    Names are random, not zero, and mostly come in ascending order; a name's slot is its leading bits, so that a column
-    is looked up in the order of memory.
+    Names are random, not zero, and mostly in ascending order. A name's slot is its leading bits, so a column is looked
+    up in the order of memory.
 
     >>> table = WordTable()
     >>> table.add(np.array([5, 1 << 63, 5], dtype=np.uint64), np.array([50, 60, 70], dtype=np.uint64))
@@ -34,7 +34,7 @@ class WordTable:
         return self._names[filled], self._words[filled]
 
     def find(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
-        """Which names are known, and their words (anything for the others)."""
+        """Which names are known, and their words (undefined for the others)."""
         known, words = np.zeros(len(names), dtype=bool), np.zeros(len(names), dtype=np.uint64)
         rows, slots = np.arange(len(names)), self._slots(names)
         while len(rows):
@@ -47,14 +47,14 @@ class WordTable:
         return known, words
 
     def add(self, names: Words, words: Words) -> None:
-        """Remember these, except where a name is known or has come before."""
+        """Add words, except for names that are known or repeated."""
         names, first = np.unique(names, return_index=True)
         words = words[first]
         self._make_room(len(names))
         slots = self._slots(names)
         while len(names):
             free = self._names[slots] == 0
-            self._names[slots[free]] = names[free]  # of several that want one slot, one gets it
+            self._names[slots[free]] = names[free]  # if several names share a slot, the last one gets it
             here = self._names[slots] == names
             new = here & free
             self._words[slots[new]] = words[new]

@@ -1,4 +1,4 @@
-"""Scenarios: the truth a simulation knows."""
+"""Scenarios: the truth of simulations."""
 
 from producers.scenarios.base import Scenario
 from producers.scenarios.catalogue import scenario

@@ -1,7 +1,7 @@
 """Published counts of a population over some days: the table from which `virtual-humans` are drawn.
 
 Days are numbered from 1. A set of days is written `3`, `2-4` or `1+3+7`. A table file is JSON with the keys of
-`Aggregates`; unknown keys are refused, and so are counts that do not add up.
+`Aggregates`. Unknown keys, and counts that do not add up, are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Count = Annotated[int, Field(ge=0, le=MOST_DEVICES)]
 
 
 class Aggregates(BaseModel):
-    """What was published about a population, and by whom."""
+    """What was published about a population, and its source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,18 +35,18 @@ class Aggregates(BaseModel):
     people: int = Field(ge=1, le=MOST_DEVICES)
     days: tuple[str, ...] = Field(min_length=1, max_length=MOST_DAYS)
     combinations: dict[str, Count] = {}
-    """People who came on exactly these days. If there are none, they are found from the unions."""
+    """People who came on exactly these days. If it is empty, presence.py derives them from the unions."""
     unions: dict[str, Count] = {}
     """People who came on at least one of these days."""
     attributes: dict[str, dict[str, Count]] = {}
-    """Attribute -> value -> people: what does not change from day to day."""
+    """Attribute -> value -> people: attributes that do not change from day to day."""
     daily: dict[str, dict[str, tuple[Count, ...]]] = {}
     """Attribute -> value -> people on each day."""
     distinct: dict[str, tuple[Count, ...]] = {}
     """Daily attribute -> people who showed one, two, three ... different values."""
 
     def people_per_combination(self) -> NDArray[np.int64]:
-        """People per exact set of days; the index is the set's bits."""
+        """People per exact set of days; the index has a bit for each day of the set."""
         if not self.combinations:
             return combinations_from_unions(len(self.days), self._by_bits(self.unions))
         people = np.zeros(2 ** len(self.days), dtype=np.int64)
@@ -55,7 +55,7 @@ class Aggregates(BaseModel):
         return people
 
     def people_per_union(self) -> dict[int, int]:
-        """People per union of days, as far as published: all, if the combinations are."""
+        """People per published union of days; for all unions, if the combinations are published."""
         if not self.combinations:
             return self._by_bits(self.unions)
         unions = list(range(1, 2 ** len(self.days)))
@@ -71,22 +71,22 @@ class Aggregates(BaseModel):
     @model_validator(mode="after")
     def _adds_up(self) -> Aggregates:
         if not self.combinations and not self.unions:
-            raise ValueError("give `combinations`, or `unions` to find them from")
+            raise ValueError("give `combinations`, or `unions` to derive them from")
         lists = [(name, counts) for name, values in self.daily.items() for counts in values.values()]
         for name, counts in [*lists, *self.distinct.items()]:
             if len(counts) != len(self.days):
                 raise ValueError(f"{name} needs {len(self.days)} counts in each list, for {len(self.days)} days")
         if unknown := self.distinct.keys() - self.daily.keys():
-            raise ValueError(f"distinct: {', '.join(sorted(unknown))} is no daily attribute")
+            raise ValueError(f"distinct: {', '.join(sorted(unknown))} is not a daily attribute")
         if self.daily and not {1 << day for day in range(len(self.days))} <= self.people_per_union().keys():
             raise ValueError("daily attributes need the people of every single day among the unions")
         for where, total, expected in self._sums():
             if total != expected:
-                raise ValueError(f"{where} come to {total}, where other counts say {expected}")
+                raise ValueError(f"{where} are {total}, but other counts give {expected}")
         return self
 
     def _sums(self) -> Iterator[tuple[str, int, int]]:
-        """What must be equal: where, the number there, and the number elsewhere."""
+        """Pairs of counts that must be equal: a description, the count, and the same count from elsewhere."""
         known = self.people_per_union()
         yield "the people of all days", known.get(2 ** len(self.days) - 1, self.people), self.people
         for days, count in self._by_bits(self.unions).items():
@@ -115,7 +115,7 @@ def day_bits(days: str, how_many: int) -> int:
                 raise ValueError
             bits |= sum(1 << number - 1 for number in numbers)
     except ValueError:
-        raise ValueError(f"{days!r} is no set of days 1 to {how_many}: write 3, 2-4 or 1+3") from None
+        raise ValueError(f"{days!r} is not a set of days 1 to {how_many}: write 3, 2-4 or 1+3") from None
     return bits
 
 
@@ -131,5 +131,5 @@ def read_aggregates(path: Path | None = None) -> Aggregates:
         return Aggregates.model_validate(json.loads(where.read_text(encoding="utf-8")))
     except OSError as error:
         raise ScenarioError(f"the table {where} cannot be read: {error}", "give the path of a JSON file") from error
-    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or no table
-        raise ScenarioError(f"the table {where} cannot be used: {error}") from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or not a table
+        raise ScenarioError(f"the table {where} is not valid: {error}") from error

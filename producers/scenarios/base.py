@@ -1,9 +1,9 @@
-"""What every scenario is: for any period, which devices are there and what is true of them.
+"""The interface of a scenario: for any period, which devices are present, and their true values.
 
-A scenario is the truth a simulation knows and a collector never sees; it is kept apart from reports so that accuracy
-can be measured. It is a pure function of its options and its seed: any period, at any time, in any order, gives the
-same answer. Seeded pseudo-randomness is right here, because nothing private depends on it (PROTOCOLS 8 rules the
-reports, not the truth).
+A scenario is the truth of a simulation, which a collector never sees. It is kept apart from reports so that accuracy
+can be measured. It is a pure function of its options and its seed: a period is the same whenever and in whatever order
+it is computed. Seeded pseudo-randomness is safe here, because nothing private depends on it (PROTOCOLS 8 is about
+reports).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DEVICES = 10**9
 
 @dataclass(frozen=True, eq=False)
 class Presences:
-    """One period's truth: who is there, and each one's value of every attribute."""
+    """One period's truth: which devices are present, and their value of every attribute."""
 
     period: int
     devices: NDArray[np.uint64]
@@ -35,10 +35,10 @@ class Scenario(Protocol):
 
     name: str
     devices: int
-    """How many devices there are in all, over all periods."""
+    """The number of devices in all periods together."""
     periods: int
     attributes: dict[str, tuple[str, ...]]
-    """Attribute name -> the names of its values, in order. A survey must offer the same."""
+    """Attribute name -> the names of its values, in order. A survey must list the same."""
 
     def presences(self, period: int) -> Presences:
         """The truth of one period, in memory proportional to the number of devices."""
@@ -46,14 +46,14 @@ class Scenario(Protocol):
 
 
 def randomness(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
-    """An independent generator for each purpose and index (say, a period) of one seed.
+    """An independent generator for each purpose and index (for example a period) of one seed.
 
     >>> randomness(7, "presence", 3).integers(100) == randomness(7, "presence", 3).integers(100)
     np.True_
     >>> bool((randomness(7, "presence", 3).random(4) == randomness(7, "presence", 4).random(4)).any())
     False
     """
-    at_least(0, seed=seed)
+    check_at_least(0, seed=seed)
     key = (int.from_bytes(purpose.encode(), "little"), index)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
@@ -67,16 +67,16 @@ def check_period(scenario: Scenario, period: int) -> None:
 
 
 def check_size(devices: int, periods: int) -> None:
-    """Refuse a population of nobody, or of more than anybody simulates (or our whole numbers could scale)."""
-    at_least(1, devices=devices, periods=periods)
+    """Refuse an empty population, and one so large that products of counts would overflow."""
+    check_at_least(1, devices=devices, periods=periods)
     if devices > MOST_DEVICES:
         raise ScenarioError(f"devices = {devices} is too large", f"at most {MOST_DEVICES}")
 
 
-def at_least(least: int, **options: int) -> None:
-    """Refuse an option below its least meaningful value, by name.
+def check_at_least(least: int, **options: int) -> None:
+    """Refuse an option below its smallest valid value, by name.
 
-    >>> at_least(1, devices=0)
+    >>> check_at_least(1, devices=0)
     Traceback (most recent call last):
     protocols.errors.ScenarioError: devices = 0 is too small (at least 1)
     """
@@ -85,13 +85,13 @@ def at_least(least: int, **options: int) -> None:
             raise ScenarioError(f"{name} = {value} is too small", f"at least {least}")
 
 
-def probability(**options: float) -> None:
-    """Refuse an option that is no probability, by name.
+def check_probabilities(**options: float) -> None:
+    """Refuse an option that is not a probability, by name.
 
-    >>> probability(presence=1.5)
+    >>> check_probabilities(presence=1.5)
     Traceback (most recent call last):
-    protocols.errors.ScenarioError: presence = 1.5 is no probability (choose it between 0 and 1)
+    protocols.errors.ScenarioError: presence = 1.5 is not a probability (choose it between 0 and 1)
     """
     for name, value in options.items():
         if not 0 <= value <= 1:
-            raise ScenarioError(f"{name} = {value} is no probability", "choose it between 0 and 1")
+            raise ScenarioError(f"{name} = {value} is not a probability", "choose it between 0 and 1")

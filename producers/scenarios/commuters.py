@@ -11,21 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import Presences, at_least, check_period, check_size, probability, randomness
+from producers.scenarios.base import (
+    Presences,
+    check_at_least,
+    check_period,
+    check_probabilities,
+    check_size,
+    randomness,
+)
 from protocols.errors import ScenarioError
 
 QUADRANTS = ("NW", "NE", "SW", "SE")
 LONGEST_DWELL = 8
-MOST_AREAS = 2_500  # every home area has a pull of every other: the square of this is kept in memory
+MOST_AREAS = 2_500  # a matrix of areas by areas is kept in memory
 RHYTHM = np.interp(np.arange(24), [0, 3, 5, 8, 12, 18, 21, 24], [0.3, 0.15, 0.2, 0.8, 0.9, 1.0, 0.8, 0.3])
-"""How active phones are in each hour of the day, at most 1."""
+"""The activity of phones in each hour of the day, at most 1."""
 
 Cells = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """One day of everyone: who goes to work, and who goes out, where, in which hours."""
+    """One day of all devices: which ones go to work, and which go out, where, in which hours."""
 
     works: NDArray[np.bool_]
     out_from: NDArray[np.int64]
@@ -66,10 +73,10 @@ class Commuters:
         workers: float = 0.6,
     ) -> None:
         check_size(devices, periods)
-        at_least(2, rows=rows, columns=columns)
+        check_at_least(2, rows=rows, columns=columns)
         if rows * columns > MOST_AREAS:
             raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")
-        probability(activity=activity, workers=workers)
+        check_probabilities(activity=activity, workers=workers)
         self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
         self.attributes = {
             "area": tuple(f"r{row}c{column}" for row in range(rows) for column in range(columns)),
@@ -80,11 +87,11 @@ class Commuters:
         row, column = np.divmod(np.arange(rows * columns), columns)
         to_centre = np.hypot(row - (rows - 1) / 2, column - (columns - 1) / 2)
         apart = np.hypot(np.subtract.outer(row, row), np.subtract.outer(column, column))
-        reach = max(rows, columns) / 3
-        uneven = rng.lognormal(0, 0.5, (2, rows * columns))  # no two areas are alike, even on a grid
-        # People live widely around the centre, and work and go out near it, rather nearby than far.
-        self._pull = uneven[1] * np.exp(-to_centre / reach) * np.exp(-apart / reach)
-        self._home = _draw(rng, uneven[0] * np.exp(-to_centre / (3 * reach)), devices)
+        scale = max(rows, columns) / 3
+        uneven = rng.lognormal(0, 0.5, (2, rows * columns))  # areas differ, although the grid is regular
+        # Homes spread widely around the centre. Work and outings are near the centre, and rather near home.
+        self._pull = uneven[1] * np.exp(-to_centre / scale) * np.exp(-apart / scale)
+        self._home = _draw(rng, uneven[0] * np.exp(-to_centre / (3 * scale)), devices)
         self._work = self._destination(rng)
         middle_row, middle_column = ((of[self._home] + of[self._work]) // 2 for of in (row, column))
         self._halfway = middle_row * columns + middle_column
@@ -95,7 +102,7 @@ class Commuters:
         self._quadrant = row * 2 // rows * 2 + column * 2 // columns
 
     def presences(self, period: int) -> Presences:
-        """Whose phone is seen in this hour, where, coming from where, there for how long."""
+        """Which phones are seen in this hour: their area, the transition into it, and their dwell time."""
         check_period(self, period)
         plans = {day: self._plan(day) for day in {hour // 24 for hour in (period, period - LONGEST_DWELL + 1)}}
         seen = self._seen * (self.activity * RHYTHM[period % 24])
@@ -107,7 +114,7 @@ class Commuters:
         return Presences(period, devices.astype(np.uint64), {"area": area, "transition": transition, "dwell": dwell})
 
     def _area(self, hour: int, plans: dict[int, _Plan]) -> Cells:
-        """Where everyone is in this hour, seen or not. Hours before 0 are lived too: nobody is born at the first."""
+        """The area of every device in this hour, seen or not. Also for hours before 0, so that hour 0 has a past."""
         plan, hour = plans[hour // 24], hour % 24
         area = np.where((plan.out_from <= hour) & (hour < plan.out_to), plan.out_cell, self._home)
         on_the_way = plan.works & ((hour == self._work_from - 1) | (hour == self._work_to))
@@ -115,7 +122,7 @@ class Commuters:
         return np.where(plan.works & (self._work_from <= hour) & (hour < self._work_to), self._work, area)
 
     def _plan(self, day: int) -> _Plan:
-        rng = randomness(self.seed, "plan", day + 1)  # the day before the first is lived as well
+        rng = randomness(self.seed, "plan", day + 1)  # from day -1 on, which has the hours before 0
         n, weekend = self.devices, day % 7 >= 5
         works = self._worker & (rng.random(n) < (0.0 if weekend else 0.93))
         goes_out = rng.random(n) < np.where(works, 0.3, 0.6 if weekend else 0.45)
@@ -124,7 +131,7 @@ class Commuters:
         return _Plan(works, out_from, out_to, self._destination(rng))
 
     def _destination(self, rng: np.random.Generator) -> Cells:
-        """For everyone a cell, drawn by its pull on their home."""
+        """An area for every device, drawn with the weights of its home."""
         return _draw_each(rng, self._pull, self._home)
 
 

@@ -1,19 +1,19 @@
-"""Who was there on which days, from counts per union of days alone.
+"""How many people came on which exact days, from counts per union of days alone.
 
-An operator often has, per day and per union of days, how many different people were seen, and nothing on who came on
-*exactly* Monday and Wednesday. With D days there are 2^D - 1 such combinations c and x_c people in each; a count says
+An operator often knows, per day and per union of days, how many different people were seen, but not how many came on
+*exactly* Monday and Wednesday. With D days there are 2^D - 1 such combinations c, with x_c people each. A count means
 
     n(S) = sum of x_c over the combinations c that share a day with S            (A x = b, x >= 0)
 
-1. Is there any x? A linear program finds the least change of the counts that allows one; if it is not zero, it names
-   them.
-2. Which combinations can be non-zero at all? Linear programs again; the others are left out.
-3. Of all x, the one of maximum entropy assumes nothing more than the counts say. It has the form x = exp(lambda A),
+1. Whether there is any x: a linear program finds the smallest change of the counts that allows one. If it is not zero,
+   the error names the counts that would have to change.
+2. Which combinations can be non-zero: linear programs again. The others are left out.
+3. Of all x, the one of maximum entropy, which assumes nothing beyond the counts. It has the form x = exp(lambda A),
    where lambda minimises the convex dual  sum_c exp(lambda A)_c - lambda b  (Newton's method, one unknown per count).
-4. People are whole: an integer program rounds every x_c down or up so that A x = b still holds.
+4. Whole numbers: an integer program rounds every x_c down or up so that A x = b still holds.
 
-For a full table of consecutive days the answer has a closed form: the counts fix how many people go from day i
-straight to day j, and maximum entropy makes these steps a Markov chain. The general way above needs no such table.
+For a full table of consecutive days there is a closed form: the counts determine how many people go from day i directly
+to day j, and maximum entropy makes these steps a Markov chain. The general method above needs no such table.
 
 Days are bits: combination 0b101 is the first and the third day, and so is the union 0b101 in a count's key.
 """
@@ -43,7 +43,7 @@ def people_seen(days: int, unions: list[int]) -> NDArray[np.bool_]:
 
 
 def combinations_from_unions(days: int, counts: Mapping[int, int]) -> NDArray[np.int64]:
-    """People per combination of days (index 0, nobody's, is 0), from people per union of days.
+    """People per combination of days (index 0, no days, is 0), from people per union of days.
 
     Ten people, six on the first day and seven on the second: three must have come twice.
 
@@ -55,10 +55,10 @@ def combinations_from_unions(days: int, counts: Mapping[int, int]) -> NDArray[np
     """
     everyone = 2**days - 1
     if not 1 <= days <= MOST_DAYS:
-        raise ScenarioError(f"presence over {days} days", f"between 1 and {MOST_DAYS} days can be solved")
+        raise ScenarioError(f"presence over {days} days cannot be solved", f"use between 1 and {MOST_DAYS} days")
     if everyone not in counts:
         raise ScenarioError(
-            f"the count of {day_names(everyone)} is missing", "without it nobody knows how many people there are"
+            f"the count of {day_names(everyone)} is missing", "add it: it is the number of people in all"
         )
     seen = people_seen(days, list(counts)).astype(np.float64)
     wanted = np.array(list(counts.values()), dtype=np.float64)
@@ -86,7 +86,7 @@ def day_names(union: int) -> str:
 
 
 def _refuse_contradictions(seen: Floats, wanted: Floats, unions: list[int]) -> None:
-    """Find the least sum of changes |A x - b| over all x >= 0: what would have to change is wrong."""
+    """Find the smallest sum of changes |A x - b| over all x >= 0, and name the counts that would have to change."""
     rows, columns = seen.shape
     slack = np.eye(rows)
     cost = np.concatenate([np.zeros(columns), np.ones(2 * rows)])
@@ -101,15 +101,16 @@ def _refuse_contradictions(seen: Floats, wanted: Floats, unions: list[int]) -> N
 def _possible(seen: Floats, wanted: Floats) -> NDArray[np.bool_]:
     """The combinations that are non-zero in some solution: only they have a finite lambda.
 
-    Each round pays a little for every combination not yet seen to be possible; when nobody earns, the rest is not.
+    Each round rewards a small amount of every combination not yet found. When a round finds no new one, the others are
+    impossible.
     """
     columns = seen.shape[1]
     found = np.zeros(columns, dtype=np.bool_)
-    paid, free = (0, 0.01), (0, None)  # a hundredth of a person is enough to see, and lets many earn at once
+    rewarded, free = (0, 0.01), (0, None)  # the small bound makes a round find many combinations
     twice = np.hstack([seen, seen])
     while not found.all():
         reward = np.concatenate([np.where(found, 0.0, -1.0), np.zeros(columns)])
-        best = _linear_program(reward, twice, wanted, [paid] * columns + [free] * columns)
+        best = _linear_program(reward, twice, wanted, [rewarded] * columns + [free] * columns)
         new = (best.reshape(2, columns).sum(axis=0) > 1e-6) & ~found
         if not new.any():
             break
@@ -120,7 +121,7 @@ def _possible(seen: Floats, wanted: Floats) -> NDArray[np.bool_]:
 def maximum_entropy(seen: Floats, wanted: Floats) -> Floats:
     """The x > 0 of maximum entropy with A x = b, by damped Newton steps on the dual.
 
-    Three fair coins per person, and 125 of 1000 who threw no head are not in the table:
+    Three fair coins per person; the 125 of 1000 who threw no head are not in the table:
 
     >>> seen = people_seen(3, [0b001, 0b010, 0b100, 0b111]).astype(float)
     >>> maximum_entropy(seen, np.array([500.0, 500.0, 500.0, 875.0])).round(6).tolist()
@@ -129,10 +130,10 @@ def maximum_entropy(seen: Floats, wanted: Floats) -> Floats:
     total = wanted.max()
     share = wanted / total
     multiplier = np.zeros(len(wanted))
-    multiplier[np.argmax(wanted)] = -np.log(seen.shape[1])  # everyone's row is all ones: start from uniform
+    multiplier[np.argmax(wanted)] = -np.log(seen.shape[1])  # the row of all days is all ones: start from uniform
 
     def dual(at: Floats) -> tuple[float, Floats]:
-        with np.errstate(over="ignore"):  # a step too far is infinitely bad, which the line search understands
+        with np.errstate(over="ignore"):  # the line search shortens a step that overflows
             x = np.exp(at @ seen)
         return float(x.sum() - share @ at), x
 
@@ -153,12 +154,12 @@ def maximum_entropy(seen: Floats, wanted: Floats) -> Floats:
 def _whole(seen: Floats, wanted: Floats, x: Floats) -> NDArray[np.int64]:
     """Round every x_c down or up, at the least total distance, so that every count stays as it is.
 
-    Some tables have fractional solutions only. Then the counts themselves give way, as little as possible: never by
-    more than one person or 0.1 %, whichever is more.
+    Some tables have fractional solutions only. Then the counts may change, as little as possible, and by at most one
+    person or 0.1 %, whichever is more.
     """
     down = np.floor(x + 1e-9)
     missing = wanted - seen @ down
-    farther = 1 - 2 * (x - down)  # what going up costs, in distance from x, over staying down
+    farther = 1 - 2 * (x - down)  # the distance from x of rounding up, minus that of rounding down
     up = _integer_program(farther, seen, missing, np.zeros_like(x), np.ones_like(x))
     if up is None:
         slack = np.ones(len(wanted))
@@ -171,7 +172,7 @@ def _whole(seen: Floats, wanted: Floats, x: Floats) -> NDArray[np.int64]:
         )
     people = down if up is None else down + up[: len(x)]
     if (np.abs(seen @ people - wanted) > np.maximum(1, wanted / 1000)).any():
-        raise ScenarioError("no whole numbers of people come within 0.1 % of these counts", "give fewer unions")
+        raise ScenarioError("no whole numbers of people are within 0.1 % of these counts", "give fewer unions")
     return people.astype(np.int64)
 
 
@@ -181,12 +182,12 @@ def _linear_program(cost: Floats, matrix: Floats, equals: Floats, bounds: list[t
 
     solved = linprog(cost, A_eq=matrix, b_eq=equals, bounds=bounds, method="highs")
     if solved.x is None:
-        raise ScenarioError(f"the counts of people are beyond the solver: {solved.message}")
+        raise ScenarioError(f"the solver failed on the counts of people: {solved.message}", "give fewer unions")
     return np.asarray(solved.x)
 
 
 def _integer_program(cost: Floats, matrix: Floats, equals: Floats, low: Floats, high: Floats) -> Floats | None:
-    """Whole z of little cost with matrix z = equals; None if there is none, or none was found."""
+    """Whole numbers z of low cost with matrix z = equals; None if none was found."""
     from scipy import sparse
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -195,6 +196,6 @@ def _integer_program(cost: Floats, matrix: Floats, equals: Floats, low: Floats, 
         constraints=LinearConstraint(sparse.csr_matrix(matrix), equals, equals),
         bounds=Bounds(low, high),
         integrality=np.ones(len(cost), dtype=np.int64),
-        options={"node_limit": 2_000, "mip_rel_gap": 0.05},  # nodes, not seconds: the same answer on every machine
+        options={"node_limit": 2_000, "mip_rel_gap": 0.05},  # a limit of nodes, not seconds: reproducible
     )
     return None if solved.x is None else np.round(solved.x)

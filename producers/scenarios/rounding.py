@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 
 def proportional(counts: Sequence[int] | NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """Scale counts to a new total; what rounding leaves over goes to the largest remainders (the first, if equal).
+    """Scale counts to a new total, by the method of the largest remainders (of equal ones, the first).
 
-    In whole numbers throughout, so that a total that is already right changes nothing.
+    Computed in whole numbers, so counts that already have the total do not change.
 
     >>> proportional([50, 30, 20], 7).tolist()
     [4, 2, 1]

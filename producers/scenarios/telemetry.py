@@ -1,4 +1,4 @@
-"""`telemetry`: values that now and then change, devices that come, go and are replaced."""
+"""`telemetry`: values change now and then, and devices leave and are replaced."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import Presences, check_period, check_size, probability, randomness
+from producers.scenarios.base import Presences, check_period, check_probabilities, check_size, randomness
 from protocols.errors import ScenarioError
 
 Distribution = Sequence[str] | Mapping[str, float]
-"""The values of an attribute: names alone (the first is the commonest, by Zipf's law), or names with weights."""
+"""The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
 
 DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
     "feature": tuple(f"feature {i}" for i in range(1, 11)),
@@ -21,7 +21,7 @@ DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
 
 
 def zipf(k: int, exponent: float = 1.0) -> NDArray[np.float64]:
-    """Weights that fall as 1/rank: what counts of apps, words and web pages look like.
+    """Weights that fall as 1/rank, as counts of apps, words and web pages do.
 
     >>> zipf(3).round(3).tolist()
     [0.545, 0.273, 0.182]
@@ -32,7 +32,7 @@ def zipf(k: int, exponent: float = 1.0) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """All devices at one period; the arrays are never written to once made."""
+    """All devices in one period. The arrays are not modified once they are made."""
 
     period: int
     alive: NDArray[np.bool_]
@@ -43,15 +43,15 @@ class Telemetry:
     """Devices whose values are drawn from fixed distributions and redrawn now and then.
 
     attributes  attribute name -> its values' names (Zipf weights) or its values with weights
-    change      probability per period that an attribute's value is drawn anew (the new one may equal the old one,
-                so that the distribution stays what it is)
-    presence    probability per period that a device which exists is there
+    change      probability per period that an attribute's value is drawn again (the new one may equal the old one, so
+                the distribution does not change)
+    presence    probability per period that an existing device is present
     churn       share of the devices that leaves for good each period; as many new ones join. `devices` counts all that
-                ever exist: the first have joined at period 0, the last at the last period
+                ever exist: the first join in period 0, the last in the last period
 
-    The state of period p is made from that of p-1 with randomness that belongs to (seed, p) alone. The last state is
-    kept: the next period costs one step, an earlier one a replay from period 0. One state is O(devices): a flag and a
-    small integer per attribute.
+    The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept: the next
+    period costs one step, an earlier one starts again from period 0. A state has a flag and a small integer per
+    attribute for each device.
 
     >>> truth = Telemetry(devices=1000, periods=3, seed=1, attributes={"plan": {"free": 3, "paid": 1}}, presence=0.5)
     >>> day = truth.presences(2)
@@ -73,10 +73,10 @@ class Telemetry:
         churn: float = 0.0,
     ) -> None:
         check_size(devices, periods)
-        probability(change=change, presence=presence, churn=churn)
+        check_probabilities(change=change, presence=presence, churn=churn)
         chosen = DEFAULT_ATTRIBUTES if attributes is None else attributes
         if not chosen:
-            raise ScenarioError("telemetry needs at least one attribute", "give names of values per attribute")
+            raise ScenarioError("telemetry needs at least one attribute", "give the names of its values")
         self.devices, self.periods, self.seed = devices, periods, seed
         self.change, self.presence = change, presence
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
@@ -85,21 +85,21 @@ class Telemetry:
         self._state = self._start()
 
     def presences(self, period: int) -> Presences:
-        """Who is there in this period, with which values."""
+        """Which devices are present in this period, with which values."""
         check_period(self, period)
-        # One name, read once and replaced whole: two threads may replay the same periods, but never mix two states.
+        # Read once and replaced at once: two threads may compute the same periods, but never mix two states.
         state = self._state if self._state.period <= period else self._start()
         while state.period < period:
             state = self._step(state)
         self._state = state
-        there = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
-        devices = np.flatnonzero(state.alive & there)
+        present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
+        devices = np.flatnonzero(state.alive & present)
         values = {name: column[devices].astype(np.int64) for name, column in state.values.items()}
         return Presences(period, devices.astype(np.uint64), values)
 
     def _start(self) -> _State:
         rng = randomness(self.seed, "start")
-        # Those who join later have values from the start too: the process is stationary, so nobody can tell.
+        # Devices that join later have values from the start too: the process is stationary, so it makes no difference.
         values = {name: self._draw(rng, name, self.devices) for name in self.attributes}
         return _State(0, np.arange(self.devices) < self._alive_at_once, values)
 
@@ -135,5 +135,5 @@ def _probabilities(name: str, values: Distribution) -> NDArray[np.float64]:
         return zipf(len(values))
     weights = np.array(list(values.values()), dtype=np.float64)
     if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
-        raise ScenarioError(f"the weights of attribute {name} are no distribution: {dict(values)}", "use numbers >= 0")
+        raise ScenarioError(f"the weights of attribute {name} are not valid: {dict(values)}", "use numbers >= 0")
     return np.asarray(weights / weights.sum())

@@ -1,7 +1,6 @@
-"""What really happened: as a Parquet file, as histograms, as unique devices of a window.
+"""The truth of a scenario: as a Parquet file, as histograms, as unique devices of a window.
 
-All by brute force from the presences, so that estimates can be compared with something that shares none of their
-cleverness.
+All by brute force from the presences, so that estimates are compared with an independent computation.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from producers.scenarios.base import Presences, Scenario
 
 
 def write_truth(scenario: Scenario, path: Path | str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Write one row per presence (period, device, the attributes as dictionary columns); return how many.
+    """Write one row per presence (period, device, attributes as dictionary columns). Returns the number of rows.
 
-    Period by period, so memory is that of one period. `progress` is told (periods written, periods in all). The file
-    appears under its name only when it is complete.
+    Needs the memory of one period. `progress` is called with (periods written, periods in all). The file gets its name
+    only when it is complete.
     """
     path = Path(path)
     unfinished = path.with_name(path.name + ".unfinished")
@@ -51,7 +50,7 @@ def _table(scenario: Scenario, presences: Presences, schema: pa.Schema) -> pa.Ta
 
 
 def true_histogram(presences: Presences, attribute: str, k: int) -> NDArray[np.int64]:
-    """How many of the devices present have each of the attribute's k values.
+    """The number of present devices with each of the attribute's k values.
 
     >>> day = Presences(0, np.arange(4, dtype=np.uint64), {"plan": np.array([0, 2, 2, 0])})
     >>> true_histogram(day, "plan", 4).tolist()

@@ -1,8 +1,8 @@
-"""`virtual-humans`: people drawn so that every published count about them comes out exactly.
+"""`virtual-humans`: people drawn so that they match every published count exactly.
 
-The people of a festival week (or of any table of the same shape) are rebuilt from aggregates: how many came on which
-exact set of days, how many have each value of an attribute, how many showed each value on each day. Where a table has
-no counts per set of days, presence.py finds them. Attributes that the table does not relate to one another are drawn
+The people of a festival week (or of any table of the same shape) are drawn from aggregates: how many came on which
+exact set of days, how many have each value of an attribute, how many had each value on each day. If a table has no
+counts per set of days, presence.py derives them. Attributes that the table does not relate to one another are drawn
 independently.
 """
 
@@ -25,10 +25,10 @@ MOST_SWAP_ROUNDS = 300
 class VirtualHumans:
     """One device per person, one period per day.
 
-    devices  how many people; the table's own number by default. Another number scales every count in proportion, by
-             rounding that keeps the totals
-    periods  how many of the table's days, from the first; all by default
-    table    a table of published counts, or the path of one; the festival week of 88,935 people by default
+    devices  the number of people; by default that of the table. Another number scales every count in proportion, and
+             rounding keeps the totals
+    periods  how many of the table's days, from the first on; by default all
+    table    a table of published counts, or the path of one; by default the festival week of 88,935 people
 
     >>> week = VirtualHumans(devices=1000, seed=1)
     >>> week.periods, list(week.attributes)[-1], len(week.presences(4).devices)
@@ -50,7 +50,9 @@ class VirtualHumans:
         self.periods = len(published.days) if periods is None else periods
         check_size(self.devices, self.periods)
         if self.periods > len(published.days):
-            raise ScenarioError(f"periods = {self.periods}, but the table has {len(published.days)} days")
+            raise ScenarioError(
+                f"periods = {self.periods}, but the table has {len(published.days)} days", "choose fewer periods"
+            )
         self.attributes = {name: tuple(counts) for name, counts in (published.attributes | published.daily).items()}
         rng = randomness(seed, "people")
         per_combination = proportional(published.people_per_combination(), self.devices)
@@ -62,7 +64,7 @@ class VirtualHumans:
         self._daily = {name: self._draw_daily(rng, published, name) for name in published.daily}
 
     def presences(self, period: int) -> Presences:
-        """Who came on this day, and what is true of them."""
+        """Which people came on this day, and their values."""
         check_period(self, period)
         devices = self._present(period)
         values = {name: column[devices].astype(np.int64) for name, column in self._fixed.items()}
@@ -73,7 +75,7 @@ class VirtualHumans:
         return np.flatnonzero(self._days >> day & 1)
 
     def _draw_daily(self, rng: np.random.Generator, published: Aggregates, name: str) -> NDArray[np.int16]:
-        """Value per person and day: every day's counts exactly; and, if published, how many values people showed."""
+        """Value per person and day: matches every day's counts and, if published, how many values people showed."""
         values = np.full((self.devices, len(published.days)), ABSENT, dtype=np.int16)
         for day, counts in enumerate(zip(*published.daily[name].values(), strict=True)):
             present = self._present(day)
@@ -85,12 +87,12 @@ class VirtualHumans:
 
 
 def _shuffled(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Each value index as often as its count says, in random order."""
+    """Each value index as often as its count, in random order."""
     return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int16), counts))
 
 
 def distinct_values(values: NDArray[np.int16]) -> NDArray[np.int64]:
-    """How many different values there are along the last axis, leaving out `ABSENT`.
+    """The number of different values along the last axis, without `ABSENT`.
 
     >>> distinct_values(np.array([[2, 2, ABSENT], [0, 1, 2]], dtype=np.int16)).tolist()
     [1, 3]
@@ -102,9 +104,9 @@ def distinct_values(values: NDArray[np.int16]) -> NDArray[np.int64]:
 def swap_towards(rng: np.random.Generator, values: NDArray[np.int16], wanted: NDArray[np.int64]) -> None:
     """Swap values between people, each within one day, until `wanted[j]` people show j + 1 different values.
 
-    A swap within a day leaves that day's counts alone. Pairs are proposed at random, and a swap is kept if it brings
-    the cumulative counts closer to the wanted ones. The festival week gets there; of very few people, scaled counts
-    may ask for the impossible, and the nearest found stands.
+    A swap within a day does not change that day's counts. Pairs are proposed at random, and a swap is kept if it brings
+    the cumulative counts closer to the wanted ones. The festival week is matched exactly. For very few people the
+    scaled counts may be impossible; then the nearest result found is kept.
     """
     shown = np.bincount(distinct_values(values), minlength=len(wanted) + 1)[1:]
     excess = np.cumsum(shown - wanted).tolist()
@@ -130,6 +132,6 @@ def swap_towards(rng: np.random.Generator, values: NDArray[np.int16], wanted: ND
 
 
 def _move(cumulative: list[int], was: int, becomes: int) -> None:
-    """One person from `was` to `becomes` different values, in the cumulative counts."""
+    """Update the cumulative counts for one person, from `was` to `becomes` different values."""
     for shown in range(min(was, becomes), max(was, becomes)):
         cumulative[shown - 1] += 1 if becomes < was else -1

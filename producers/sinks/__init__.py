@@ -1,4 +1,4 @@
-"""Where reports go: Kafka, or a directory to be sent later."""
+"""Where reports are sent: to Kafka, or to a directory from which they are sent later."""
 
 from producers.sinks.base import Sink
 from producers.sinks.directory import DirectorySink, Sent, captured_partitions, send_capture

@@ -1,4 +1,4 @@
-"""What a producer needs of whatever takes its frames."""
+"""The interface of a sink."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Protocol
 
 
 class Sink(Protocol):
-    """Takes records in order. Nothing counts as delivered before `flush` has returned.
+    """Delivers records in order. No record counts as delivered before `flush` has returned.
 
-    The embedded app is one; so are `KafkaSink` and `DirectorySink`.
+    Sinks are `KafkaSink`, `DirectorySink` and the embedded app.
     """
 
     @property
     def partitions(self) -> int:
-        """How many partitions records are routed to."""
+        """The number of partitions that records are sent to."""
         ...
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
-        """Take one record. May wait for room; keeps the order within a partition."""
+        """Send one record. May block until there is room; keeps the order within a partition."""
         ...
 
     def flush(self) -> None:
-        """Return once everything sent is safe where it belongs; else DeliveryError says what is not."""
+        """Return once all sent records are stored. Raises DeliveryError if some are not."""
         ...
 
     def close(self) -> None:
-        """Let go of connections and files. Not a flush."""
+        """Close connections and files, without a flush."""
         ...

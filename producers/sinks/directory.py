@@ -1,11 +1,11 @@
-"""Capture now, send later: records kept in a directory of Arrow files, and their way from there to another sink.
+"""Capture now, send later: records in a directory of Arrow files, and sending them from there to another sink.
 
-    capture.json       how many partitions the records are routed to
-    00000000.arrow     what one flush confirmed: columns partition, content_type, value, in the order sent
+    capture.json       the number of partitions the records are for
+    00000000.arrow     the records of one flush: columns partition, content_type, value, in the order sent
     00000001.arrow
-    sent.json          the number of the first file that has not been sent on, once sending has begun
+    sent.json          the number of the first file that was not sent yet; missing if none was sent
 
-A file appears under its name whole and on disk, or not at all. Files that were sent may be removed: numbers go on.
+Files are written atomically and synced to disk. Files that were sent may be removed: new ones get higher numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), (
 
 
 class DirectorySink:
-    """Writes records to a directory, one file a flush. A directory that has files already is continued."""
+    """Writes records to a directory, one file per flush. Files that are already there stay."""
 
     def __init__(self, directory: Path, partitions: int) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ class DirectorySink:
         if (directory / CAPTURE).exists() and captured_partitions(directory) != partitions:
             raise SettingsError(
                 f"{directory} was captured for {captured_partitions(directory)} partitions, not {partitions}",
-                "capture into another directory, or for the same number",
+                "capture into another directory, or for the same number of partitions",
             )
         _write_whole(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
         self.partitions = partitions
@@ -54,16 +54,16 @@ class DirectorySink:
         path = self._directory / f"{self._next:08d}{SUFFIX}"
         if path.exists():
             raise DeliveryError(
-                f"{len(values)} records were not written: {path} is there already, so another process captures into "
+                f"{len(values)} records were not written: {path} exists, so another process captures into "
                 f"{self._directory}",
-                "let one at a time",
+                "run one capture at a time",
             )
         try:
             _write_whole(path, _as_file(batch))
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
-                "make room and run again",
+                "free some space and run again",
             ) from None
         self._next += 1
         self._records = []
@@ -78,13 +78,13 @@ def captured_files(directory: Path) -> list[Path]:
 
 
 def captured_partitions(directory: Path) -> int:
-    """For how many partitions a capture was routed."""
+    """The number of partitions a capture is for."""
     try:
         return int(json.loads((directory / CAPTURE).read_text())["partitions"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ReplayError(
-            f"{directory} is not a capture: it has no {CAPTURE} that can be read",
-            "name the directory that reports were captured into",
+            f"{directory} is not a capture: it has no readable {CAPTURE}",
+            "give the directory that reports were captured into",
         ) from None
 
 
@@ -101,16 +101,16 @@ class Sent:
 def send_capture(
     directory: Path, sink: Sink, progress: Callable[[Sent], None] = lambda sent: None, stop: Stop = never
 ) -> Sent:
-    """Send every record of a capture, in order, that an earlier call has not sent; what was sent now.
+    """Send the records of a capture, in order, except those of files that were sent before. Returns what was sent now.
 
-    It is noted after each file is confirmed. After a crash one file may be sent twice; its reports are then refused
-    as repeats, and its clock records say nothing new.
+    Progress is recorded after each confirmed file. After a crash one file may be sent twice: its reports are then
+    refused as repeats, and its clock records change nothing.
     """
     partitions = captured_partitions(directory)
     if partitions != sink.partitions:
         raise DeliveryError(
-            f"{directory} was captured for {partitions} partitions, and there are {sink.partitions}",
-            "send it where there are as many, or capture again",
+            f"{directory} was captured for {partitions} partitions, and the sink has {sink.partitions}",
+            "send it to a sink with as many partitions, or capture again",
         )
     files, first = captured_files(directory), _first_unsent(directory)
     unsent = [path for path in files if _number(path) >= first]
@@ -118,7 +118,8 @@ def send_capture(
     for path in unsent:
         if stop():
             raise Stopped(
-                f"stopped after {sent.files} of {len(files)} files of {directory}", "send it again to go on from there"
+                f"stopped after {sent.files} of {len(files)} files of {directory}",
+                "send it again to continue from there",
             )
         records = _read(path, partitions)
         for record in records:
@@ -135,7 +136,7 @@ def _number(path: Path) -> int:
     try:
         return int(path.stem)
     except ValueError:
-        raise ReplayError(f"{path} is no file of this capture", "move it elsewhere") from None
+        raise ReplayError(f"{path} is not a file of this capture", "move it out of the directory") from None
 
 
 def _first_unsent(directory: Path) -> int:
@@ -145,12 +146,12 @@ def _first_unsent(directory: Path) -> int:
         return 0
     except (ValueError, KeyError, TypeError):
         raise ReplayError(
-            f"{directory / SENT} is damaged", "remove it: all is then sent again, and what was counted counts once"
+            f"{directory / SENT} is damaged", "remove it: all files are then sent again, and no report is counted twice"
         ) from None
 
 
 def _read(path: Path, partitions: int) -> list[tuple[int, str, bytes]]:
-    """The records of a file, if it is one of ours and sound: damaged offsets would lead out of its memory."""
+    """The records of a file. It is validated, because damaged offsets would read outside of its memory."""
     try:
         with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
             batch = reader.get_batch(0)
@@ -174,7 +175,7 @@ def _as_file(batch: pa.RecordBatch) -> bytes:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """The file under its name is complete and on disk, or it is not there."""
+    """Write a file atomically, and sync it to disk."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     with unfinished.open("wb") as file:
         file.write(content)

@@ -1,4 +1,4 @@
-"""Frames to Kafka: idempotent, acknowledged by all replicas, a bounded number of bytes under way."""
+"""Records to Kafka: idempotent, acknowledged by all replicas, with a bounded number of bytes in flight."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
-"""How long a record may be retried through broker restarts and elections before it counts as not delivered."""
+"""How long a record is retried, through broker restarts and elections, before it counts as not delivered."""
 IN_FLIGHT_BYTES = 32 << 20
 BATCH_BYTES = 1 << 20
-"""An idempotent producer has one request a partition under way; it should carry many frames."""
+"""An idempotent producer has one request per partition in flight, so a request should carry many frames."""
 OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class _Underway:
+class _InFlight:
     partition: int
     size: int
     outcome: Any  # a future of kafka-python
@@ -34,9 +34,9 @@ class _Underway:
 class KafkaSink:
     """Sends records to one topic.
 
-    kafka-python retries what can be retried, in order, until the deadline; it keeps any number of records in memory,
-    so that this class waits for the oldest before it hands over too many bytes. Every outcome is looked at, at the
-    latest by `flush`.
+    kafka-python retries records, in order, until the deadline. It does not bound how many it keeps in memory, so this
+    class waits for the oldest record before too many bytes are in flight. Every outcome is checked, at the latest by
+    `flush`.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class KafkaSink:
         self.topic = topic
         self._deadline = deadline
         self._room = in_flight_bytes
-        self._underway: deque[_Underway] = deque()
-        self._lost: list[tuple[int, Exception]] = []
+        self._in_flight: deque[_InFlight] = deque()
+        self._failed: list[tuple[int, Exception]] = []
         self._since_flush = 0
         self._producer = opened(
             KafkaProducer,
@@ -74,55 +74,55 @@ class KafkaSink:
         except KafkaError as error:
             self.close()
             raise DeliveryError(
-                f"Kafka at {settings.bootstrap} has no topic {topic!r} for us: {_name(error)}",
-                "make the topics first, and let this user write to them",
+                f"Kafka at {settings.bootstrap} has no topic {topic!r} that this user can write to: {_name(error)}",
+                "create the topics first, and allow this user to write to them",
             ) from None
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
-        while self._underway and self._room < len(value):
-            self._settle_oldest()
-        if self._lost:
+        while self._in_flight and self._room < len(value):
+            self._await_oldest()
+        if self._failed:
             self.flush()
         headers = [(CONTENT_TYPE_HEADER, content_type.encode())]
         self._since_flush += 1
         try:
             outcome = self._producer.send(self.topic, value, headers=headers, partition=partition)
-        except KafkaError as error:  # it never got on its way
-            self._lost.append((partition, error))
+        except KafkaError as error:  # the producer did not accept it
+            self._failed.append((partition, error))
             self.flush()
         else:
-            self._underway.append(_Underway(partition, len(value), outcome))
+            self._in_flight.append(_InFlight(partition, len(value), outcome))
             self._room -= len(value)
 
     def flush(self) -> None:
-        while self._underway:
-            self._settle_oldest()
-        lost, count = self._lost, self._since_flush
-        self._lost, self._since_flush = [], 0
-        if lost:
-            raise DeliveryError(*self._explain(lost, count))
+        while self._in_flight:
+            self._await_oldest()
+        failed, count = self._failed, self._since_flush
+        self._failed, self._since_flush = [], 0
+        if failed:
+            raise DeliveryError(*self._explain(failed, count))
 
     def close(self) -> None:
         with suppress(KafkaError):
             self._producer.close(timeout=CLOSE_SECONDS)
 
-    def _settle_oldest(self) -> None:
-        """Wait until the oldest record is acknowledged or given up; the producer gives up at the deadline."""
-        oldest = self._underway.popleft()
+    def _await_oldest(self) -> None:
+        """Wait until the oldest record is acknowledged, or fails; at the deadline the producer lets it fail."""
+        oldest = self._in_flight.popleft()
         try:
             oldest.outcome.get(timeout=self._deadline + OPEN_SECONDS)
         except KafkaError as error:
-            self._lost.append((oldest.partition, error))
+            self._failed.append((oldest.partition, error))
         self._room += oldest.size
 
-    def _explain(self, lost: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
-        by_partition = Counter(partition for partition, _ in lost)
+    def _explain(self, failed: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
+        by_partition = Counter(partition for partition, _ in failed)
         where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
-        causes = ", ".join(sorted({type(error).__name__ for _, error in lost}))
+        causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
         return (
-            f"{len(lost)} of the last {count} records were not delivered to {self.topic!r} within "
+            f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
             f"{self._deadline:g} s ({where}): {causes}",
-            "look after the brokers and run again: what was delivered is not counted twice",
+            "check the brokers and run again: delivered reports are not counted twice",
         )
 
 

@@ -1,4 +1,4 @@
-"""Reaching Redis: patience with an end, users with few rights, TLS, clusters, and a word about durability."""
+"""The connection to Redis: bounded retries, users with few rights, TLS, clusters, and warnings about durability."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def test_a_client_of_ones_own_must_not_decode(redis_url: str) -> None:
         MemoStore(client)
 
 
-def test_what_is_no_redis_url_is_said_to_be_none() -> None:
+def test_an_invalid_redis_url_is_refused() -> None:
     for url in ("http://localhost", "redis://localhost/0?colour=red"):
-        with pytest.raises(SettingsError, match=r"'[a-z]*://localhost.*' is no Redis URL"):
+        with pytest.raises(SettingsError, match=r"'[a-z]*://localhost.*' is not a valid Redis URL"):
             MemoStore(url)
 
 

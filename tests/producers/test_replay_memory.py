@@ -47,17 +47,20 @@ def peak(path):
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-small, large = events("small.csv", 40_000), events("large.csv", 600_000)
+small, large = events("small.csv", 40_000), events("large.csv", 1_800_000)
 print(peak(small), peak(large), large.stat().st_size >> 20)
 """
 
 
 def test_memory_stays_when_the_file_grows(redis_url: str, tmp_path: Path) -> None:
-    """Holding the large file's 600,000 events would take 17 MB as numbers, and more than the file as text."""
+    """Holding the large file's 1,800,000 events would take 55 MB as numbers, and more than the file as text.
+
+    Peak memory varies by some 20 MB from run to run, whatever the size of the file.
+    """
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
     small, large, file_size = map(int, run.stdout.split())
-    assert file_size >= 15
-    assert large - small < 15
+    assert file_size >= 45
+    assert large - small < 30

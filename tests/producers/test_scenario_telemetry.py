@@ -80,9 +80,9 @@ def test_memory_is_bounded_by_devices_not_by_periods() -> None:
         ({}, "at least one attribute"),
         ({"plan": ["only"]}, "plan needs two or more"),
         ({"plan": ["same", "same"]}, "plan needs two or more"),
-        ({"plan": {"a": -1, "b": 2}}, "plan are no distribution"),
-        ({"plan": {"a": 0, "b": 0}}, "plan are no distribution"),
-        ({"plan": {"a": float("nan"), "b": 0}}, "plan are no distribution"),
+        ({"plan": {"a": -1, "b": 2}}, "plan are not valid"),
+        ({"plan": {"a": 0, "b": 0}}, "plan are not valid"),
+        ({"plan": {"a": float("nan"), "b": 0}}, "plan are not valid"),
     ],
 )
 def test_attributes_that_cannot_be_drawn_are_refused(attributes: dict[str, Distribution], says: str) -> None:
