@@ -31,7 +31,7 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import geometric, grr
     >>> consistent_shares([50, 30, 5], 85, SupportChannel(3, grr(3, 1.0), exclusive=True)).value.round(3).tolist()
-    [0.76, 0.24, 0.0]
+    [0.823, 0.177, 0.0]
     >>> ordered = consistent_shares([10, 30, 40, 20], 100, MatrixChannel(geometric(4, 1.0).matrix))
     >>> bool(np.all((ordered.low < ordered.value) & (ordered.value < ordered.high)))
     True

@@ -35,7 +35,12 @@ def test_values_have_a_middle_if_their_names_say_so(
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "terms"), [("l-grr", "eps_inf: 4, eps_1: 3"), ("l-osue", "eps_inf: 3, eps_1: 2")]
+    ("mechanism", "terms"),
+    [
+        ("l-grr", "eps_inf: 4, eps_1: 3"),
+        ("l-osue", "eps_inf: 3, eps_1: 2"),
+        ("l-geometric", "eps_inf: 2, eps_1: 1"),
+    ],
 )
 def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(mechanism: str, terms: str) -> None:
     """Intervals of quartiles are values, so they reach further than they must; estimates alone would not do."""

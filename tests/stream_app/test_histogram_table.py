@@ -17,7 +17,7 @@ from stream_app.results.histograms import Kind
 from tests.helpers.crowd import scheme_of
 
 KEYRING = Keyring(bytes(range(16)))
-NUMBERS = ("estimate", "error", "low", "high", "consistent")
+NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
 ATTRIBUTES = "{name: a, values: [x, y, z], mechanism: l-grr}, {name: b, values: [p, q]}"
 SCHEME = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3")
 FEW = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.estimation import estimate
+from analytics.estimation import estimate, norm_sub
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
@@ -45,6 +45,28 @@ def test_a_result_says_how_often_each_value_occurs_and_how_sure_that_is() -> Non
         assert abs(value - truth) < 5 * error
         assert low < value < high
     assert abs(sum(result.consistent) - 1) < 1e-9
+
+
+@pytest.mark.parametrize("mechanism", ["l-geometric", "l-grr"])
+@pytest.mark.parametrize("noise", ["", ", presence_epsilon: 5"], ids=["exact counts", "noised counts"])
+def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanism: str, noise: str) -> None:
+    """All others publish Norm-Sub, and so does every survey whose counts of devices have noise."""
+    attribute = f"{{name: a, range: {{first: 1, last: 12}}, mechanism: {mechanism}}}"
+    scheme = scheme_of(attribute, f"eps_inf: 1, eps_1: 0.5 {noise}")
+    values = np.random.default_rng(8).binomial(11, 0.4, 3000)
+    N, n = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64))
+    counts = {"a": Statistics(np.array([1], dtype=np.uint16), n, N)}
+    result = build_histogram("final", scheme, 0, counts, KEYRING).attribute("a")
+    assert result.estimate and result.consistent
+    assert sum(result.consistent) == pytest.approx(1)
+    truth, nearest = np.bincount(values, minlength=12) / 3000, norm_sub(np.array(result.estimate))
+    if mechanism == "l-geometric" and not noise:
+        assert result.consistent_low and result.consistent_high
+        assert ((np.array(result.consistent) - truth) ** 2).sum() < ((nearest - truth) ** 2).sum() / 3
+        assert (np.array(result.consistent_low) <= truth).all() and (truth <= np.array(result.consistent_high)).all()
+    else:
+        assert result.consistent == pytest.approx(nearest.tolist(), abs=1e-12)
+        assert (result.consistent_low, result.consistent_high) == (None, None)
 
 
 def test_a_result_carries_what_any_other_estimate_can_be_made_from() -> None:
