@@ -191,8 +191,8 @@ def _wider(drawn: Plan) -> list[Callable[[Plan], Table]]:
 def _wider_table(drawn: Plan) -> Table:
     wider = {name: points for name, points in drawn.crowd.wider.items() if points}
     ratios = sorted({point.ratio for points in wider.values() for point in points})
-    title = "The same with another eps_inf and the same eps_1: bits, right first guess"
-    table = _table(title, "attribute", *(f"eps_inf = {ratio:g} eps_1" for ratio in ratios))
+    title = "The same if eps_inf were a multiple of eps_1: bits, right first guess"
+    table = _table(title, "attribute", *(f"{ratio:g} eps_1" for ratio in ratios))
     for name, points in wider.items():
         cells = {point.ratio: f"{point.bits:.2f}, {_share(point.first_guess)}" for point in points}
         table.add_row(name, *(cells.get(ratio, "") for ratio in ratios))

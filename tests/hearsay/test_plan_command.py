@@ -49,7 +49,7 @@ def test_people_get_tables(survey: str) -> None:
         "What links two reports",
         "all in one report",
         "link-by-answer",
-        "eps_inf = 1.5 eps_1",
+        "1.5 eps_1",
     ):
         assert part in shown.output
 
