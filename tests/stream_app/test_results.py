@@ -92,7 +92,9 @@ def test_the_noise_on_presence_has_the_scale_the_survey_asks_for() -> None:
 
 
 def test_with_noise_on_presence_nothing_exact_is_published() -> None:
-    exact, noised = histogram().attribute("a"), histogram(", presence_epsilon: 0.1").attribute("a")
+    schemes = [scheme_of(ATTRIBUTE, f"{TERMS} {terms}") for terms in ("", ", presence_epsilon: 0.1")]
+    counts = crowd(schemes[1])
+    exact, noised = (build_histogram("final", scheme, 0, counts, KEYRING).attribute("a") for scheme in schemes)
     assert noised.statistics is not None and noised.statistics.supports is None
     assert exact.estimate and noised.estimate and noised.error
     for value, truth, error in zip(noised.estimate, exact.estimate, noised.error, strict=True):
