@@ -15,6 +15,7 @@ from rich.table import Table
 from analytics.evaluation import CORRECTIONS, USUAL, Method, Outcome, Score, Truth, choose, noisy_priors
 from analytics.evaluation import evaluate as evaluate_methods
 from hearsay.terminal import console
+from producers.scenarios import SCENARIOS
 
 
 def _words(text: str) -> list[str]:
@@ -33,9 +34,7 @@ def _budgets(text: str) -> list[float]:
 
 
 def evaluate(
-    scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry, virtual-humans or commuters.")
-    ] = "virtual-humans",
+    scenario_name: Annotated[str, typer.Option("--scenario", help=f"{', '.join(SCENARIOS)}.")] = "virtual-humans",
     csv: Annotated[Path | None, typer.Option(help="Instead: a table with one row per person.")] = None,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), with commas between them.")] = "",
     devices: Annotated[int | None, typer.Option(help="How many devices the scenario has.", min=1)] = None,

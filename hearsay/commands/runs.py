@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hearsay.terminal import console
+from producers.scenarios import SCENARIOS
 
 DataDir = Annotated[Path, typer.Option("--data", help="Where state and results are kept; run again to resume.")]
 
@@ -34,7 +35,7 @@ def demo(
 def run(
     survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file with clock: source.")],
     scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans or commuters.")
+        str, typer.Option("--scenario", help=f"{', '.join(SCENARIOS)}; telemetry fits any survey.")
     ],
     devices: Annotated[int | None, typer.Option(help="How many devices there are.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="How many periods they live through.", min=1)] = None,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from producers.scenarios import Scenario, scenario
+from producers.scenarios import SCENARIOS, Scenario, scenario
 from producers.scenarios.base import Presences
-from producers.scenarios.catalogue import SCENARIOS
 from protocols.errors import ScenarioError
 
 DEVICES, PERIODS = 2_000, 6
