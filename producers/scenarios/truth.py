@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from producers.scenarios.base import Presences, Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # imported when it is used: the command line lists scenarios without it
 
 
 def write_truth(scenario: Scenario, path: Path | str, progress: Callable[[int, int], None] | None = None) -> int:
@@ -22,6 +24,9 @@ def write_truth(scenario: Scenario, path: Path | str, progress: Callable[[int, i
     Needs the memory of one period. `progress` is called with (periods written, periods in all). The file gets its name
     only when it is complete.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     path = Path(path)
     unfinished = path.with_name(path.name + ".unfinished")
     schema = pa.schema(
@@ -42,6 +47,8 @@ def write_truth(scenario: Scenario, path: Path | str, progress: Callable[[int, i
 
 
 def _table(scenario: Scenario, presences: Presences, schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
     columns = [np.full(len(presences.devices), presences.period, dtype=np.uint32), presences.devices]
     for name, values in scenario.attributes.items():
         indices = pa.array(presences.values[name].astype(np.int32))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from producers.scenarios import Scenario, scenario
+from producers.scenarios import SCENARIOS, Scenario, scenario
 from producers.scenarios.base import Presences
-from producers.scenarios.catalogue import SCENARIOS
 from protocols.errors import ScenarioError
 
 DEVICES, PERIODS = 2_000, 6
@@ -95,3 +96,10 @@ def test_more_devices_than_anybody_simulates_are_refused(name: str) -> None:
 def test_a_negative_seed_is_refused(name: str) -> None:
     with pytest.raises(ScenarioError, match="seed = -1"):
         scenario(name, seed=-1)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_the_help_of_a_command_names_every_scenario(command: str, name: str) -> None:
+    shown = (Path(__file__).parents[1] / "hearsay" / "help" / f"{command}.txt").read_text()
+    assert name in shown

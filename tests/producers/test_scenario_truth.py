@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from producers.scenarios import scenario, unique_devices, unique_histogram
+from producers.scenarios import SCENARIOS, scenario, unique_devices, unique_histogram
 from producers.scenarios.base import Presences
-from producers.scenarios.catalogue import SCENARIOS
 from producers.scenarios.truth import true_histogram, write_truth
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from producers.scenarios.catalogue import SCENARIOS
+from producers.scenarios import scenario
 from protocols.errors import SurveyError
 from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
 from protocols.scheme import Scheme
@@ -86,8 +86,8 @@ def test_examples_show_and_explain_every_key(path: Path) -> None:
             assert lines[number], f"{key} is not explained"
 
 
-@pytest.mark.parametrize(("example", "scenario"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry")])
-def test_examples_fit_the_scenarios_they_are_for(example: str, scenario: str) -> None:
+@pytest.mark.parametrize(("example", "name"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry")])
+def test_examples_fit_the_scenarios_they_are_for(example: str, name: str) -> None:
     survey = parse_survey((files("protocols") / "survey_text" / "examples" / f"{example}.yaml").read_text("utf-8"))
-    truth = SCENARIOS[scenario](devices=500)
+    truth = scenario(name, devices=500)
     assert {attribute.name: attribute.values for attribute in survey.attributes} == truth.attributes
