@@ -46,7 +46,7 @@ def kill_when(demo: subprocess.Popen[bytes], data: Path, reached: int) -> None:
     while logged_bytes(data) < reached and demo.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
     subprocess.run(["pkill", "-KILL", "-g", str(demo.pid)], check=False)
-    demo.wait()
+    demo.wait(timeout=60)
 
 
 @pytest.mark.integration

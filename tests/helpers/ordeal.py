@@ -61,7 +61,8 @@ class Ordeal:
                 time.sleep(self._random.uniform(0, 4))
                 self._say(f"fault {number + 1} of {faults}: {kind}")
                 self._faults[kind](self._random.choice(group))
-                sending.join()
+                sending.join(timeout=120)
+                assert not sending.is_alive(), "reports were not sent within two minutes"
                 for worker in group:
                     if not worker.running:
                         worker.start()

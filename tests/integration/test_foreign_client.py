@@ -46,7 +46,7 @@ def serving(sink: Sink, survey: Scheme = SURVEY) -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        thread.join()
+        thread.join(timeout=60)
 
 
 def report(address: str, state: Path, day: int, *answers: str) -> str:

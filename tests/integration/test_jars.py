@@ -19,7 +19,7 @@ def test_two_processes_that_ask_at_once_get_the_same_complete_files(
 ) -> None:
     monkeypatch.setenv("HEARSAY_CACHE", str(tmp_path))
     asking = [subprocess.Popen([sys.executable, "-c", ASK], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    answers = [process.communicate()[0].strip() for process in asking]
+    answers = [process.communicate(timeout=300)[0].strip() for process in asking]
     assert answers == [str(jars.jars_directory())] * 2
     assert any(jars.jars_directory().glob(f"kafka-clients-{jars.kafka_version()}.jar"))
     assert sorted(path.name for path in tmp_path.iterdir()) == [

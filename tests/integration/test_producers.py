@@ -41,11 +41,11 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
 
     outages = [Thread(target=restart, args=(end,)) for end in (kafka.kill, kafka.stop)]
     sink.at(20, outages[0].start)
-    sink.at(60, lambda: (outages[0].join(), outages[1].start()))
+    sink.at(60, lambda: (outages[0].join(timeout=120), outages[1].start()))
     survey = scheme()
     memos = open_memos(Respondent(survey, KEYRING))
     Fleet(survey, KEYRING, memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
-    outages[1].join()
+    outages[1].join(timeout=120)
     sink.close()
     assert len(sent.records) > 100
     assert read_topic(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
@@ -151,7 +151,7 @@ def test_a_fleet_killed_at_random_and_run_again_loses_nobody_and_doubles_nobody(
                 killed += 1
             else:
                 fleet.stdout.read()
-                assert fleet.wait() == 0
+                assert fleet.wait(timeout=120) == 0
                 break
     sink = KeepingSink(3, records=read_topic(kafka_settings, topics.reports))
     respondent = Respondent(survey, KEYRING)

@@ -71,7 +71,7 @@ def test_of_two_who_publish_at_the_same_moment_one_is_refused_and_the_first_term
     start = Barrier(2)
 
     def attempt(survey: Survey) -> bool:
-        start.wait()
+        start.wait(timeout=60)
         try:
             return publish(kafka_settings, topics, survey)
         except FingerprintChanged:

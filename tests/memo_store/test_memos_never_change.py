@@ -30,9 +30,9 @@ def race(url: str, start: Barrier, number: int) -> tuple[bytes, bytes]:
     with MemoStore(url) as store:
         memos = store.survey(unsteady(respondent()))
         question = memos.respondent.scheme.questions[0]
-        start.wait()
+        start.wait(timeout=120)
         same_values = memos.lookup(question, EVERYONE, VALUES, 0)
-        start.wait()
+        start.wait(timeout=120)
         other_values = memos.lookup(question, EVERYONE, (VALUES + number) % 10, 1)
         return same_values.tobytes(), other_values.tobytes()
 
