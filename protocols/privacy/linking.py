@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import log, log2
+from math import log
 
 import numpy as np
 
@@ -203,25 +203,3 @@ def _sum_of_scores(parts: list[tuple[Pairs, Floats]], low: float, step: float) -
         total = total * np.fft.rfft(single) ** part.count
     spread = np.fft.irfft(total, GRID)  # sums are modulo GRID points, of which the window is a part
     return np.maximum(np.roll(spread, -(int(np.floor(low / step)) - 2) % GRID), 0.0)
-
-
-def memo_entropy(question: Question) -> float:
-    """Bits of a memo: what unlimited reports of one value can reveal about which device it is."""
-    first, memo = question.mechanism.first, question.mechanism.encoding.memo
-    if isinstance(first, MatrixRound):
-        return _entropy(first.matrix.mean(axis=0))
-    if isinstance(memo, PackedBits):
-        return float(sum(pairs.count * _binary(_ones(pairs)) for pairs in _of_bits(question, KEPT)))
-    return _entropy(_memo_shares(question))
-
-
-def _ones(pairs: Pairs) -> float:
-    return float(pairs.together[0])  # of a bit that is sent as it is, both are set exactly when the memo's is
-
-
-def _binary(p: float) -> float:
-    return _entropy(np.array([p, 1 - p]))
-
-
-def _entropy(shares: Floats) -> float:
-    return float(-sum(share * log2(share) for share in shares if share > 0))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from analytics.mobility import MobilityReport, with_changes, with_truth
-from analytics.mobility.output.arrow import from_arrow, to_arrow
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
 from hearsay.reports.files import write_files
@@ -36,16 +34,6 @@ def report() -> MobilityReport:
     )
     truth = truths(scheme, town, [Window(25, 25)])
     return with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
-
-
-def test_an_arrow_table_holds_the_whole_report_and_gives_it_back(report: MobilityReport) -> None:
-    assert any(window.suppressed for window in report.windows), "a report with gaps is the harder case"
-    table = to_arrow(report)
-    assert table.num_rows == len(report.windows)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    assert from_arrow(pa.ipc.open_file(sink.getvalue()).read_all()) == report
 
 
 def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) -> None:

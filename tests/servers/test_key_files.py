@@ -58,5 +58,5 @@ def test_whoever_needs_a_key_at_the_same_time_gets_the_same_one(tmp_path: Path) 
 
 
 def _after(start: Barrier, path: Path) -> bytes:
-    start.wait()
+    start.wait(timeout=60)
     return secret_in(path)

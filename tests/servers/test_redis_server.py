@@ -98,7 +98,7 @@ def test_a_server_whose_owner_was_killed_is_taken_over_and_stopped(tmp_path: Pat
     owner.start()
     pid = ours.recv()
     owner.kill()
-    owner.join()
+    owner.join(timeout=60)
     with local(tmp_path) as server:
         assert server.pid == pid
         assert get(server, "memo") == "kept"
@@ -134,9 +134,9 @@ def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) ->
     finally:
         ended.set()
         for other in others:
-            other.join()
+            other.join(timeout=60)
         stranger.kill()
-        stranger.wait()
+        stranger.wait(timeout=60)
 
 
 def test_a_deep_directory_gets_a_short_private_socket(tmp_path: Path) -> None:

@@ -1,16 +1,13 @@
-"""The report as an Arrow table, one row per window, nested like the model; converted back without loss."""
+"""The Arrow types of the report's models."""
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import pyarrow as pa
 from pydantic import BaseModel
-
-from analytics.mobility.model import MobilityReport, WindowReport
 
 _PLAIN: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -19,20 +16,6 @@ _PLAIN: dict[Any, pa.DataType] = {
     bool: pa.bool_(),
     datetime: pa.timestamp("us", tz="UTC"),
 }
-_HEADER = b"mobility report"
-
-
-def to_arrow(report: MobilityReport) -> pa.Table:
-    """One row per window; the other fields of the report are in the schema's metadata."""
-    header = report.model_copy(update={"windows": ()}).model_dump_json()
-    schema = arrow_schema(WindowReport).with_metadata({_HEADER: header.encode()})
-    return pa.Table.from_pylist([window.model_dump() for window in report.windows], schema=schema)
-
-
-def from_arrow(table: pa.Table) -> MobilityReport:
-    """The report that a table was made from."""
-    header = json.loads(table.schema.metadata[_HEADER])
-    return MobilityReport.model_validate({**header, "windows": table.to_pylist()})
 
 
 def arrow_schema(model: type[BaseModel]) -> pa.Schema:
