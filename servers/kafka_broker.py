@@ -15,11 +15,13 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerError
+from servers.kafka_attempts import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
 from servers.processes import ServerProcess
 
 HEAP = "512m"
+ANSWER_SECONDS = 5.0
 
 
 class KafkaBroker(ServerProcess):
@@ -60,7 +62,7 @@ class KafkaBroker(ServerProcess):
     def answers(self) -> bool:
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            admin = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=5000)
+            admin = attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)
         except (OSError, KafkaError):
             return False
         try:
