@@ -34,7 +34,11 @@ FLUSH_BYTES = RECORD_BYTES // 4
 PAUSE_BYTES = RECORD_BYTES // 2
 """... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 PORTION_BYTES = 512 << 10
-"""How much a reader is given at once, unless a single record is larger."""
+"""How much a reader is given at once, unless a single record is larger ..."""
+PORTION_RECORDS = 500
+"""... and how many records. Between portions the event loop serves others."""
+RECORD_COST = 1 << 10
+"""What a record takes up in memory besides its value: small ones would otherwise fill the memory unnoticed."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
@@ -190,9 +194,10 @@ class PartitionTasks(Generic[R]):
         """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                for records in in_portions(event.value, PORTION_BYTES):
+                for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
                     if event.message.generation_id == self._app.consumer_generation_id:
                         await self._feed(records)
+                    await asyncio.sleep(0)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
         """Give records of one partition to its reader, from its next offset on."""
@@ -205,7 +210,7 @@ class PartitionTasks(Generic[R]):
         task.has_gap = wanted[0].offset > task.reader.next_offset
         if not task.has_gap or task.attempts > MAX_ATTEMPTS:
             write_now = await self._apply(task, wanted, self._end)
-            await task.note_read(sum(len(record.value or b"") for record in wanted), write_now)
+            await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in wanted), write_now)
 
     async def fetch_missing(self, idle: bool) -> None:
         """Fetch records again that are in the log and have not arrived, although nothing else is being read (`idle`).
@@ -235,12 +240,13 @@ class PartitionTasks(Generic[R]):
         return self._app.batch_consumer.end_of(tp)
 
 
-def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:
-    """Records in portions of consecutive offsets, each of at most `size` bytes or a single record."""
+def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
+    """Records in portions of consecutive offsets, each of at most `size` bytes and `most` records, or a single one."""
     start, bytes_in_portion = 0, 0
     for index, record in enumerate(records):
         length = len(record.value or b"")
-        if index > start and (bytes_in_portion + length > size or record.offset != records[index - 1].offset + 1):
+        full = bytes_in_portion + length > size or index - start == most
+        if index > start and (full or record.offset != records[index - 1].offset + 1):
             yield records[start:index]
             start, bytes_in_portion = index, 0
         bytes_in_portion += length

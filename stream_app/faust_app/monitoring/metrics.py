@@ -44,7 +44,7 @@ def note_finals(finals: Iterable[Period]) -> None:
 
 
 class StateCollector(Collector):
-    """Metrics that are read from the state whenever Prometheus asks.
+    """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `counters` the counters of our partitions.
     """
@@ -60,7 +60,7 @@ class StateCollector(Collector):
         yield lag
         open_periods, tokens, token_bytes = Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
-            for (survey, _), period in counter.open_periods.items():
+            for (survey, _), period in list(counter.open_periods.items()):
                 open_periods[survey] += 1
                 tokens[survey] += len(period.tokens)
                 token_bytes[survey] += period.tokens.nbytes
@@ -68,7 +68,7 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
         now = time.monotonic()
-        ages = {survey: now - at for survey, at in _last_final.items()}
+        ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)
 
 
