@@ -18,6 +18,7 @@ from protocols.errors import ServerError
 from servers.kafka_attempts import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
+from servers.private_files import UMASK, write_private
 from servers.processes import ServerProcess
 
 HEAP = "512m"
@@ -77,13 +78,13 @@ class KafkaBroker(ServerProcess):
         # Only the node itself connects to its controller, so the port may change at every start.
         ours = template.substitute(PORT=self.port, CONTROLLER_PORT=free_port(), DATA=self.data)
         extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
-        self.properties.write_text(ours + extra)
+        write_private(self.properties, ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
         cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
-        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
+        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False, umask=UMASK)
         if done.returncode != 0:
             raise ServerError(
                 f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from protocols.errors import ServerError
+from servers.private_files import UMASK, private_directory
 
 POLL_SECONDS = 0.02
 END_SECONDS = 30
@@ -66,7 +67,7 @@ class ServerProcess(ABC):
 
     def start(self) -> Self:
         """Start it in its own session and wait until it answers; raises ServerError if one is running."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(self.directory)
         with self._lock_to_start() as locked:
             os.ftruncate(locked, 0)
             self._spawn(self.prepare(), locked)
@@ -144,7 +145,11 @@ class ServerProcess(ABC):
             (os.POSIX_SPAWN_DUP2, 1, 2),
             (os.POSIX_SPAWN_DUP2, locked, INHERITED_LOCK),
         ]
-        pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+        before = os.umask(UMASK)
+        try:
+            pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+        finally:
+            os.umask(before)
         os.pwrite(locked, b"%d\n" % pid, 0)
 
     def _wait_until_it_answers(self) -> None:

@@ -22,6 +22,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from protocols.errors import ServerError
+from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
 
 SOCKET_PATH_BYTES = 103
@@ -155,7 +156,7 @@ def local(directory: Path) -> Iterator[RedisServer]:
     running is used as it is, and stopped at the end.
     """
     server = RedisServer(directory)
-    server.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_directory(server.directory)
     with _owned(server.directory):
         try:
             yield server.ensure()
@@ -165,7 +166,7 @@ def local(directory: Path) -> Iterator[RedisServer]:
 
 @contextmanager
 def _owned(directory: Path) -> Iterator[None]:
-    with (directory / "owner.lock").open("w") as owner:
+    with open_private(directory / "owner.lock", "w") as owner:
         try:
             fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

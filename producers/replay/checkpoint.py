@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protocols.errors import ReplayError
+from servers.private_files import private_directory, write_private
 
 SAMPLE_BYTES = 1 << 20
 
@@ -46,10 +47,8 @@ class Checkpoint:
             raise ReplayError(f"{self._path} is damaged", "remove it: the event file is then replayed again") from None
 
     def write(self, totals: Totals) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(asdict(totals)))
-        unfinished.replace(self._path)
+        private_directory(self._path.parent)
+        write_private(self._path, json.dumps(asdict(totals)))
 
 
 def identity(path: Path, *options: object) -> str:

@@ -22,6 +22,7 @@ from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateE
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from servers.private_files import open_private, private_directory
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Rejects
 from stream_app.local.log import LocalLog
@@ -47,7 +48,7 @@ class EmbeddedApp:
         clock_key: bytes,
         presence_key: bytes,
     ) -> None:
-        (directory / "log").mkdir(parents=True, exist_ok=True)
+        private_directory(private_directory(directory) / "log")
         self.partitions = partitions
         self.clock_key = clock_key
         with ExitStack() as held:
@@ -163,7 +164,7 @@ class EmbeddedApp:
 
 def _lock(directory: Path) -> BinaryIO:
     """Lock the directory for this process. The system releases the lock when the process ends."""
-    lock = (directory / "lock").open("wb")
+    lock = open_private(directory / "lock", "wb")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

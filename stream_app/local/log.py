@@ -17,6 +17,7 @@ from typing import BinaryIO
 from zlib import crc32
 
 from protocols.errors import LogError
+from servers.private_files import open_private
 from stream_app.counting.judging import Record
 
 _HEAD = struct.Struct("<II")
@@ -30,7 +31,7 @@ class LocalLog:
 
     def __init__(self, path: Path, confirmed: int) -> None:
         self._path = path
-        self._file: BinaryIO = path.open("a+b")
+        self._file: BinaryIO = open_private(path, "a+b")
         self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)
 
