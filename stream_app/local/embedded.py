@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import IO, Self
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
@@ -162,7 +162,7 @@ class EmbeddedApp:
         self.flush()
 
 
-def _lock(directory: Path) -> BinaryIO:
+def _lock(directory: Path) -> IO[bytes]:
     """Lock the directory for this process. The system releases the lock when the process ends."""
     lock = open_private(directory / "lock", "wb")
     try:

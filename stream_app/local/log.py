@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 from zlib import crc32
 
 from protocols.errors import LogError
@@ -31,7 +31,7 @@ class LocalLog:
 
     def __init__(self, path: Path, confirmed: int) -> None:
         self._path = path
-        self._file: BinaryIO = open_private(path, "a+b")
+        self._file: IO[bytes] = open_private(path, "a+b")
         self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)
 
