@@ -12,6 +12,7 @@ from pathlib import Path
 
 from protocols.errors import SettingsError
 from protocols.randomness import MIN_SECRET, Keyring
+from servers.limited_reading import read_limited
 from servers.private_files import create_private
 
 SECRET_BYTES = 32
@@ -27,7 +28,7 @@ def secret_in(path: Path) -> bytes:
     if not path.exists():
         create_private(path, secrets.token_hex(SECRET_BYTES) + "\n")
     try:
-        secret = bytes.fromhex(path.read_text().strip())
+        secret = bytes.fromhex(read_limited(path).decode().strip())
     except ValueError:
         secret = b""
     if len(secret) < MIN_SECRET:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protocols.errors import ReplayError
+from servers.limited_reading import read_limited
 from servers.private_files import private_directory, write_private
 
 SAMPLE_BYTES = 1 << 20
@@ -42,7 +43,7 @@ class Checkpoint:
         if not self._path.exists():
             return Totals()
         try:
-            return Totals(**json.loads(self._path.read_text()))
+            return Totals(**json.loads(read_limited(self._path)))
         except (ValueError, TypeError):
             raise ReplayError(f"{self._path} is damaged", "remove it: the event file is then replayed again") from None
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from servers.limited_reading import read_limited
 from servers.private_files import private_directory, write_private
 
 CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
@@ -80,7 +81,7 @@ def captured_files(directory: Path) -> list[Path]:
 def captured_partitions(directory: Path) -> int:
     """The number of partitions a capture is for."""
     try:
-        return int(json.loads((directory / CAPTURE).read_text())["partitions"])
+        return int(json.loads(read_limited(directory / CAPTURE))["partitions"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ReplayError(
             f"{directory} is not a capture: it has no readable {CAPTURE}",
@@ -141,7 +142,7 @@ def _number(path: Path) -> int:
 
 def _first_unsent(directory: Path) -> int:
     try:
-        return int(json.loads((directory / SENT).read_text())["files"])
+        return int(json.loads(read_limited(directory / SENT))["files"])
     except FileNotFoundError:
         return 0
     except (ValueError, KeyError, TypeError):
