@@ -73,6 +73,8 @@ def main() -> None:
     typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
     _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     try:
         try:
             app()

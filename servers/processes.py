@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ END_SECONDS = 30
 LOG_BYTES = 10 * 1024 * 1024
 """A longer log is renamed (to `.1`) at the next start."""
 INHERITED_LOCK = 100
-"""The descriptor under which a server holds its lock: far from those it opens itself."""
+"""The descriptor under which a server holds its lock: far from those it opens itself, if the limit allows."""
 
 
 class ServerProcess(ABC):
@@ -143,7 +144,7 @@ class ServerProcess(ABC):
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(self.log_file), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
-            (os.POSIX_SPAWN_DUP2, locked, INHERITED_LOCK),
+            (os.POSIX_SPAWN_DUP2, locked, min(INHERITED_LOCK, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1)),
         ]
         before = os.umask(UMASK)
         try:

@@ -21,7 +21,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from protocols.errors import ServerError
+from protocols.errors import HearsayError, ServerError
 from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
 
@@ -139,6 +139,11 @@ class RedisServer(ServerProcess):
             with suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
 
+    @property
+    def could_not_write(self) -> bool:
+        """Whether the last it logged is that it could not write, after which it ends."""
+        return any(words in self.tail(4) for words in ("AOF write error", "No space left on device"))
+
     def _refuse_older_than_data(self, executable: Path) -> None:
         """Redis 6 ignores the files of Redis 7 and would start empty, without what devices have spent."""
         if (self.directory / "appendonlydir").exists() and version(executable) < (7, 0):
@@ -160,6 +165,13 @@ def local(directory: Path) -> Iterator[RedisServer]:
     with _owned(server.directory):
         try:
             yield server.ensure()
+        except HearsayError:  # of a client that lost its connection, or of a start that failed
+            if not server.could_not_write:
+                raise
+            raise ServerError(
+                f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
+                "free disk space, then run the same command again: it resumes",
+            ) from None
         finally:
             server.stop()
 
