@@ -44,11 +44,17 @@ class SurveyRecord(_Record):
     cap: int | None
     adds_up: bool  # whether the costs of a device's attributes add up, or only one attribute is about the device
     per_report: float | None  # what a report costs where nothing is memoised
+    one_in: int = 1  # in one of how many periods a device answers
     attributes: tuple[AttributeRecord, ...]
 
     @property
     def meaning(self) -> str:
         """What the ledger's figure bounds, and for which relation between histories (PROTOCOLS 3)."""
+        if self.one_in > 1:
+            return (
+                "relation any: an upper bound between any two histories: a report costs if it answers, and at most one "
+                f"in {self.one_in} consecutive periods does"
+            )
         if self.per_report is not None:
             return "relation any: the sum over all reports is an upper bound between any two histories"
         whose = "all attributes together" if self.adds_up else "the attribute that is really about the device"
@@ -77,6 +83,7 @@ def record_of(scheme: Scheme) -> SurveyRecord:
         cap=survey.memo_cap,
         adds_up=survey.solution == "spl",
         per_report=None if survey.longitudinal else promise.per_report.whole,
+        one_in=survey.one_in,
         attributes=tuple(
             AttributeRecord(
                 name=question.name,

@@ -160,19 +160,9 @@ class Reporter:
     def _portions(self, truth: Presences) -> Iterator[_Portion]:
         """All frames of a period, in portions."""
         tokens = self._respondent.tokens(truth.devices, truth.period)
-        for questions, members in self._answering(truth.devices):
+        for questions, members in self._respondent.asked(truth.devices, truth.period):
             for rows in self._split(tokens, members):
                 yield self._make(truth, questions, tokens, rows)
-
-    def _answering(self, devices: Devices) -> Iterator[tuple[Sequence[Question], Rows]]:
-        """Which rows answer which questions: all rows all questions, or under smp each device its own one."""
-        questions = self.scheme.questions
-        if not self.scheme.discloses:
-            yield questions, np.arange(len(devices))
-            return
-        sampled = self._respondent.sampled(devices)
-        for place, question in enumerate(questions):
-            yield [question], np.flatnonzero(sampled == place)
 
     def _split(self, tokens: Tokens, members: Rows) -> list[Rows]:
         """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""

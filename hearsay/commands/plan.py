@@ -23,6 +23,11 @@ RELATIONS = (
     "cap holds once a loss of the memo store was accepted (`hearsay memo accept-loss`)."
 )
 
+TURNS = (
+    "A device answers in one of one_in periods. Figures are for all reports of so many consecutive periods. Reports of "
+    "periods that lie further apart may all be answers, and each answer costs as much as one report."
+)
+
 
 def plan(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
@@ -48,7 +53,7 @@ def plan(
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
-    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _risk, _links, *_wider(drawn))
+    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _ways, _risk, _links, *_wider(drawn))
     for part in parts:
         console.out.print(part(drawn))
         console.out.print()
@@ -97,15 +102,16 @@ def _guarantees(drawn: Plan) -> Table:
     title = "Guarantees: ln of the largest likelihood ratio between two histories"
     table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
     table.columns[3].justify = "left"
-    table.caption, table.caption_justify = RELATIONS, "left"
+    table.caption, table.caption_justify = RELATIONS if promise.per_window is None else TURNS, "left"
 
     def row(seen: str, loss: Loss) -> None:
         table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
 
     row("one report", promise.per_report)
+    linked = "linked reports" if promise.per_window is None else "consecutive periods"
     table.add_row("the value never changes (constant)")
     for t, figure in promise.constant.items():
-        row(f"  {t} linked reports", figure)
+        row(f"  {t} {linked}", figure)
     row("  all reports", promise.for_ever)
     if promise.renaming is not None and promise.cells is not None:
         table.add_row("histories equal up to renaming (renaming)")
@@ -113,8 +119,10 @@ def _guarantees(drawn: Plan) -> Table:
         if promise.renaming_without_cap is not None:
             row("  the same, after an accepted loss", promise.renaming_without_cap)
     table.add_row("any two histories (any)")
+    if promise.per_window is not None:
+        row("  any one_in consecutive periods", promise.per_window)
     for t, figure in promise.any.items():
-        row(f"  {t} linked reports", figure)
+        row(f"  {t} {linked}", figure)
     for t, figure in (promise.any_without_cap or {}).items():
         row(f"  {t} linked reports, after an accepted loss", figure)
     for name, value in promise.neighbours_per_report.items():
@@ -144,6 +152,24 @@ def _precision(drawn: Plan) -> Table:
             f"{p.devices_needed:,}",
         ]
         table.add_row(a.name, *row)
+    return table
+
+
+def _ways(drawn: Plan) -> Table:
+    title = "Memos, or fresh noise in one of several periods: loss between any two histories, and error"
+    periods = list(drawn.ways[0].any)
+    table = _table(title, "asked with", *(f"{t} periods" for t in periods), "", "largest standard error")
+    table.columns[-2].justify = "left"
+    for way in drawn.ways:
+        terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
+        losses = [_loss(loss.whole) for loss in way.any.values()]
+        table.add_row(terms, *losses, _kind(way.any[periods[-1]]), _number(max(way.errors.values())))
+    table.caption = (
+        "All reports of so many consecutive periods, linked. While a value stays, memos lose less than this (constant, "
+        "above); where it changes often and reports can be linked, fresh noise in one of several periods does. The "
+        "error is that of a share in one period, for a value that no device has."
+    )
+    table.caption_justify = "left"
     return table
 
 

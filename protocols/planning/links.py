@@ -67,7 +67,7 @@ class CrowdPlan(_Model):
 def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
     """What links the reports of a survey among so many devices."""
     memoised = scheme.survey.longitudinal
-    reports = evidence(scheme.questions, scheme.discloses, memoised)
+    reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
     names = [question.name for question in scheme.questions]
     return CrowdPlan(
@@ -83,7 +83,8 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
 
 def evidence_alone(scheme: Scheme) -> list[Evidence]:
     """What each attribute contributes, where a report answers all of them."""
-    return [Evidence((q,), trait_values(q), scheme.survey.longitudinal) for q in scheme.questions]
+    survey = scheme.survey
+    return [Evidence((q,), trait_values(q) * survey.one_in, survey.longitudinal) for q in scheme.questions]
 
 
 def _link(one: Evidence, devices: int) -> LinkPlan:
