@@ -73,7 +73,8 @@ class Histogram(_Result):
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
     presence_only: GapCounts | None = Field(
-        None, description="reports that answered nothing; null unless the survey has one_in, and where suppressed"
+        None,
+        description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
     )
     guarantees: PublishedGuarantees
 
@@ -117,7 +118,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        presence_only=published.get(PRESENCE_ONLY) if not few else None,
+        presence_only=None if any(a.suppressed for a in attributes) else published.get(PRESENCE_ONLY),
         guarantees=published_guarantees(scheme),
     )
 
