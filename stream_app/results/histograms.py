@@ -31,7 +31,8 @@ class GapCounts(_Result):
     gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
     n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
     supports: tuple[tuple[int, ...], ...] | None = Field(
-        description="reports with each gap that support each value; null where the survey has presence_epsilon"
+        description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
+        "presence-only reports"
     )
 
 
@@ -124,7 +125,8 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
 
 
 def _exact(statistics: Statistics) -> GapCounts:
-    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
+    supports = statistics.N.tolist() if statistics.N.shape[1] else None
+    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=supports)
 
 
 def _noised(presence: NDArray[np.int64]) -> GapCounts:
