@@ -53,7 +53,18 @@ def plan(
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
-    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _ways, _risk, _links, *_wider(drawn))
+    parts = (
+        _header,
+        _mechanisms,
+        _alternatives,
+        _guarantees,
+        _precision,
+        _ways,
+        _risk,
+        _links,
+        _tracking,
+        *_wider(drawn),
+    )
     for part in parts:
         console.out.print(part(drawn))
         console.out.print()
@@ -202,10 +213,20 @@ def _links(drawn: Plan) -> Table:
         table.add_row(name, *shown, _share(link.first_guess), _share(link.luck))
     if crowd.horizon > 1:
         table.caption = (
-            f"A gap below {crowd.horizon} names the period of the previous report: only that period's reports are "
-            "candidates."
+            f"A gap tells up to {crowd.gap_bits:.2g} bits more: one below {crowd.horizon} names the period of the "
+            "previous report, and only that period's reports are candidates."
         )
         table.caption_justify = "left"
+    return table
+
+
+def _tracking(drawn: Plan) -> Table:
+    title = "Trackability: ln of how much likelier reports can be if one device sent them than if two of one value did"
+    table = _table(title, "attribute", "two reports", "all reports")
+    whole = {} if drawn.crowd.report is None else {"all in one report": drawn.crowd.report}
+    for name, link in (drawn.crowd.attributes | whole).items():
+        known = (link.trackability, link.trackability_for_ever)
+        table.add_row(name, *("not known" if figure is None else _number(figure) for figure in known))
     return table
 
 
