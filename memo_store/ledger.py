@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from memo_store.connection.epochs import has_lost_data
 from memo_store.connection.layout import CHUNK, Placed
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table
@@ -50,7 +51,8 @@ def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devic
         for name, table in tables.items():
             records = [entries or b"" for entries in chain.from_iterable(link.run(table.read(part)))]
             values[name][part.order] = table.counts(records)
-    return Ledger(record.id, values, reports, spent(record, values, reports, latest), record.meaning)
+    cost = spent(record, values, reports, latest)
+    return Ledger(record.id, values, reports, cost, record.meaning(has_lost_data(link)))
 
 
 def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

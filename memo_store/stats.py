@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.durability import Durability, durability
-from memo_store.connection.epochs import history_confirmed
+from memo_store.connection.epochs import has_lost_data, history_confirmed
 from memo_store.connection.layout import SHARDS, Words, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
@@ -57,6 +57,7 @@ class StoreStats:
     memory: int  # bytes
     keys: int
     history_confirmed: bool  # whether an operator has confirmed that the history is complete
+    has_lost_data: bool  # whether it has ever lost data: then no cap bounds what devices have memoised
     durability: Durability
 
 
@@ -70,6 +71,7 @@ def read_stats(link: Link) -> StoreStats:
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
         history_confirmed=history_confirmed(link),
+        has_lost_data=has_lost_data(link),
         durability=durability(link),
     )
 
@@ -97,7 +99,7 @@ def _survey(link: Link, record: SurveyRecord, fleet: str, tables: dict[str, Tabl
         for amount, count in zip(*np.unique(spent(record, values, delivered, last), return_counts=True), strict=True):
             spending[float(amount)] = spending.get(float(amount), 0) + int(count)
     amounts = tuple(sorted(spending.items()))
-    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning)
+    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning(has_lost_data(link)))
 
 
 def _shard(

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
+from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
     from protocols.planning import AttributePlan, NoisePlan, Plan
@@ -40,6 +41,13 @@ def plan(
         ),
     ] = None,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A data directory: if its devices' memos were lost, memo_cap is left out of account.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.
@@ -47,9 +55,19 @@ def plan(
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
     from hearsay.library.planning import plan as plan_survey
+    from hearsay.running.data_directory import DataDirectory
     from hearsay.survey_files import read_survey
 
-    drawn = plan_survey(read_survey(survey), devices, error)
+    asked = read_survey(survey)
+    if data is not None and not data.exists():
+        raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
+    if data is not None and asked.memo_cap is not None and DataDirectory(data).loss_note.exists():
+        asked = asked.model_copy(update={"memo_cap": None})
+        console.err.print(
+            f"The memos of {data} were lost once: devices may exceed their memo_cap, and this is the plan without it.",
+            markup=False,
+        )
+    drawn = plan_survey(asked, devices, error)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return

@@ -42,6 +42,17 @@ class PublishedGuarantees(BaseModel):
         description="the same after a loss of the memo store was accepted; null unless memo_cap is 1"
     )
 
+    @property
+    def after_a_loss(self) -> PublishedGuarantees:
+        """What still holds after a loss of the memo store: the figures without the cap in place of those with it."""
+        held = {
+            "renaming": self.renaming_without_cap or self.renaming,
+            "any": self.any_without_cap or self.any,
+            "renaming_without_cap": None,
+            "any_without_cap": None,
+        }
+        return self.model_copy(update=held)
+
 
 @lru_cache(maxsize=64)
 def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
