@@ -53,10 +53,11 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
 def _table(path: Path) -> pa.Table:
     """The table with all columns as text: 01 and 1 are different values."""
     try:
-        with pa.csv.open_csv(path) as reader:
+        one_thread = pa.csv.ReadOptions(use_threads=False)  # only then are faulty rows numbered
+        with pa.csv.open_csv(path, one_thread) as reader:
             names = reader.schema.names
         text = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        table = pa.csv.read_csv(path, convert_options=text)
+        table = pa.csv.read_csv(path, one_thread, convert_options=text)
     except (OSError, pa.ArrowInvalid) as error:
         raise ScenarioError(
             f"{path} cannot be read as CSV{_fault(error)}",
@@ -81,8 +82,6 @@ def _chosen(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence
     for name in wanted:
         if name not in there:
             shown = set(wanted) & set(there)  # otherwise the first line of a table may be a row, which names a person
-            known = (
-                f"known attributes: {', '.join(there)}" if shown else "the first line of a table must name its columns"
-            )
-            raise ScenarioError(f"{where} has no attribute {name!r}", known)
+            hint = f"known attributes: {', '.join(there)}" if shown else "the first line must name the columns"
+            raise ScenarioError(f"{where} has no attribute {name!r}", hint)
     return list(dict.fromkeys(wanted)) or there
