@@ -86,6 +86,18 @@ def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Sch
         assert (frame.tokens[1:] > frame.tokens[:-1]).all()
 
 
+def test_many_attributes_need_no_more_confirmations_than_one(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each confirmation makes the collector write its state and rebuild live results."""
+    flushes: list[KeepingSink] = []
+    monkeypatch.setattr(KeepingSink, "flush", flushes.append)
+    asked = []
+    for survey in (scheme(SPL), scheme(), *TURNS):
+        sink = KeepingSink()
+        fleet(survey, sink, Alternating(400), rows_per_frame=1).run([0])
+        asked.append(sum(each is sink for each in flushes))
+    assert asked == [asked[0]] * 4 and asked[0] > 3
+
+
 def test_a_period_is_closed_after_its_reports_in_every_partition(fleet: MakeFleet) -> None:
     survey, sink = scheme(), KeepingSink(partitions=2)
     fleet(survey, sink).run(range(3))
