@@ -89,7 +89,7 @@ def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Sch
 def test_many_attributes_need_no_more_confirmations_than_one(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each confirmation makes the collector write its state and rebuild live results."""
     flushes: list[KeepingSink] = []
-    monkeypatch.setattr(KeepingSink, "flush", flushes.append)
+    monkeypatch.setattr(KeepingSink, "flush", lambda self: flushes.append(self))
     asked = []
     for survey in (scheme(SPL), scheme(), *TURNS):
         sink = KeepingSink()
