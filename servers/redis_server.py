@@ -25,6 +25,8 @@ from protocols.errors import HearsayError, ServerError
 from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
 
+ANSWER_SECONDS = 30
+"""How long a program may take to say its version."""
 SOCKET_PATH_BYTES = 103
 """The longest unix socket path every system takes (Linux 107, macOS 103)."""
 
@@ -59,7 +61,8 @@ def redis_executable() -> Path:
 
 def version(executable: Path) -> tuple[int, int]:
     """Major and minor version of a redis-server."""
-    shown = subprocess.run([executable, "--version"], capture_output=True, text=True, check=False).stdout
+    asked = [executable, "--version"]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=ANSWER_SECONDS).stdout
     match = re.search(r"v=(\d+)\.(\d+)", shown)
     if match is None:
         raise ServerError(f"{executable} does not look like a redis-server", "install Redis 6.2 or later")
