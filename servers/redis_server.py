@@ -61,7 +61,7 @@ def redis_executable() -> Path:
 
 def version(executable: Path) -> tuple[int, int]:
     """Major and minor version of a redis-server."""
-    asked = [executable, "--version"]
+    asked = [str(executable), "--version"]
     shown = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=ANSWER_SECONDS).stdout
     match = re.search(r"v=(\d+)\.(\d+)", shown)
     if match is None:

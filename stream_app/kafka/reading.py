@@ -36,8 +36,8 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
                     came_at = time.monotonic()
                 if time.monotonic() - came_at > SILENT_SECONDS:
                     raise ServerUnavailable(
-                        f"Kafka at {kafka.bootstrap}: no record of {topic} came for {SILENT_SECONDS:.0f} seconds, although "
-                        "it has more",
+                        f"Kafka at {kafka.bootstrap} sent nothing of {topic} for {SILENT_SECONDS:.0f} seconds, "
+                        "although there is more",
                         NO_KAFKA,
                     )
         finally:

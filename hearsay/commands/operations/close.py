@@ -63,8 +63,8 @@ def close(
         console.print_json(facts)
     else:
         console.out.print(
-            f"[green]✓[/] {_periods(closed + 1, through)} of {survey} are being closed: results become final when workers "
-            "have read this",
+            f"[green]✓[/] periods {closed + 1} to {through} of {survey} are being closed: "
+            "results become final when workers have read this",
             soft_wrap=True,
         )
 
@@ -92,11 +92,5 @@ def _ask(survey: str, first: int, last: int) -> None:
 
     if not sys.stdin.isatty():
         raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
-    typer.confirm(
-        f"Close {_periods(first, last)} of {survey} for good? Reports for them that arrive later are refused",
-        abort=True,
-    )
-
-
-def _periods(first: int, last: int) -> str:
-    return f"periods {first} to {last}"
+    question = f"Close periods {first} to {last} of {survey} for good? Reports that come later are refused"
+    typer.confirm(question, abort=True)
