@@ -16,7 +16,7 @@ from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult, Release
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -206,8 +206,12 @@ def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None
 def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
+    def dense(counts: ClosedPeriod) -> list[int]:
+        assert not isinstance(counts, Release)
+        return list(counts["colour"].dense(3)[0].tolist())
+
     def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-        seen.append((period, {t: closed[t].presence["colour"].tolist() for t in closed}))
+        seen.append((period, {t: dense(closed[t]) for t in closed}))
         return b"{}"
 
     store: dict[bytes, bytes] = {}
