@@ -55,15 +55,14 @@ def estimate_noised(
     groups: NDArray[np.bool_] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
-    """Frequencies from noised counts: `counts[value]` out of `n`, both as released; `population` and `groups` as for
-    `estimate`.
+    """Frequencies from noised counts, `counts[value]` out of `n`; `population` and `groups` as for `estimate`.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import grr
     >>> channel, noise = SupportChannel(2, grr(2, 1.0), exclusive=True), CellNoise(200.0, 1800.0, 1)
     >>> shares = estimate_noised([7012, 2985], 10_040, channel, noise, population=10_040)
     >>> shares.value.round(3).tolist(), shares.error.round(4).tolist()
-    ([0.929, 0.061], [0.0121, 0.0101])
+    ([0.929, 0.061], [0.0119, 0.0104])
     >>> estimate_noised([7, 2], 10, channel, noise, population=10).high.tolist()
     [1.0, 1.0]
     """

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from math import exp
 
@@ -131,6 +132,7 @@ def geometric(words: NDArray[np.uint64], rates: NDArray[np.float64]) -> Whole:
     return np.asarray(digits @ powers.astype(np.int64))
 
 
+@lru_cache(maxsize=256)
 def _limits(rate: float, digits: int) -> NDArray[np.uint64]:
     """Of 2^64, how many words make each digit 1."""
     odds = [exp(-rate * 2.0**digit) for digit in range(digits)]

@@ -221,7 +221,7 @@ def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(history: 
         history,
         **{
             part: {name: with_an_empty_night(counts) for name, counts in getattr(history, part).items()}
-            for part in ("reports", "supports", "cells")
+            for part in ("reports", "supports")
         },
     )
     report = with_changes(publish(empty_night))
