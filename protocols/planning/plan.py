@@ -16,6 +16,7 @@ from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
+from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
@@ -108,6 +109,7 @@ class Plan(_Model):
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
     attribute_guess_if_same: float | None  # the same, if all devices have the same values
     crowd: CrowdPlan
+    presence: PresencePlan | None  # what presence_epsilon costs
     cautions: tuple[Caution, ...]
 
 
@@ -125,6 +127,8 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
     devices = devices or survey.devices or DEVICES
     crowd = crowd_plan(scheme, devices)
     hides = questions[0].faked
+    attributes = tuple(_attribute(scheme, question, devices, error) for question in questions)
+    presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes}, error)
     return Plan(
         survey=survey.id,
         title=survey.title,
@@ -132,12 +136,13 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
         calibration=survey.calibration,
         devices=devices,
         error=error,
-        attributes=tuple(_attribute(scheme, question, devices, error) for question in questions),
+        attributes=attributes,
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
         crowd=crowd,
-        cautions=cautions(scheme, crowd),
+        presence=presence,
+        cautions=cautions(scheme, crowd, presence),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p, sqrt
+from math import exp, log, log1p
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def presence_noise(epsilon: float, horizon: int, questions: Sequence[Question], 
     together = [[question] for question in questions] if discloses else [list(questions)]
     largest = {question.name: _largest(group) for group in together for question in group}
     supports = sum(largest[q.name] ** 2 * _votes(q.channel) for q in questions)
-    reports = CELLS_PER_PRESENCE**2 * horizon * sum(_weight(q.channel) for q in questions)
+    reports = CELLS_PER_PRESENCE**2 * horizon * sum(_weight(q.channel, 1 / q.k) for q in questions)
     ratio = (reports / supports) ** (1 / 3)
     share = max(LEAST_SHARE, ratio / (1 + ratio))
     return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest, discloses)
@@ -90,11 +90,10 @@ def geometric_variance(scale: float) -> float:
     return 2 * alpha / (1 - alpha) ** 2
 
 
-def share_errors(noise: PresenceNoise, question: Question, horizon: int, reports: float) -> tuple[float, float]:
-    """The standard error that this noise adds to a share: from N[value], and from n[gap]; all values alike."""
+def share_variance(noise: PresenceNoise, question: Question, horizon: int, frequency: float) -> float:
+    """By n^2: the variance that this noise adds to the share of a value with this frequency, on average."""
     supports = geometric_variance(noise.supports_scale(question.name)) * _votes(question.channel)
-    counts = geometric_variance(noise.reports_scale) * horizon * _weight(question.channel)
-    return sqrt(supports) / reports, sqrt(counts) / reports
+    return supports + geometric_variance(noise.reports_scale) * horizon * _weight(question.channel, frequency)
 
 
 def _votes(channel: Channel) -> float:
@@ -104,12 +103,11 @@ def _votes(channel: Channel) -> float:
     return float((channel.votes**2).sum(axis=0).mean())
 
 
-def _weight(channel: Channel) -> float:
+def _weight(channel: Channel, frequency: float) -> float:
     """The same for noise on the number of reports: the mean square of what a share changes by, times n."""
-    even = np.full(channel.k, 1 / channel.k)
     if isinstance(channel, SupportChannel):
-        return float(np.mean((channel.support(even) / channel.gain) ** 2))
-    return float(np.mean(even**2))
+        return float(np.mean((channel.floor / channel.gain + frequency) ** 2))
+    return frequency**2
 
 
 def _largest(questions: Sequence[Question]) -> int:
