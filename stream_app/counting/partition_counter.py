@@ -131,7 +131,7 @@ class PartitionCounter(LogReader):
                 break
             decoded_records.append((record, decoded))
             self._read = record.offset
-        in_batches = batches(decoded_records, self._contained)
+        in_batches = batches(decoded_records, self._contained, self._is_late)
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
     def flush(self, provisional: bool = True) -> Flush:
@@ -151,6 +151,9 @@ class PartitionCounter(LogReader):
             shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
         return self._flush(tokens, counters, self._position_record(), shown)
+
+    def _is_late(self, frame: Frame) -> bool:
+        return frame.period <= self.closed_through(frame.survey)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         together = self._count_together(batch) if len(batch) > 1 else None
