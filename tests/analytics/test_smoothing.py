@@ -201,7 +201,14 @@ def _published(terms: str) -> dict[int, MobilityReport]:
 
 
 @pytest.mark.parametrize(
-    "terms", ["eps_inf: 4, eps_1: 2", "eps_inf: 5, eps_1: 4, solution: spl", "eps: 2"], ids=["smp", "spl", "one-shot"]
+    "terms",
+    [
+        "eps_inf: 4, eps_1: 2",
+        "eps_inf: 5, eps_1: 4, solution: spl",
+        "eps: 2",
+        "eps: 2, solution: spl, presence_epsilon: 4",
+    ],
+    ids=["smp", "spl", "one-shot", "noised"],
 )
 def test_published_intervals_hold_the_truth_and_are_narrower(terms: str) -> None:
     reports = _published(f"{terms}, horizon: 12")
