@@ -98,7 +98,8 @@ class Merger(LogReader):
         for final in self._finals.values():
             final.unsaved = False
         self._delete_outdated_finals()
-        messages = [self._live_message(survey) for survey in sorted(self._changed) if live]
+        shown = sorted(survey for survey in self._changed if live and (self._shows(survey) or self._has_closed(survey)))
+        messages = [self._live_message(survey) for survey in shown]
         if live:
             self._changed.clear()
         self._published = self._published_through()
@@ -153,6 +154,9 @@ class Merger(LogReader):
     def _shows(self, survey: str) -> bool:
         """Whether live results follow the reports. With noise on presence, one would show that somebody reported."""
         return known_scheme(self._lookup, survey).presence is None
+
+    def _has_closed(self, survey: str) -> bool:
+        return self._position.status(survey).closed_everywhere(self._partitions) > NEVER
 
     def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
         """Make finals of the periods that every partition has closed, from the first period with a report."""

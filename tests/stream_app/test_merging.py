@@ -208,9 +208,13 @@ def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_el
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
     """Neither a report nor a refused row makes a live result: that it came would show that somebody was there."""
-    owner = Owner(partitions=1, lookup=NOISED.get)
+    owner, store = Owner(partitions=1, lookup=NOISED.get), dict[bytes, bytes]()
     for partial in (part(0, 0, 5, 10), progress(0, 6, -1, repeat=1), part(0, 0, 7, 11)):
-        assert not [item for item in owner.take(partial) if isinstance(item, Output)]
+        flush = owner.take(partial)
+        assert not [item for item in flush if isinstance(item, Output)]
+        keep(store, flush)
+    owner = Owner(partitions=1, lookup=NOISED.get, records=store.items())
+    assert not [item for item in owner.take() if isinstance(item, Output)], "nor does a restart"
     assert live(owner.take(progress(0, 8, 0))).closed_through == 0
 
 

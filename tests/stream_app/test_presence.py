@@ -274,3 +274,26 @@ def test_all_published_numbers_of_visitors_agree(epsilon: float) -> None:
         errors.append([np.abs(np.subtract(found, exact)).sum() for found in (agreed, plain)])
     of_agreed, of_plain = np.sum(errors, axis=0)
     assert of_agreed < of_plain, "and they are nearer to the truth than plain sums"
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl"])
+def test_a_report_is_counted_once_however_many_attributes_it_answers(solution: str) -> None:
+    """Under smp each attribute has reports and noise of its own, otherwise all have the same."""
+    attributes = "{name: a, values: [x, y]}, {name: b, range: {last: 39}, mechanism: oue}"
+    scheme = scheme_of(attributes, f"eps: 2, horizon: 3, presence_epsilon: 1, solution: {solution}")
+    gaps = np.array([1, 3], dtype=np.uint16)
+    counts = {q.name: Statistics(gaps, np.array([400, 300]), np.full((2, q.k), 90)) for q in scheme.questions}
+    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    shown = build_histogram("final", scheme, 0, released)
+    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    sizes = [attribute.n or 0 for attribute in shown.attributes]
+    assert report.visitors is not None and report.visitors.value == shown.n == released.visitors
+    assert [attribute.n for attribute in report.attributes] == sizes
+    assert scheme.presence is not None
+    largest = scheme.presence.largest
+    if solution == "smp":
+        assert shown.n == sum(sizes) and (released.n["a"] != released.n["b"]).any()
+        assert largest["a"] == 1 < largest["b"] < 40
+    else:
+        assert [shown.n] * 2 == sizes and (released.n["a"] == released.n["b"]).all()
+        assert 1 < largest["a"] == largest["b"] < 41
