@@ -20,9 +20,9 @@ from protocols.scheme import Scheme
 class CountHistory:
     """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
-    `reports` and `supports` (of each value) are as they may be published: exact, or released with noise. Released
-    supports are those of all gaps together, so longer windows than a period have none. `agreed` are the visitors by
-    gap, made to agree, if there is noise.
+    `reports` and `supports` (of each value) are as they may be published: exact, or released with noise. `reports` also
+    has presence-only reports, if the survey has any. Released supports are those of all gaps together, so windows of
+    several periods have none. `agreed` are the visitors by gap, made to agree, if there is noise.
     """
 
     scheme: Scheme
@@ -104,9 +104,8 @@ class CountHistory:
 
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
-        """The cells of devices: of all attributes where each device answers only one of them."""
-        every = list(self.reports.values())
-        return every if self.scheme.discloses else every[:1]
+        """The cells of devices: a report is counted in one of them."""
+        return [self.reports[kind] for kind in self.scheme.kinds]
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

@@ -66,8 +66,7 @@ def presence_plan(scheme: Scheme, precisions: Mapping[str, Precision], error: fl
     noise, horizon = scheme.presence, scheme.survey.horizon
     if noise is None:
         return None
-    cells = horizon * (len(scheme.questions) if scheme.discloses else 1)
-    share = 1 / len(scheme.questions) if scheme.discloses else 1.0
+    cells, share = horizon * len(scheme.kinds), scheme.answering_share
     attributes = {}
     for question in scheme.questions:
         own = precisions[question.name]

@@ -51,8 +51,8 @@ class PresenceNoise:
         return CELLS_PER_PRESENCE / self.reports_epsilon
 
     def supports_scale(self, name: str) -> float:
-        """The scale of the noise on each N[value] of an attribute."""
-        return self.largest[name] / self.supports_epsilon
+        """The scale of the noise on each N[value] of an attribute; presence-only reports have no values."""
+        return self.largest.get(name, 1) / self.supports_epsilon
 
     def too_many(self, answers: Mapping[str, Column], questions: Sequence[Question]) -> Mask | None:
         """Which reports support more values than the noise covers; None where none can."""

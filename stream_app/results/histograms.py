@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.estimation import CellNoise, ConsistentShares, consistent_shares, estimate, estimate_noised, norm_sub
 from protocols.question import Question
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import Release
@@ -32,7 +32,8 @@ class GapCounts(_Result):
         description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"
     )
     supports: tuple[tuple[int, ...], ...] | None = Field(
-        description="reports with each gap that support each value; null where the survey has presence_epsilon"
+        description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
+        "presence-only reports"
     )
     supports_of_all_gaps: tuple[int, ...] | None = Field(
         None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
@@ -81,6 +82,10 @@ class Histogram(_Result):
         description="late reports that came since the period before was closed, noised; null where suppressed, and "
         "unless the survey has presence_epsilon: the live result has the exact numbers otherwise",
     )
+    presence_only: GapCounts | None = Field(
+        None,
+        description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
+    )
     guarantees: PublishedGuarantees
 
     def attribute(self, name: str) -> AttributeHistogram:
@@ -103,17 +108,17 @@ class Live(_Result):
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
     """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
     survey = scheme.survey
-    names = [question.name for question in scheme.questions]
     if isinstance(counts, Release):
-        of_all, late = {name: _noised(counts, name) for name in names}, counts.late
+        of_all, late = {name: _noised(counts, name) for name in counts.n}, counts.late
     else:
-        of_all, late = {name: _exact(counts[name]) for name in names}, None
+        of_all, late = {name: _exact(found) for name, found in counts.items()}, None
     sizes = {name: max(0, found.n) for name, found in of_all.items()}
-    total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
+    total = sum(sizes[kind] for kind in scheme.kinds)
     attributes = tuple(
         _attribute(q, of_all[q.name], CellNoise.of(scheme, q.name), total, survey.minimum) for q in scheme.questions
     )
     begin, end = survey.bounds(period)
+    silent = of_all.get(PRESENCE_ONLY)
     few = total < survey.minimum
     return Histogram(
         kind=kind,
@@ -126,6 +131,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Re
         suppressed="minimum" if few else None,
         attributes=attributes,
         late=None if few else late,
+        presence_only=None if silent is None or any(a.suppressed for a in attributes) else silent.published,
         guarantees=published_guarantees(scheme),
     )
 
@@ -139,14 +145,17 @@ class _Counted(NamedTuple):
 
 
 def _exact(statistics: Statistics) -> _Counted:
-    by_gap = GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
+    supports = statistics.N.tolist() if statistics.N.shape[1] else None
+    by_gap = GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=supports)
     return _Counted(statistics.total, statistics.supports, by_gap)
 
 
 def _noised(released: Release, name: str) -> _Counted:
     n, N = released.n[name], released.N[name]
+    supports = N.tolist() if len(N) else None
     gaps = tuple(range(1, len(n) + 1))
-    return _Counted(int(n.sum()), N, GapCounts(gaps=gaps, n=n.tolist(), supports=None, supports_of_all_gaps=N.tolist()))
+    by_gap = GapCounts(gaps=gaps, n=n.tolist(), supports=None, supports_of_all_gaps=supports)
+    return _Counted(int(n.sum()), N, by_gap)
 
 
 def _attribute(
@@ -159,7 +168,7 @@ def _attribute(
     fields |= {"n": n, "suppressed": None, "statistics": counted.published}
     if n == 0:
         return AttributeHistogram.model_validate(fields)
-    # The population is all who reported. If a report answers one attribute, its answers are a sample of them.
+    # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
     if noise is None:
         estimates = estimate(counted.supports, n, channel, population=total)
         consistent = consistent_shares(counted.supports, n, channel)

@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import Release
@@ -37,8 +37,9 @@ def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPerio
 
 def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:
     gaps = np.arange(1, scheme.survey.horizon + 1)
-    reports: dict[str, list[ByGap]] = {q.name: [] for q in scheme.questions}
-    supports: dict[str, list[ByGap]] = {q.name: [] for q in scheme.questions}
+    names = [*(q.name for q in scheme.questions), *([PRESENCE_ONLY] if scheme.takes_turns else [])]
+    reports: dict[str, list[ByGap]] = {name: [] for name in names}
+    supports: dict[str, list[ByGap]] = {name: [] for name in names}
     agreed: list[ByGap] = []
     for past in periods:
         if isinstance(past, Release):

@@ -38,7 +38,8 @@ Whole = NDArray[np.int64]
 class Release:
     """A closed period as it may be published. Cells may be negative.
 
-    If a report answers one attribute, each attribute has its own `n`; otherwise all have the same.
+    If a report answers one attribute, each attribute has its own `n`; otherwise all have the same. Reports that answer
+    none have an `n` of their own, and no supports.
     """
 
     n: Mapping[str, Whole]  # by attribute: n[gap - 1]
@@ -78,20 +79,19 @@ def release(
     """Release a period; `before` is the release of the period before it, None if that had none."""
     noise = scheme.presence
     assert noise is not None, "only a survey with presence_epsilon has releases"
-    horizon, names = scheme.survey.horizon, [question.name for question in scheme.questions]
-    kinds = names if scheme.discloses else names[:1]  # a report is counted in the n[gap] of one of them
+    horizon, names, kinds = scheme.survey.horizon, list(counts), scheme.kinds
     exact = {
         "late": np.array([late], dtype=np.int64),
         **{f"n {name}": _by_gap(counts[name], horizon) for name in kinds},
         **{f"N {name}": counts[name].supports for name in names},
     }
-    scales = [noise.supports_scale(key[2:]) if key.startswith("N ") else noise.reports_scale for key in exact]
+    scales = [noise.reports_scale] * (1 + len(kinds)) + [noise.supports_scale(name) for name in names]
     cells = np.concatenate(list(exact.values()))
     rates = np.repeat(1 / np.array(scales), [len(part) for part in exact.values()])
     noised = cells + _noise(cells, rates, scheme, period, keyring)
     ends = np.cumsum([len(part) for part in exact.values()])[:-1]
     found = dict(zip(exact, np.split(noised, ends), strict=True))
-    n = {name: found[f"n {name if scheme.discloses else kinds[0]}"] for name in names}
+    n = {name: found[f"n {name if name in kinds else kinds[0]}"] for name in names}
     total = sum(max(0, int(n[kind].sum())) for kind in kinds)
     visits = np.asarray(sum(n[kind] for kind in kinds))
     agreed = agree(visits, total, None if before is None else before.agreed.left)
