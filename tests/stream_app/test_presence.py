@@ -14,7 +14,7 @@ from analytics.estimation import estimate
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap, first_reports
 from protocols.randomness import Keyring
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.results import MobilityResult, Release, build_histogram, build_mobility, release
@@ -297,3 +297,22 @@ def test_a_report_is_counted_once_however_many_attributes_it_answers(solution: s
     else:
         assert [shown.n] * 2 == sizes and (released.n["a"] == released.n["b"]).all()
         assert 1 < largest["a"] == largest["b"] < 41
+
+
+def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_own() -> None:
+    scheme = scheme_of("{name: a, values: [x, y]}", "eps: 2, horizon: 3, presence_epsilon: 1, one_in: 2")
+    gaps, n = np.array([1, 3], dtype=np.uint16), np.array([400, 300])
+    counts = {
+        "a": Statistics(gaps, n, np.array([[300, 100], [200, 100]])),
+        PRESENCE_ONLY: Statistics(gaps, n, np.zeros((2, 0), dtype=np.int64)),
+    }
+    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    assert (released.n["a"] != released.n[PRESENCE_ONLY]).any()
+    shown = build_histogram("final", scheme, 0, released)
+    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    answers = shown.attribute("a")
+    assert shown.presence_only is not None and answers.n is not None and report.visitors is not None
+    assert list(shown.presence_only.n) == released.n[PRESENCE_ONLY].tolist()
+    assert report.visitors.value == shown.n == answers.n + sum(shown.presence_only.n)
+    kept = Release.of_arrays(list(released.n), released.late, released.arrays)
+    assert build_mobility(scheme, 0, {0: kept}) == build_mobility(scheme, 0, {0: released})
