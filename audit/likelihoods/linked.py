@@ -39,7 +39,7 @@ class Linked:
         if self.fake is None or share == 1:
             return self.values
         with np.errstate(divide="ignore"):
-            return np.logaddexp(np.log(share) + self.values, np.log1p(-share) + self.fake[:, None])
+            return np.asarray(np.logaddexp(np.log(share) + self.values, np.log1p(-share) + self.fake[:, None]))
 
     def true_to_fake(self, shares: Floats) -> Floats:
         """ln of how much likelier the answers are if true than if fake, with values that are spread like `shares`."""

@@ -39,9 +39,10 @@ class PairScores:
             return np.asarray(scores)
         assert self.cells is not None and isinstance(encoding.answer, PackedBits)
         none, one, both = self.cells
-        a, b = (encoding.answer.unpack(column).astype(np.float64) for column in (later, earlier))
+        ones, before = (encoding.answer.unpack(column).astype(np.float64) for column in (later, earlier))
         flips = one - none
-        return np.asarray((a * (both - one - flips)) @ b.T + (a @ flips)[:, None] + (b @ flips)[None, :] + none.sum())
+        alone = (ones @ flips)[:, None] + (before @ flips)[None, :] + none.sum()
+        return np.asarray((ones * (both - one - flips)) @ before.T + alone)
 
 
 def pair_scores(question: Question, memoised: bool) -> PairScores:
@@ -51,9 +52,9 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     mechanism = question.mechanism
     second = mechanism.second
     if isinstance(mechanism.first, MatrixRound):
-        noise = np.eye(question.k) if second is None else second.matrix if isinstance(second, MatrixRound) else None
-        assert noise is not None
-        return PairScores(question, _table(mechanism.first.matrix.mean(axis=0), noise), None)
+        assert second is None or isinstance(second, MatrixRound)
+        blur = np.eye(question.k) if second is None else second.matrix
+        return PairScores(question, _table(mechanism.first.matrix.mean(axis=0), blur), None)
     noise = second or KEPT
     assert isinstance(noise, Flip)
     if not isinstance(mechanism.encoding.memo, PackedBits):

@@ -155,16 +155,20 @@ def _values(question: Question, size: int) -> Floats:
 def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True) -> float:
     """The chance that, among `crowd` devices, the best guess of which earlier report belongs to a device is right.
 
-    A report answers all `questions`. Scores of independent parts add up; their sum is computed on a grid. Ties are
-    shared.
+    A report answers all `questions`. Scores of independent parts add up; the sum of several is computed on a grid.
+    Ties are shared.
     """
     parts = [part for question in questions for part in pairs_of(question, memoised)]
     low, high = _window(parts)
     if high - low < 1e-12:
         return 1 / crowd
-    step = (high - low) / (GRID - 8)
-    same = _sum_of_scores([(part, part.together) for part in parts], low, step)
-    other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
+    if len(parts) == 1 and parts[0].count == 1:  # nothing to add up
+        _, place = np.unique(parts[0].score.round(12), return_inverse=True)
+        same, other = np.bincount(place, weights=parts[0].together), np.bincount(place, weights=parts[0].apart)
+    else:
+        step = (high - low) / (GRID - 8)
+        same = _sum_of_scores([(part, part.together) for part in parts], low, step)
+        other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
     below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
     lost = max(0.0, 1 - below[-1])  # an impossible pair: never better than a possible one
     better = (below[1:] + lost).clip(0, 1) ** crowd - (below[:-1] + lost).clip(0, 1) ** crowd
