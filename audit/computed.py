@@ -175,7 +175,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
 def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
     for question in scheme.questions:
         shares = priors.get(question.name, np.full(question.k, 1 / question.k))
-        target = np.array([_cheapest(question)])
+        target = np.array([cheapest(question)])
         for forgery, does in FORGERS.items():
             yield Figure(
                 attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
@@ -183,7 +183,7 @@ def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
             )  # fmt: skip
 
 
-def _cheapest(question: Question) -> int:
+def cheapest(question: Question) -> int:
     """The value that one forged report adds most people to."""
     nobody = np.zeros(question.k)
     return max(range(question.k), key=lambda value: moved(question, np.array([value]), "best", 1.0, nobody))

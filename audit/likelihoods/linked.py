@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
@@ -49,8 +50,13 @@ class Linked:
             return np.asarray(np.log(np.exp(self.values - top[:, None]) @ shares) + top - self.fake)
 
 
-def linked(question: Question, reports: Sequence[Column], traits: Traits, memoised: bool) -> Linked:
+def linked(
+    question: Question, reports: Sequence[Column], traits: Traits, memoised: bool, absolute: bool = False
+) -> Linked:
     """The likelihoods of some reports of each device: a column per report, a row per device.
+
+    `absolute`: without leaving out what is the same for all values and fakes, so that different ways to divide the
+    reports among memos can be compared.
 
     >>> from protocols.scheme import Scheme
     >>> from protocols.survey_text import parse_survey
@@ -62,13 +68,13 @@ def linked(question: Question, reports: Sequence[Column], traits: Traits, memois
     [1.0, 1.0, 0.0]
     """
     if not memoised and len(reports) > 1:
-        parts = [linked(question, [report], traits, memoised) for report in reports]
+        parts = [linked(question, [report], traits, memoised, absolute) for report in reports]
         return sum(parts[1:], parts[0])
     bits = isinstance(question.mechanism.encoding.answer, PackedBits)
-    return (_of_bits if bits else _of_symbols)(question, reports, traits)
+    return (_of_bits if bits else _of_symbols)(question, reports, traits, absolute)
 
 
-def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
+def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
     """Evidence of each bit: ln of its likelihood if it is set in the truth, against not."""
     encoding = question.mechanism.encoding
     assert isinstance(encoding.answer, PackedBits)
@@ -78,11 +84,14 @@ def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> L
         held = np.zeros_like(evidence, dtype=bool)
         np.put_along_axis(held, np.asarray(traits), True, axis=1)
         evidence = np.where(held, evidence, 0.0)
+    same = np.zeros(len(evidence))
+    if absolute:
+        with np.errstate(divide="ignore"):
+            same = np.log(bit_counts(question, len(reports), ordered=True)[1])[set_ones].sum(axis=1)
+    values = evidence + same[:, None]
     if not question.faked:
-        return Linked(evidence, None)
-    if question.fake is None:
-        return Linked(evidence, np.zeros(len(evidence)))
-    return Linked(evidence, _log_mean(evidence, question.fake))
+        return Linked(values, None)
+    return Linked(values, same if question.fake is None else _log_mean(evidence, question.fake) + same)
 
 
 def bit_evidence(question: Question, t: int) -> Floats:
@@ -92,47 +101,54 @@ def bit_evidence(question: Question, t: int) -> Floats:
         return np.asarray(np.log(set_bit) - np.log(unset))
 
 
-def bit_counts(question: Question, t: int) -> tuple[Floats, Floats]:
-    """P(c of t linked answers are ones), c = 0 .. t, for a bit that is set in the truth, and for one that is not."""
+def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Floats, Floats]:
+    """P(c of t linked answers are ones), c = 0 .. t, for a bit that is set in the truth, and for one that is not.
+
+    `ordered`: of one given order of the ones.
+    """
     from scipy.stats import binom  # takes over a second to import
 
     first, second = question.mechanism.first, question.mechanism.second or KEPT
     assert isinstance(first, Flip) and isinstance(second, Flip)
     ones = np.arange(t + 1)
-    if_one, if_zero = binom.pmf(ones, t, second.p), binom.pmf(ones, t, second.q)
+    ways = np.array([comb(t, one) for one in range(t + 1)], dtype=np.float64) if ordered else 1.0
+    if_one, if_zero = binom.pmf(ones, t, second.p) / ways, binom.pmf(ones, t, second.q) / ways
     return first.p * if_one + (1 - first.p) * if_zero, first.q * if_one + (1 - first.q) * if_zero
 
 
-def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
+def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
     encoding, first = question.mechanism.encoding, question.mechanism.first
-    hashed = isinstance(encoding, Hashed)
     size = encoding.g if isinstance(encoding, Hashed) else question.k
     symbols = [np.asarray(report, dtype=np.int64) % size for report in reports]
     counts = np.zeros((len(symbols[0]), size))
     for symbol in symbols:
         counts[np.arange(len(symbol)), symbol] += 1
-    weights = _memo_weights(question, counts)
+    weights, scale = _memo_weights(question, counts)
     if isinstance(first, MatrixRound):
         cells = weights @ first.matrix.T
     else:
         cells = first.q * weights.sum(axis=1, keepdims=True) + first.gain * weights
     with np.errstate(divide="ignore"):
-        values = np.log(cells)
-        fake = None if question.fake_memo is None or not question.faked else np.log(weights @ question.fake_memo)
-    if hashed:
-        assert isinstance(encoding, Hashed)
+        same = scale if absolute else np.zeros(len(cells))
+        values = np.log(cells) + same[:, None]
+        fake = None if question.fake_memo is None or not question.faked else np.log(weights @ question.fake_memo) + same
+    if isinstance(encoding, Hashed):
         values = np.take_along_axis(values, encoding.hashes[np.asarray(traits)], axis=1)
     return Linked(values, fake)
 
 
-def _memo_weights(question: Question, counts: Floats) -> Floats:
-    """The likelihood of the counted symbols under each memo, the largest scaled to 1."""
-    second = question.mechanism.second
+def _memo_weights(question: Question, counts: Floats) -> tuple[Floats, Floats]:
+    """The likelihood of the counted symbols under each memo, the largest scaled to 1, and ln of the scale."""
+    second, most = question.mechanism.second, counts.max(axis=1)
     if isinstance(second, MatrixRound):
         logs = counts @ np.maximum(second.logs, -1e9).T
-        return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
-    odds = 0.0 if second is None else second.q / second.p
-    return np.asarray(odds ** (counts.max(axis=1, keepdims=True) - counts))
+        top = logs.max(axis=1)
+        return np.asarray(np.exp(logs - top[:, None])), np.asarray(top)
+    noise = second or KEPT
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missed = counts.sum(axis=1) - most
+        scale = most * np.log(noise.p) + np.where(missed > 0, missed * np.log(noise.q), 0.0)
+    return np.asarray((noise.q / noise.p) ** (most[:, None] - counts)), np.asarray(scale)
 
 
 def _log_mean(logs: Floats, shares: Floats) -> Floats:

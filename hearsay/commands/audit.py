@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -14,7 +14,9 @@ from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
     from audit.report import Attack, AuditReport, Figure
+    from hearsay.auditing.auditing import Auditing
 
+PERIODS = 10
 HEADINGS = {
     "guess": "Guessing a value",
     "which": "Finding the true attribute among fakes",
@@ -27,6 +29,23 @@ HEADINGS = {
 
 def audit(
     survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
+    devices: Annotated[
+        int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
+    ] = None,
+    periods: Annotated[int | None, typer.Option(min=1, help="... that report in so many periods. [10]")] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose values they have: steady (they never change), telemetry, virtual-humans or commuters. [steady]"
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="... or a table with one row per person and a column per attribute.")
+    ] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Send the reports through this Kafka cluster, and read them back."),
+    ] = None,
     crowd: Annotated[
         int | None,
         typer.Option(
@@ -49,18 +68,53 @@ def audit(
 ) -> None:
     """Attack a survey as well as anybody can, and show what the attacks reach.
 
-    Without further options all figures are computed. Each stands beside luck and beside what the published histogram
-    alone tells.
+    Without further options all figures are computed. With --devices, --scenario or --csv the attacks are also carried
+    out, on devices that the audit makes itself: their own code, a memo store, and the wire format. Each figure stands
+    beside luck, beside what the published histogram alone tells, and beside the best possible one.
+
+    Ends with code 1 if a limit of --fail-above is exceeded, and with 70 if a measured figure contradicts what is
+    computed: then our own code is wrong.
 
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
-    from hearsay.running.auditing import Auditing
+    from hearsay.auditing.auditing import Auditing
     from hearsay.survey_files import read_survey
 
     auditing = Auditing(read_survey(survey), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
-    report = auditing.computed()
+    if devices is None and scenario is None and csv is None:
+        if kafka is not None or periods is not None:
+            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+        report = auditing.computed()
+    else:
+        report = _measured(auditing, devices, periods, scenario, csv, kafka)
     _show(report, as_json)
     _leave(report)
+
+
+def _measured(
+    auditing: Auditing,
+    devices: int | None,
+    periods: int | None,
+    scenario: str | None,
+    csv: Path | None,
+    kafka: str | None,
+) -> AuditReport:
+    from hearsay.auditing.devices import InProcess, ThroughKafka, short_lived_store
+    from hearsay.auditing.populations import STEADY, Rows, named
+    from hearsay.running.seeded_keyrings import seeded_keyring
+    from servers.settings import load
+
+    if csv is not None and (scenario is not None or devices is not None):
+        raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
+    with console.progress("measuring") as step, short_lived_store() as store:
+        if csv is not None:
+            people: Any = Rows(auditing.survey, csv, periods or PERIODS)
+        else:
+            lived = periods if scenario not in (None, STEADY) else periods or PERIODS
+            people = named(auditing.survey, scenario or STEADY, devices, lived, auditing.seed)
+        keyring = seeded_keyring(auditing.seed)
+        way = InProcess(store, keyring) if kafka is None else ThroughKafka(store, keyring, load().at(kafka))
+        return auditing.measured(people, way, step)
 
 
 def attacks(text: str) -> tuple[Attack, ...]:

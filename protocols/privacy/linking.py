@@ -164,7 +164,8 @@ def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True
         return 1 / crowd
     if len(parts) == 1 and parts[0].count == 1:  # nothing to add up
         _, place = np.unique(parts[0].score.round(12), return_inverse=True)
-        same, other = np.bincount(place, weights=parts[0].together), np.bincount(place, weights=parts[0].apart)
+        chances = parts[0].together, parts[0].apart
+        same, other = (np.asarray(np.bincount(place, weights=of), dtype=np.float64) for of in chances)
     else:
         step = (high - low) / (GRID - 8)
         same = _sum_of_scores([(part, part.together) for part in parts], low, step)

@@ -12,11 +12,20 @@ import numpy as np
 
 from audit.computed import Priors, computed, findings
 from audit.limits import breaches, parse_limits
+from audit.measured import Population, experiments
 from audit.report import Attack, Attacker, AuditReport, Figure, Finding
+from audit.verdicts import defects
+from hearsay.auditing.devices import Way
+from hearsay.auditing.populations import block, of_coins, tossed
+from hearsay.terminal.console import Step
+from producers.scenarios import Scenario
 from protocols.errors import SettingsError
 from protocols.planning import DEVICES
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+
+BLOCK_BYTES = 128 << 20  # of reports that are kept at once
+MOST_DEVICES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,43 @@ class Auditing:
 
     def computed(self) -> AuditReport:
         """The closed forms alone."""
-        limits = parse_limits(self.fail_above)
         figures = computed(self.scheme, self.devices, self.only, self.attacker, self.priors())
-        return self.report(figures, findings(self.scheme, self.devices)).model_copy(
-            update={"breaches": breaches(figures, limits)}
-        )
+        return self.report(figures, findings(self.scheme, self.devices))
+
+    def measured(self, people: Scenario, way: Way, step: Step) -> AuditReport:
+        """The closed forms, and the same attacks on devices with the values of `people`."""
+        priors = {} if self.prior == "published" else self.priors()
+        seen = Population(self.scheme, self.only, priors, self.prior == "published", self.alpha)
+        size = self._block(people.periods)
+        for first in range(0, people.devices, size):
+            last = min(first + size, people.devices)
+            seen.add(way.observe(self.survey, last - first, people.periods, block(people, first, last), step))
+        found = [*seen.figures(), *(self._coins(people, way, step) if "epsilon" in self.only else [])]
+        measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in found}
+        known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
+        left = [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
+        facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
+        wrong = defects(found, self.alpha)
+        return self.report([*found, *left], [*findings(self.scheme, self.devices), *wrong]).model_copy(update=facts)
+
+    def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
+        """What coins prove about the loss; together wrong with alpha."""
+        planned = experiments(self.scheme, people.periods)
+        size = self._block(people.periods)
+        for number, experiment in enumerate(planned):
+            shown = tossed(people.devices, self.seed, number)
+            for first in range(0, people.devices, size):
+                coins = shown[first : first + size]
+                truths = of_coins(experiment.coins, coins)
+                experiment.add(way.observe(self.survey, len(coins), people.periods, truths, step), coins)
+        looks = sum(len(experiment.looks) for experiment in planned)
+        return [figure for experiment in planned for figure in experiment.figures(self.alpha / looks)]
+
+    def _block(self, periods: int) -> int:
+        """How many devices are observed at once."""
+        questions = self.scheme.questions
+        row = sum(question.mechanism.encoding.answer.bytes + 4 for question in questions) * periods
+        return max(1, min(MOST_DEVICES, BLOCK_BYTES // row))
 
     @property
     def devices(self) -> int:
@@ -74,6 +115,7 @@ class Auditing:
             seed=self.seed,
             figures=tuple(figures),
             findings=tuple(found),
+            breaches=breaches(figures, parse_limits(self.fail_above)),
         )
 
 
