@@ -97,8 +97,8 @@ def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, abso
 def bit_evidence(question: Question, t: int) -> Floats:
     """ln of P(c of t linked answers are ones | the truth has this bit) / P(... | it has not), for c = 0 .. t."""
     set_bit, unset = bit_counts(question, t)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(set_bit) - np.log(unset))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((set_bit > 0) | (unset > 0), np.log(set_bit) - np.log(unset), 0.0)
 
 
 def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Floats, Floats]:

@@ -44,7 +44,7 @@ def coin_audit(
 ) -> CoinAudit:
     """What the ratios prove. `law`: their exact law, from which the threshold follows."""
     if threshold is None and law is not None:
-        threshold = _best_threshold(*law, len(ratios), alpha)
+        threshold = _best_threshold(law, len(ratios), alpha)
     if threshold is None:
         spared = np.arange(len(ratios)) % SPARED == 0
         threshold = _measured_threshold(ratios[spared], coins[spared], alpha)
@@ -85,16 +85,23 @@ def _divergence(real: float, claim: float) -> float:
     return p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
 
 
-def _best_threshold(scores: Floats, heads: Floats, tails: Floats, devices: int, alpha: float) -> float:
+def expected_bound(law: Law, devices: int, alpha: float) -> float:
+    """What the coins of so many devices prove if as many guesses are right as the law says."""
+    return lower_bound(*_expected(law, devices, _best_threshold(law, devices, alpha)), alpha)
+
+
+def _best_threshold(law: Law, devices: int, alpha: float) -> float:
     """The threshold with the largest bound to expect."""
+    steps = np.unique(np.abs(law[0]).round(9))
+    return _largest_bound(steps, lambda step: _expected(law, devices, step), alpha)
+
+
+def _expected(law: Law, devices: int, step: float) -> tuple[float, float]:
+    """How many guesses are right, and how many are made."""
+    scores, heads, tails = law
+    beyond = _beyond(scores, step)
     right, guessed = np.where(scores > 0, heads, tails) / 2, (heads + tails) / 2
-    steps = np.unique(np.abs(scores).round(9))
-
-    def expected(step: float) -> tuple[float, float]:
-        beyond = _beyond(scores, step)
-        return devices * float(right[beyond].sum()), devices * float(guessed[beyond].sum())
-
-    return _largest_bound(steps, expected, alpha)
+    return devices * float(right[beyond].sum()), devices * float(guessed[beyond].sum())
 
 
 def _measured_threshold(ratios: Floats, coins: Mask, alpha: float) -> float:

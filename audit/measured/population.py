@@ -44,21 +44,19 @@ class Population:
         self._estimates: dict[str, Floats] = {}
         self._once: list[Figure] = []
         self._devices = 0
-        self._steady = True
 
     def add(self, observed: Observed) -> None:
         """One block of devices. Links and forgeries are measured in the first one."""
         first = self._devices == 0
         self._spread = self._mixed(observed)
         self._devices += observed.devices
-        self._steady &= bool(observed.present.all())
         if first:
             self._estimates = {q.name: _estimated(observed, q) for q in self._scheme.questions}
             if self._published:
                 self._priors = self._estimates
             self._once = [*self._links(observed), *self._forgeries(observed)]
-        for periods in {range(1), range(observed.periods)}:
-            self._guess(observed, periods)
+        for reports in sorted({1, observed.periods}):
+            self._guess(observed, range(reports))
 
     def figures(self) -> list[Figure]:
         """What all blocks together show."""
