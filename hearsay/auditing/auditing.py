@@ -12,11 +12,12 @@ import numpy as np
 
 from audit.computed import Priors, computed, findings
 from audit.limits import breaches, parse_limits
-from audit.measured import Population, experiments
+from audit.measured import Population, Table, experiments
 from audit.report import Attack, Attacker, AuditReport, Figure, Finding
 from audit.verdicts import defects
 from hearsay.auditing.devices import Way
 from hearsay.auditing.populations import block, of_coins, tossed
+from hearsay.auditing.reidentifying import Reidentifying
 from hearsay.terminal.console import Step
 from producers.scenarios import Scenario
 from protocols.errors import SettingsError
@@ -26,6 +27,7 @@ from protocols.survey import Survey
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
+MOST_RECORDS = 50_000  # among which people are looked for, unless there is a background
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,11 @@ class Auditing:
         figures = computed(self.scheme, self.devices, self.only, self.attacker, self.priors())
         return self.report(figures, findings(self.scheme, self.devices))
 
-    def measured(self, people: Scenario, way: Way, step: Step) -> AuditReport:
-        """The closed forms, and the same attacks on devices with the values of `people`."""
+    def measured(self, people: Scenario, way: Way, step: Step, background: Table | None = None) -> AuditReport:
+        """The closed forms, and the same attacks on devices with the values of `people`.
+
+        People are looked for in `background`, by default among the people themselves.
+        """
         priors = {} if self.prior == "published" else self.priors()
         seen = Population(self.scheme, self.only, priors, self.prior == "published", self.alpha)
         size = self._block(people.periods)
@@ -59,12 +64,18 @@ class Auditing:
             last = min(first + size, people.devices)
             seen.add(way.observe(self.survey, last - first, people.periods, block(people, first, last), step))
         found = [*seen.figures(), *(self._coins(people, way, step) if "epsilon" in self.only else [])]
+        hidden: list[Finding] = []
+        if "reidentify" in self.only and len(self.scheme.questions) > 1:
+            again, hidden = self._reidentified(people, way, step, background)
+            found += again
         measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in found}
         known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
         left = [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         wrong = defects(found, self.alpha)
-        return self.report([*found, *left], [*findings(self.scheme, self.devices), *wrong]).model_copy(update=facts)
+        return self.report([*found, *left], [*findings(self.scheme, self.devices), *hidden, *wrong]).model_copy(
+            update=facts
+        )
 
     def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
         """What coins prove about the loss; together wrong with alpha."""
@@ -78,6 +89,14 @@ class Auditing:
                 experiment.add(way.observe(self.survey, len(coins), people.periods, truths, step), coins)
         looks = sum(len(experiment.looks) for experiment in planned)
         return [figure for experiment in planned for figure in experiment.figures(self.alpha / looks)]
+
+    def _reidentified(
+        self, people: Scenario, way: Way, step: Step, background: Table | None
+    ) -> tuple[list[Figure], list[Finding]]:
+        first = people.presences(0).values
+        table = {name: first[name][:MOST_RECORDS] for name in (a.name for a in self.survey.attributes)}
+        looking = Reidentifying(self.survey, table, background or table, self.attacker, self.alpha, self.seed)
+        return looking.run(way.keyring, step)
 
     def _block(self, periods: int) -> int:
         """How many devices are observed at once."""

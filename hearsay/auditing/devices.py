@@ -41,6 +41,7 @@ class Way(Protocol):
     """The way reports take from devices to the audit."""
 
     name: str
+    keyring: Keyring
 
     def observe(self, survey: Survey, devices: int, periods: int, truths: Truths, step: Step) -> Observed:
         """Let devices 0 .. n-1 report, and see what arrives."""

@@ -42,6 +42,10 @@ def audit(
     csv: Annotated[
         Path | None, typer.Option(help="... or a table with one row per person and a column per attribute.")
     ] = None,
+    background: Annotated[
+        Path | None,
+        typer.Option(help="The table in which people are looked for; by default that of the devices themselves."),
+    ] = None,
     kafka: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Send the reports through this Kafka cluster, and read them back."),
@@ -86,7 +90,7 @@ def audit(
             raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
         report = auditing.computed()
     else:
-        report = _measured(auditing, devices, periods, scenario, csv, kafka)
+        report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
     _show(report, as_json)
     _leave(report)
 
@@ -98,9 +102,10 @@ def _measured(
     scenario: str | None,
     csv: Path | None,
     kafka: str | None,
+    background: Path | None,
 ) -> AuditReport:
     from hearsay.auditing.devices import InProcess, ThroughKafka, short_lived_store
-    from hearsay.auditing.populations import STEADY, Rows, named
+    from hearsay.auditing.populations import STEADY, Rows, named, read_rows
     from hearsay.running.seeded_keyrings import seeded_keyring
     from servers.settings import load
 
@@ -114,7 +119,8 @@ def _measured(
             people = named(auditing.survey, scenario or STEADY, devices, lived, auditing.seed)
         keyring = seeded_keyring(auditing.seed)
         way = InProcess(store, keyring) if kafka is None else ThroughKafka(store, keyring, load().at(kafka))
-        return auditing.measured(people, way, step)
+        known = None if background is None else read_rows(auditing.survey, background)
+        return auditing.measured(people, way, step, known)
 
 
 def attacks(text: str) -> tuple[Attack, ...]:
