@@ -73,9 +73,8 @@ class Auditing:
         left = [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         wrong = defects(found, self.alpha)
-        return self.report([*found, *left], [*findings(self.scheme, self.devices), *hidden, *wrong]).model_copy(
-            update=facts
-        )
+        told = [*findings(self.scheme, self.devices), *hidden, *wrong]
+        return self.report([*found, *left], told).model_copy(update=facts)
 
     def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
         """What coins prove about the loss; together wrong with alpha."""

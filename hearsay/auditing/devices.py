@@ -21,6 +21,7 @@ from producers.memo_cache import MemoCache
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences
 from producers.sinks import KafkaSink, Sink
+from producers.source_clock import SourceClock
 from protocols.errors import WireError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -95,7 +96,11 @@ class InProcess:
 
 @dataclass
 class ThroughKafka:
-    """The same, through the reports topic of a cluster and back."""
+    """The same, through the reports topic of a cluster and back.
+
+    The survey is published under an id of its own, which nobody used before. With the operator's clock key its periods
+    are closed at the end; without it workers keep them open.
+    """
 
     store: MemoStore
     keyring: Keyring
@@ -109,6 +114,9 @@ class ThroughKafka:
         publish(self.settings.kafka, topics, scheme.survey)
         with closing(KafkaSink(self.settings.kafka, topics.reports)) as sink:
             _report(self.store, respondent, sink, witness, devices, periods, truths, step)
+            if self.settings.clock_key is not None:  # so that workers need not keep these periods open
+                clock = SourceClock(scheme.survey, self.settings.clock_key_bytes(), sink)
+                clock.advance(periods + clock.lag)
         for done, record in enumerate(read_topic(self.settings.kafka, topics.reports)):
             step(done, 0, f"reading {topics.reports}")
             kinds = dict(record.headers or ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -15,6 +16,7 @@ from hearsay.terminal.exits import BROKEN, REFUSED
 if TYPE_CHECKING:
     from audit.report import Attack, AuditReport, Figure
     from hearsay.auditing.auditing import Auditing
+    from hearsay.auditing.devices import Way
 
 PERIODS = 10
 HEADINGS = {
@@ -68,6 +70,7 @@ def audit(
     ] = "",
     alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="The chance that an interval is wrong.")] = 0.01,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the measured devices.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.")] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Attack a survey as well as anybody can, and show what the attacks reach.
@@ -92,6 +95,12 @@ def audit(
     else:
         report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
     _show(report, as_json)
+    if html is not None:  # last: the figures are shown even if the file cannot be written
+        from audit.page import page
+
+        html.write_text(page(report), encoding="utf-8")
+        if not as_json:
+            console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
     _leave(report)
 
 
@@ -107,6 +116,7 @@ def _measured(
     from hearsay.auditing.devices import InProcess, ThroughKafka, short_lived_store
     from hearsay.auditing.populations import STEADY, Rows, named, read_rows
     from hearsay.running.seeded_keyrings import seeded_keyring
+    from protocols.randomness import Keyring
     from servers.settings import load
 
     if csv is not None and (scenario is not None or devices is not None):
@@ -117,8 +127,9 @@ def _measured(
         else:
             lived = periods if scenario not in (None, STEADY) else periods or PERIODS
             people = named(auditing.survey, scenario or STEADY, devices, lived, auditing.seed)
-        keyring = seeded_keyring(auditing.seed)
-        way = InProcess(store, keyring) if kafka is None else ThroughKafka(store, keyring, load().at(kafka))
+        way: Way = InProcess(store, seeded_keyring(auditing.seed))
+        if kafka is not None:  # where others might read the reports, nobody may know the secret
+            way = ThroughKafka(store, Keyring(token_bytes(32)), load().at(kafka))
         known = None if background is None else read_rows(auditing.survey, background)
         return auditing.measured(people, way, step, known)
 
@@ -140,6 +151,11 @@ def _leave(report: AuditReport) -> None:
     for defect in report.defects:
         console.err.print(f"[red bold]defect:[/] {escape(defect.text)}", soft_wrap=True)
     if report.defects:
+        console.err.print(
+            f"Without any fault this happens in at most {report.alpha:g} of all audits: repeat it with another --seed, "
+            "or with more devices.",
+            soft_wrap=True,
+        )
         raise typer.Exit(BROKEN)
     if report.breaches:
         raise typer.Exit(REFUSED)
@@ -161,35 +177,18 @@ def _show(report: AuditReport, as_json: bool) -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
+    from audit.page import interval, shown
+
     table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     measured = any(figure.measured is not None for figure in figures)
-    found = ("attack", "interval", "trials") if measured else ()
-    columns = ("target", "the attacker knows", "reports", "luck", "histogram", *found, "best")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < 2 else "right", no_wrap=place == 0)
+    for place, column in enumerate(("", "reports", "luck", "histogram", *(["attack"] if measured else []), "best")):
+        table.add_column(column, justify="right" if place else "left", no_wrap=0 < place < 4)
     for figure in figures:
-        shown = [number(figure, figure.luck), number(figure, figure.histogram)]
+        best = "" if figure.best is None else ("" if figure.exact else "~ ") + shown(figure, figure.best)
+        cells = ["all" if figure.reports is None else str(figure.reports)]
+        cells += [shown(figure, figure.luck), shown(figure, figure.histogram)]
         if measured:
-            trials = "" if figure.trials is None else f"{figure.trials:,.0f}"
-            shown += [number(figure, figure.measured), interval(figure), trials]
-        best = number(figure, figure.best) if figure.exact else f"~ {number(figure, figure.best)}"
-        reports = "all" if figure.reports is None else str(figure.reports)
-        table.add_row(escape(figure.target), escape(figure.knows), reports, *shown, "" if figure.best is None else best)
+            trials = "" if figure.trials is None else f" of {figure.trials:,.0f}"
+            cells.append(f"{shown(figure, figure.measured)}\n[dim]{interval(figure)}{trials}[/]")
+        table.add_row(f"{escape(figure.target)}\n[dim]{escape(figure.knows)}[/]", *cells, best)
     return table
-
-
-def number(figure: Figure, value: float | None) -> str:
-    """A figure in its unit."""
-    if value is None:
-        return ""
-    if figure.unit == "chance":
-        return f"{100 * value:.2f} %" if value >= 1e-3 or value == 0 else f"{100 * value:.1e} %"
-    return f"{value:+.4f}" if figure.unit == "share" else f"{value:.3f}"
-
-
-def interval(figure: Figure) -> str:
-    if figure.low is None:
-        return ""
-    if figure.high is None:
-        return f"at least {number(figure, figure.low)}"
-    return f"{number(figure, figure.low)} to {number(figure, figure.high)}"
