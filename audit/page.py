@@ -49,8 +49,9 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { margin-bottom: 0; } .soft { color: var(--soft); } table { border-collapse: collapse; width: 100%; }
 th, td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid var(--line);
   font-variant-numeric: tabular-nums; }
+td { white-space: nowrap; } td:nth-child(2) { white-space: normal; min-width: 9rem; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; } .wide { overflow-x: auto; }
-.chart { width: 9rem; height: .8rem; background: var(--line); position: relative; }
+.chart { width: 5.5rem; height: .8rem; background: var(--line); position: relative; }
 .chart i { position: absolute; left: 0; top: 0; bottom: 0; background: var(--bar); }
 .chart b { position: absolute; top: -.15rem; bottom: -.15rem; width: 2px; background: var(--ink); }
 .alarm { border-left: .3rem solid #c0392b; padding-left: .8rem; }
@@ -84,8 +85,8 @@ def _facts(report: AuditReport) -> str:
     measured = "All figures are computed; nothing was measured."
     if report.devices is not None:
         measured = (
-            f"Measured with {report.devices:,} devices of its own in {report.periods} periods, with the values of "
-            f"{report.source}, through {report.path}. No data of real devices was used."
+            f"Measured with {report.devices:,} devices of the audit's own in {report.periods} periods (values: "
+            f"{report.source}; reports: through {report.path}). No data of real devices was used."
         )
     text = f"{report.solution}: {asked}. One device hides among {report.crowd:,}. {measured}"
     return f'<p class="soft">{escape(text)}</p>'

@@ -26,6 +26,7 @@ def named(survey: Survey, name: str, devices: int | None, periods: int | None, s
     if name == STEADY:
         always = {"change": 0.0, "presence": 1.0}
         people = scenario("telemetry", devices=devices, periods=periods, seed=seed, attributes=attributes, **always)
+        people.name = STEADY
     else:
         own = {"attributes": attributes} if name == "telemetry" else {}
         people = scenario(name, devices=devices, periods=periods, seed=seed, **own)

@@ -66,7 +66,7 @@ def audit(
         str, typer.Option(help="What the attacker knows of the shares: even, published, or a JSON file of shares.")
     ] = "even",
     fail_above: Annotated[
-        str, typer.Option(help="Limits, such as guess=0.5,link=+0.01,epsilon=+0: end with code 1 if one is exceeded.")
+        str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
     ] = "",
     alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="The chance that an interval is wrong.")] = 0.01,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the measured devices.")] = 0,

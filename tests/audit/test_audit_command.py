@@ -75,7 +75,7 @@ def test_devices_are_measured_and_the_same_seed_gives_the_same_bytes(survey: str
     first, second = run(*arguments), run(*arguments)
     assert first.exit_code == 0 and first.stdout == second.stdout
     report = AuditReport.model_validate_json(first.stdout)
-    assert (report.devices, report.periods, report.source) == (1500, 3, "telemetry")
+    assert (report.devices, report.periods, report.source) == (1500, 3, "steady")
     measured = {figure.attack for figure in report.figures if figure.measured is not None}
     assert measured == {"guess", "link", "forge", "epsilon", "reidentify"}
     for figure in report.figures:
