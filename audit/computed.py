@@ -27,6 +27,7 @@ FORGERS: dict[Forgery, str] = {
     "lying": "follows the protocol with the target as its value",
 }
 CHEAP_TO_POISON = 20
+WHOLE = "the whole tuple"
 
 
 def computed(
@@ -72,7 +73,7 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
                 shares = [prior_guess(question.k, priors.get(question.name)) for question in scheme.questions]
                 yield Figure(
                     attack="guess",
-                    target="the whole tuple",
+                    target=WHOLE,
                     knows=shares_known(next(iter(priors.values()), None)),
                     reports=linked(t),
                     unit="chance",
@@ -181,6 +182,12 @@ def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
                 attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
                 unit="share", luck=0.0, histogram=0.0, best=moved(question, target, forgery, FORGED, shares),
             )  # fmt: skip
+
+    if scheme.survey.horizon > 1:
+        yield Figure(
+            attack="forge", target="visitors of a window", knows=f"{FORGED:.0%} of the reports: claim to be new",
+            reports=1, unit="share", luck=0.0, histogram=0.0, best=FORGED,
+        )  # fmt: skip
 
 
 def cheapest(question: Question) -> int:

@@ -45,7 +45,9 @@ class Figure(_Model):
 
     @property
     def value(self) -> float | None:
-        """The figure that a limit is compared with: the best possible one, or the measured one where it is larger."""
+        """The figure that a limit is compared with: the larger one, or the measured one where `best` is not exact."""
+        if not self.exact and self.measured is not None:
+            return self.measured
         known = [figure for figure in (self.best, self.measured) if figure is not None]
         return max(known, default=None)
 

@@ -18,12 +18,40 @@ SAME = 1e-9  # scores that differ by less are equal
 
 def guess_trials(observed: Observed, question: Question, periods: range, prior: Floats | None = None) -> Trials:
     """Guess the value of every device that reports in all these periods and keeps its value; ties are shared."""
+    rows = observed.steady(question.name, periods)
+    return Trials(float(_credits(observed, question, rows, periods, prior).sum()), len(rows))
+
+
+def tuple_trials(observed: Observed, periods: range, priors: Mapping[str, Floats]) -> Trials:
+    """Guess all values of every device at once; attributes that it does not answer, by their shares."""
+    questions = observed.scheme.questions
+    there = observed.present[periods.start : periods.stop].all(axis=0)
+    for question in questions:
+        values = observed.values[question.name][periods.start : periods.stop]
+        there &= (values == values[0]).all(axis=0)
+    rows = np.flatnonzero(there)
+    right = np.ones(len(rows))
+    for question in questions:
+        answering = observed.answering(question.name)[rows]
+        prior = priors.get(question.name)
+        right[answering] *= _credits(observed, question, rows[answering], periods, prior)
+        if not answering.all():
+            blind = np.full(question.k, 1 / question.k) if prior is None else prior
+            top = blind >= blind.max() - SAME
+            truth = observed.values[question.name][periods.start][rows[~answering]]
+            right[~answering] *= top[truth] / top.sum()
+    return Trials(float(right.sum()), len(rows))
+
+
+def _credits(observed: Observed, question: Question, rows: Places, periods: range, prior: Floats | None) -> Floats:
+    """For each device, whether the best guess of its value is right; ties are shared."""
     shares = np.zeros(question.k) if prior is None else np.log(np.maximum(prior, 1e-300))
     truth = observed.values[question.name][periods.start]
-    total = Trials()
-    for rows, seen in likelihoods(observed, question, observed.steady(question.name, periods), periods):
-        total += best_guesses(seen.answer(question.share) + shares, truth[rows])
-    return total
+    parts = [
+        credits(seen.answer(question.share) + shares, truth[some])
+        for some, seen in likelihoods(observed, question, rows, periods)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: range) -> Trials:
@@ -64,9 +92,13 @@ def best_guesses(scores: Floats, truth: Whole) -> Trials:
     >>> best_guesses(np.array([[1.0, 0.0], [2.0, 2.0], [0.0, 3.0]]), np.array([0, 0, 0]))
     Trials(right=1.5, count=3)
     """
+    return Trials(float(credits(scores, truth).sum()), len(scores))
+
+
+def credits(scores: Floats, truth: Whole) -> Floats:
+    """For each row, 1 if its highest score is the true one's, a part if several are as high, else 0."""
     top = scores >= scores.max(axis=1, keepdims=True) - SAME
-    right = top[np.arange(len(scores)), truth] / top.sum(axis=1)
-    return Trials(float(right.sum()), len(scores))
+    return np.asarray(top[np.arange(len(scores)), truth] / top.sum(axis=1))
 
 
 def shares_of(observed: Observed, name: str, k: int) -> Floats:

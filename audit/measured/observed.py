@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays import Column, Devices, Mask, PackedBits, Places, Traits, Whole, smallest_unsigned
+from protocols.arrays import Column, Devices, Gaps, Mask, PackedBits, Places, Traits, Whole, smallest_unsigned
 from protocols.errors import WireError
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -30,6 +30,7 @@ class Observed:
     answers: Mapping[str, Column]
     sampled: Column | None  # the place of the attribute that a device answers truly; None: all
     traits: Mapping[str, Traits]
+    gaps: Gaps
 
     @property
     def devices(self) -> int:
@@ -70,6 +71,7 @@ class Witness:
         self._devices: Devices = np.arange(devices, dtype=np.uint64)
         shape = (periods, devices)
         self._present = np.zeros(shape, dtype=bool)
+        self._gaps: Gaps = np.zeros(shape, dtype=np.uint16)
         self._values = {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in self.scheme.questions}
         self._answers: dict[str, Column] = {}
         for question in self.scheme.questions:
@@ -95,6 +97,7 @@ class Witness:
             raise WireError("a report has a token that none of the audit's devices made", "use a survey id of its own")
         rows = order[places]
         self._present[frame.period, rows] = True
+        self._gaps[frame.period, rows] = frame.gaps
         for name, column in frame.answers.items():
             self._answers[name][frame.period, rows] = column
 
@@ -102,4 +105,4 @@ class Witness:
     def observed(self) -> Observed:
         sampled = self._respondent.sampled(self._devices) if self.scheme.sampling else None
         traits = {q.name: self._respondent.traits(q, self._devices) for q in self.scheme.questions}
-        return Observed(self.scheme, self._values, self._present, self._answers, sampled, traits)
+        return Observed(self.scheme, self._values, self._present, self._answers, sampled, traits, self._gaps)

@@ -9,15 +9,17 @@ from math import inf
 import numpy as np
 
 from analytics.estimation import estimate, norm_sub
-from audit.closed.guessing import guess
+from audit.closed.guessing import guess, tuple_guess
 from audit.closed.which import attribute_inference
-from audit.computed import FORGED, FORGERS, Priors, cheapest, shares_known
+from audit.computed import FORGED, FORGERS, WHOLE, Priors, cheapest, shares_known
 from audit.intervals import Trials
 from audit.measured.forging import forged_gain
-from audit.measured.guessing import guess_trials, shares_of, which_trials
+from audit.measured.gaps import Followed
+from audit.measured.guessing import guess_trials, shares_of, tuple_trials, which_trials
 from audit.measured.linking import link_trials
 from audit.measured.observed import Observed
-from audit.report import Attack, Figure
+from audit.measured.published import KINDS, published_trials
+from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
 from protocols.mechanisms import Hashed, MatrixRound
 from protocols.privacy import evidence, first_guess
@@ -33,16 +35,26 @@ Key = tuple[str, str, int]  # attack, target, reports
 class Population:
     """Adds up what blocks of devices show. `prior`: the shares that the attacker knows; `published`: estimate them."""
 
-    def __init__(self, scheme: Scheme, only: Collection[Attack], priors: Priors, published: bool, alpha: float) -> None:
+    def __init__(
+        self,
+        scheme: Scheme,
+        only: Collection[Attack],
+        priors: Priors,
+        published: bool,
+        alpha: float,
+        attacker: Attacker = "best",
+    ) -> None:
         self._scheme = scheme
         self._only = only
         self._priors = dict(priors)
         self._published = published
         self._alpha = alpha
+        self._attacker = attacker
         self._trials: dict[Key, Trials] = defaultdict(Trials)
         self._spread: dict[str, Floats] = {}
         self._estimates: dict[str, Floats] = {}
         self._once: list[Figure] = []
+        self._followed = Followed(scheme)
         self._devices = 0
 
     def add(self, observed: Observed) -> None:
@@ -55,12 +67,18 @@ class Population:
             if self._published:
                 self._priors = self._estimates
             self._once = [*self._links(observed), *self._forgeries(observed)]
+        self._followed.add(observed)
         for reports in sorted({1, observed.periods}):
             self._guess(observed, range(reports))
 
     def figures(self) -> list[Figure]:
         """What all blocks together show."""
-        return [*self._guesses(), *self._which(), *self._once]
+        through_gaps = self._followed.figures() if "link" in self._only else ()
+        return [*self._guesses(), *self._which(), *self._once, *through_gaps]
+
+    def findings(self) -> list[Finding]:
+        """What the author of the survey should know of its crowds."""
+        return list(self._followed.findings()) if "link" in self._only else []
 
     def _mixed(self, observed: Observed) -> dict[str, Floats]:
         """How values are spread in all blocks so far."""
@@ -76,13 +94,21 @@ class Population:
             for q in questions:
                 found = guess_trials(observed, q, periods, self._priors.get(q.name))
                 self._trials["guess", q.name, len(periods)] += found
+            if len(questions) > 1:
+                self._trials["guess", WHOLE, len(periods)] += tuple_trials(observed, periods, self._priors)
         if "which" in self._only and questions[0].faked:
             for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
                 self._trials["which", what, len(periods)] += which_trials(observed, spread, periods)
+            if self._attacker == "published" and len(periods) == 1:
+                for kind, trials in published_trials(observed, self._estimates).items():
+                    self._trials["which", kind, 1] += trials
 
     def _guesses(self) -> Iterator[Figure]:
         for (attack, name, reports), trials in self._trials.items():
             if attack != "guess":
+                continue
+            if name == WHOLE:
+                yield self._whole(reports, trials)
                 continue
             question, prior = self._scheme.question(name), self._priors.get(name)
             commonest = int(np.argmax(self._estimates[name]))
@@ -91,6 +117,16 @@ class Population:
                 attack="guess", target=name, knows=shares_known(prior), reports=reports, trials=trials,
                 luck=1 / question.k, histogram=float(self._spread[name][commonest]), best=best, exact=exact,
             )  # fmt: skip
+
+    def _whole(self, reports: int, trials: Trials) -> Figure:
+        questions = self._scheme.questions
+        commonest = [self._spread[q.name][int(np.argmax(self._estimates[q.name]))] for q in questions]
+        alike = not self._priors and all(self._best_guess(q, reports, None)[1] for q in questions)
+        return self._figure(
+            attack="guess", target=WHOLE, knows=shares_known(next(iter(self._priors.values()), None)), reports=reports,
+            trials=trials, luck=float(np.prod([1 / q.k for q in questions])), histogram=float(np.prod(commonest)),
+            best=tuple_guess(self._scheme, reports) if alike else None, exact=alike,
+        )  # fmt: skip
 
     def _best_guess(self, question: Question, reports: int, prior: Floats | None) -> tuple[float | None, bool]:
         """Computed for the values that the devices have; exact where a guess is as good for any value."""
@@ -104,13 +140,14 @@ class Population:
         return guess(question, reports, memoised), alike and not uneven_fakes
 
     def _which(self) -> Iterator[Figure]:
-        knows = {"knows": "the shares of all values", "estimates": "the survey's own estimates"}
+        knows = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}
         luck = 1 / len(self._scheme.questions)
         for (attack, what, reports), trials in self._trials.items():
             if attack == "which":
                 best, exact = None, False
                 if reports == 1:
                     best, exact = attribute_inference(self._scheme.questions, self._spread)
+                    exact &= what == "knows"
                 elif self._scheme.survey.longitudinal:
                     best, _ = attribute_inference(self._scheme.questions, self._spread, inf)
                 yield self._figure(

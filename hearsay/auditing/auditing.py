@@ -58,16 +58,16 @@ class Auditing:
         People are looked for in `background`, by default among the people themselves.
         """
         priors = {} if self.prior == "published" else self.priors()
-        seen = Population(self.scheme, self.only, priors, self.prior == "published", self.alpha)
+        seen = Population(self.scheme, self.only, priors, self.prior == "published", self.alpha, self.attacker)
         size = self._block(people.periods)
         for first in range(0, people.devices, size):
             last = min(first + size, people.devices)
             seen.add(way.observe(self.survey, last - first, people.periods, block(people, first, last), step))
         found = [*seen.figures(), *(self._coins(people, way, step) if "epsilon" in self.only else [])]
-        hidden: list[Finding] = []
+        hidden = seen.findings()
         if "reidentify" in self.only and len(self.scheme.questions) > 1:
-            again, hidden = self._reidentified(people, way, step, background)
-            found += again
+            again, crowds = self._reidentified(people, way, step, background)
+            found, hidden = [*found, *again], [*hidden, *crowds]
         measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in found}
         known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
         left = [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]

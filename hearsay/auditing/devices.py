@@ -118,7 +118,7 @@ class ThroughKafka:
                 clock = SourceClock(scheme.survey, self.settings.clock_key_bytes(), sink)
                 clock.advance(periods + clock.lag)
         for done, record in enumerate(read_topic(self.settings.kafka, topics.reports)):
-            step(done, 0, f"reading {topics.reports}")
+            step(done, done + 1, f"reading {topics.reports}")
             kinds = dict(record.headers or ())
             if kinds.get(CONTENT_TYPE_HEADER) == FRAME.encode() and scheme.survey.id.encode() in record.value:
                 show(witness, record.value)

@@ -29,6 +29,8 @@ def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, see
         q.name: np.array([answer(respondent, q, devices, period, values[q.name][period]) for period in range(periods)])
         for q in scheme.questions
     }
+    gaps = np.ones((periods, n), dtype=np.uint16)
+    gaps[0] = scheme.survey.horizon
     return Observed(
         scheme,
         values,
@@ -36,6 +38,7 @@ def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, see
         answers,
         respondent.sampled(devices) if scheme.sampling else None,
         {q.name: respondent.traits(q, devices) for q in scheme.questions},
+        gaps,
     )
 
 

@@ -15,6 +15,7 @@ from audit.page import page
 from audit.report import ATTACKS, AuditReport, schema
 from hearsay.auditing import auditing
 from hearsay.commands.audit import audit
+from hearsay.survey_files import example_text
 from hearsay.terminal.exits import BROKEN, REFUSED
 from protocols.errors import HearsayError
 from tests.helpers.browser import look
@@ -89,6 +90,24 @@ def test_values_may_change_and_devices_may_be_absent(tmp_path: Path, scenario: s
     options = ("--scenario", scenario, "--devices", "1500", "--periods", "3", "--prior", "published")
     report = reported(written(tmp_path, "rs+fd"), *options)
     assert {figure.attack for figure in report.figures if figure.measured is not None} == set(ATTACKS)
+
+
+COMMUTERS = """
+{id: town, start: 2026-01-05T00:00:00Z, period: 1h, eps_inf: 2, eps_1: 1, horizon: 24,
+ attributes: [{name: dwell, range: {first: 1, last: 8}, mechanism: l-osue}]}
+"""
+
+
+def test_people_of_every_scenario_are_audited(tmp_path: Path) -> None:
+    path = tmp_path / "survey.yaml"
+    path.write_text(example_text("mobility-week"))
+    festival = reported(str(path), "--scenario", "virtual-humans", "--devices", "2000", "--only", "link,guess")
+    path.write_text(COMMUTERS)
+    town = reported(str(path), "--scenario", "commuters", "--devices", "1500", "--periods", "4", "--only", "link,guess")
+    for report, source in ((festival, "virtual-humans"), (town, "commuters")):
+        assert report.source == source and report.defects == ()
+        links = [figure for figure in report.figures if figure.attack == "link" and figure.measured is not None]
+        assert links and all((figure.trials or 0) < (report.devices or 0) for figure in links), "some are absent"
 
 
 def test_a_table_of_people_is_audited_against_another_one(survey: str, tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ def skewed(scheme: Scheme, n: int, periods: int, seed: int = 0) -> dict[str, Any
 
 
 def measured(scheme: Scheme, n: int, periods: int, answer: Answer = honest, **options: Any) -> list[Figure]:
-    seen = Population(scheme, ATTACKS, options.get("priors", {}), options.get("published", False), ALPHA)
+    published, attacker = options.get("published", False), options.get("attacker", "best")
+    seen = Population(scheme, ATTACKS, {}, published, ALPHA, attacker)
     for block in range(2):
         seen.add(observe(scheme, skewed(scheme, n // 2, periods, block), answer, block))
     return seen.figures()
@@ -84,6 +85,32 @@ def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
             assert figure.low - 0.005 <= figure.best <= figure.high + 0.01
     one, all_of_them = (max(f.measured or 0 for f in figures if f.reports == t) for t in (1, 3))
     assert all_of_them > one - 0.01
+
+
+@pytest.mark.parametrize("name", ["grr", "oue-z", "oue-r"])
+def test_published_attackers_find_the_true_attribute_less_often(name: str) -> None:
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((5, 9, 4))]
+    scheme = scheme_with(*attributes, solution="rs+fd", eps=2.0)
+    figures = [figure for figure in measured(scheme, 10_000, 1, attacker="published") if figure.attack == "which"]
+    best, _, *weaker = sorted(figures, key=lambda figure: "published" in figure.knows)
+    assert len(weaker) == 2
+    for figure in weaker:
+        assert figure.measured is not None and best.measured is not None and figure.luck is not None
+        assert figure.luck - 0.02 < figure.measured < best.measured + 0.01
+
+
+def test_small_periods_narrow_the_crowd_through_gaps() -> None:
+    scheme = scheme_with(of_size(4), of_size(4, "b"), eps_inf=2.0, eps_1=1.0, horizon=7)
+    seen = Population(scheme, ["link"], {}, False, ALPHA)
+    seen.add(observe(scheme, {name: np.zeros((3, 120), dtype=int) for name in "ab"}))
+    gaps = [figure for figure in seen.figures() if "gap" in figure.knows]
+    assert [figure.target for figure in gaps] == ["a", "b"]
+    assert sum(1 / (figure.best or 1) for figure in gaps) == pytest.approx(120), "every device answers one of both"
+    assert [finding.code for finding in seen.findings()] == ["small-crowd"] * 2
+    lonely = scheme_with(of_size(4), eps_inf=2.0, eps_1=1.0, horizon=1)
+    alone = Population(lonely, ["link"], {}, False, ALPHA)
+    alone.add(observe(lonely, {"a": np.zeros((3, 50), dtype=int)}))
+    assert alone.findings() == [], "without a horizon a gap says nothing"
 
 
 def swapped(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
