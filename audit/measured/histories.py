@@ -148,10 +148,37 @@ def law_of(question: Question, t: int, memoised: bool) -> Law | None:
 
 
 def law_of_reports(scheme: Scheme, t: int) -> Law | None:
-    """The law of the ratio of whole reports, where each answers one attribute; None where it has no simple form."""
+    """The law of the ratio of whole reports between two tuples; None where it has no simple form.
+
+    Known where each report answers one attribute, and for one report of symbols among even fakes.
+    """
+    if scheme.questions[0].faked:
+        return _law_among_fakes(scheme) if t == 1 else None
     laws = [law_of(question, t, scheme.survey.longitudinal) for question in scheme.questions]
     known = [law for law in laws if law is not None]
     if len(known) < len(laws) or (len(laws) > 1 and not scheme.discloses):
         return None
     scores, heads, tails = (np.concatenate(parts) for parts in zip(*known, strict=True))
     return scores, heads / len(laws), tails / len(laws)
+
+
+def _law_among_fakes(scheme: Scheme) -> Law | None:
+    """Of one report, from how many answers name the value of heads, and of tails; attributes must be alike."""
+    first, d = scheme.questions[0], len(scheme.questions)
+    noise = first.mechanism.one_report
+    alike = all(q.k == first.k and q.mechanism.one_report == noise for q in scheme.questions)
+    even = all(q.fake is not None and np.ptp(q.fake) == 0 for q in scheme.questions)
+    if not (alike and even and isinstance(noise, Flip) and first.mechanism.encoding.exclusive):
+        return None
+    fakes = np.zeros((d + 1, d + 1))  # [named heads, named tails] of d - 1 fakes
+    fakes[0, 0] = 1.0
+    named = 1 / first.k
+    for _ in range(d - 1):
+        fakes = fakes * (1 - 2 * named) + named * (np.roll(fakes, 1, axis=0) + np.roll(fakes, 1, axis=1))
+    rest = max(0.0, 1 - noise.p - noise.q)
+    sides = [
+        rest * fakes + own * np.roll(fakes, 1, axis=0) + other * np.roll(fakes, 1, axis=1)
+        for own, other in ((noise.p, noise.q), (noise.q, noise.p))
+    ]
+    likely = np.log(np.arange(d + 1) * noise.gain + d * noise.q)
+    return (likely[:, None] - likely[None, :]).ravel(), sides[0].ravel(), sides[1].ravel()

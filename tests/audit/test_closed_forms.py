@@ -14,7 +14,7 @@ from protocols.mechanisms import SupportChannel, fitting
 from protocols.privacy import attribute_guess, forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
-from tests.helpers.enumeration import _per_trait, answers
+from tests.helpers.enumeration import answers, per_trait
 from tests.helpers.surveys import of_size, scheme_with
 
 NURSERY = (3, 5, 4, 4, 3, 2, 3, 3, 5)  # values of its attributes; all but the last are spread evenly
@@ -118,14 +118,14 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str)
     held = name == "dbitflip"
     terms = {"eps_inf": 1.5} if held else {"eps_inf": 1.5, "eps_1": 0.7}
     question = scheme_with(of_size(4, mechanism=name, parameter=2 if held else None), **terms).questions[0]
-    cell = sum(weight for weight, first, _, _ in _per_trait(question) if np.array_equal(first[0], first[1]))
+    cell = sum(weight for weight, first, _, _ in per_trait(question) if np.array_equal(first[0], first[1]))
     together = sum(
         weight * (first[0] * first[1]).sum()
-        for weight, first, _, _ in _per_trait(question)
+        for weight, first, _, _ in per_trait(question)
         if not np.array_equal(first[0], first[1])
     )
     assert change_shows(question) == pytest.approx(1 - cell - together)
-    _, first, second, _ = _per_trait(question)[0]
+    _, first, second, _ = per_trait(question)[0]
     joint = second.T @ (first[0][:, None] * second)
     alone = first[0] @ second
     seen = joint > 0

@@ -150,6 +150,8 @@ def test_a_retry_with_new_noise_is_proven() -> None:
 def test_rs_fd_as_published_does_not_keep_its_epsilon(sizes: tuple[int, ...], bound: float) -> None:
     attributes = [of_size(k, f"a{i}", mechanism="grr") for i, k in enumerate(sizes)]
     scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
+    law = law_of_reports(scheme, 1)
+    assert law is not None and law[1].sum() == pytest.approx(1) and expected_bound(law, 20_000, ALPHA) > bound
     found = proven(scheme, 20_000, 1)
     assert found.bound > bound
     assert found.bound <= (scheme.guarantees.per_report.whole or 0), "but it keeps what we compute for it"
