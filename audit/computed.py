@@ -8,12 +8,12 @@ from math import inf, log
 import numpy as np
 
 from audit.closed.forging import Forgery, moved
-from audit.closed.guessing import guess, prior_guess, tuple_guess
+from audit.closed.guessing import guess, guess_in_periods, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
 from audit.closed.which import attribute_inference
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
-from protocols.privacy import Loss, attribute_guess, evidence, forged_weight, hidden_bits, trait_values
+from protocols.privacy import Evidence, Loss, attribute_guess, evidence, forged_weight, hidden_bits, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -50,11 +50,10 @@ def linked(t: float) -> int | None:
 
 
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    memoised = scheme.survey.longitudinal
     for question in scheme.questions:
         prior = priors.get(question.name)
         for t in SEEN:
-            best = guess(question, t, memoised, prior)
+            best = guess_in_periods(scheme, question, t, prior)
             if best is not None:
                 yield Figure(
                     attack="guess",
@@ -94,6 +93,8 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
 
     def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
         luck = 1 / len(questions)
+        if scheme.takes_turns:
+            knows = f"{knows}; a report that answers"
         return Figure(
             attack="which", target="the true attribute", knows=knows, reports=linked(t), unit="chance",
             luck=luck, histogram=luck, best=best, exact=exact,
@@ -108,8 +109,12 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
         yield figure("all devices have the same values (worst case)", 1, attribute_guess(questions, same=True))
 
 
+def _evidence(scheme: Scheme) -> list[Evidence]:
+    return evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in)
+
+
 def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
-    for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal):
+    for report in _evidence(scheme):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
         luck = 1 / max(1, devices // report.traits)
@@ -199,7 +204,7 @@ def cheapest(question: Question) -> int:
 def findings(scheme: Scheme, devices: int) -> list[Finding]:
     """What the closed forms show that the author of a survey should know."""
     found = []
-    for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal):
+    for report in _evidence(scheme):
         if report.links(devices):
             names = ", ".join(question.name for question in report.questions)
             text = (

@@ -1,18 +1,18 @@
 """Attacks in closed form: what the best attacker gains, computed from a survey's channels."""
 
 from audit.closed.forging import Forgery, forged_supports, forgery_gain, moved
-from audit.closed.guessing import GUESSED_REPORTS, guess, prior_guess, tuple_guess
+from audit.closed.guessing import guess, guess_in_periods, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
 from audit.closed.which import attribute_inference
 
 __all__ = [
-    "GUESSED_REPORTS",
     "Forgery",
     "attribute_inference",
     "change_shows",
     "forged_supports",
     "forgery_gain",
     "guess",
+    "guess_in_periods",
     "memo_bits",
     "moved",
     "prior_guess",

@@ -21,7 +21,6 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 
 MOST_REPORTS = 200  # symbols are enumerated up to so many
-GUESSED_REPORTS = (1, 2, 3, 10, 30, inf)
 
 
 def prior_guess(k: int, prior: Floats | None) -> float:
@@ -55,6 +54,20 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     return _uneven(question, t, prior)
 
 
+def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats | None = None) -> float | None:
+    """The accuracy of the best guess from the linked reports of t consecutive periods.
+
+    Where devices take turns (one_in: w), some have answered once more than others, and some perhaps not at all.
+    """
+    turns, memoised = scheme.survey.one_in, scheme.survey.longitudinal
+    if turns == 1 or t == inf:
+        return guess(question, t, memoised, prior)
+    answers, more = divmod(int(t), turns)
+    fewer = guess(question, answers, memoised, prior) if answers else prior_guess(question.k, prior)
+    again = guess(question, answers + 1, memoised, prior)
+    return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
+
+
 def tuple_guess(
     scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = None, names: Sequence[str] | None = None
 ) -> float | None:
@@ -64,9 +77,11 @@ def tuple_guess(
     among fakes this holds for even shares.
     """
     priors = priors or {}
-    memoised, asked = scheme.survey.longitudinal, scheme.questions
+    if scheme.takes_turns and not scheme.sampling and t != inf:
+        return None  # a device's attributes are answered in the same periods
+    asked = scheme.questions
     alone = [replace(question, share=1.0) for question in asked]
-    known = [guess(question, t, memoised, priors.get(question.name)) for question in alone]
+    known = [guess_in_periods(scheme, question, t, priors.get(question.name)) for question in alone]
     if any(accuracy is None for accuracy in known):
         return None
     accuracies = [accuracy for accuracy in known if accuracy is not None]

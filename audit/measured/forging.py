@@ -27,7 +27,7 @@ def forged_gain(
     observed: Observed, question: Question, target: int, forgery: Forgery, beta: float, seed: int = 0
 ) -> ForgedGain | None:
     """Add forged reports to the honest ones of the first period; None if there are no reports to add them to."""
-    rows = np.flatnonzero(observed.present[0] & observed.answering(question.name))
+    rows = np.flatnonzero(observed.answered[0] & observed.answering(question.name))
     forged = round(len(rows) * beta / (1 - beta))
     if not forged:
         return None

@@ -31,7 +31,7 @@ class Followed:
     def add(self, observed: Observed) -> None:
         """One block of devices."""
         for name in self._names:
-            answering = observed.answering(name)
+            answering = observed.answering(name) if self._divided else True
             for period in range(observed.periods):
                 there = observed.present[period] & answering
                 self._reports[name, period] += int(there.sum())
@@ -42,9 +42,13 @@ class Followed:
 
     @property
     def _names(self) -> list[str]:
-        """Under smp every attribute has a crowd of its own."""
+        """Under smp every attribute has a crowd of its own, unless reports may answer nothing."""
         questions = self._scheme.questions
-        return [question.name for question in (questions if self._scheme.discloses else questions[:1])]
+        return [question.name for question in (questions if self._divided else questions[:1])]
+
+    @property
+    def _divided(self) -> bool:
+        return self._scheme.discloses and not self._scheme.takes_turns
 
     def _candidates(self, name: str) -> list[tuple[int, int]]:
         """Pairs of candidates and reports that have so many, ascending."""
@@ -63,7 +67,7 @@ class Followed:
                 reached = np.cumsum([count for _, count in pairs])
                 candidates = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
                 yield Figure(
-                    attack="link", target=name if self._scheme.discloses else "a whole report",
+                    attack="link", target=name if self._divided else "a whole report",
                     knows=f"the gap, and how many reported before (worst {WORST:.0%} of the reports)", reports=2,
                     unit="chance", luck=1 / candidates, histogram=1 / candidates, best=1 / candidates,
                 )  # fmt: skip

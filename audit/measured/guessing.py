@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -74,10 +74,25 @@ def likelihoods(
     observed: Observed, question: Question, rows: Places, periods: range, size: int | None = None
 ) -> Iterator[tuple[Places, Linked]]:
     """The likelihoods of some devices' reports of these periods, a few devices at a time."""
-    memoised = observed.scheme.survey.longitudinal
     for some in _chunks(rows, question.k) if size is None else [rows]:
-        reports = observed.reports(question.name, some, periods)
-        yield some, linked(question, reports, observed.traits_of(question.name, some), memoised)
+        yield some, likelihood(observed, question, some, periods)
+
+
+def likelihood(
+    observed: Observed, question: Question, rows: Places, periods: Iterable[int], absolute: bool = False
+) -> Linked:
+    """The likelihoods of some devices' reports of these periods; a report that answers nothing says nothing."""
+    answers, traits = observed.answers[question.name], observed.traits_of(question.name, rows)
+    if not observed.scheme.takes_turns:
+        reports = [answers[period][rows] for period in periods]
+        return linked(question, reports, traits, observed.scheme.survey.longitudinal, absolute)
+    values, fake = np.zeros((len(rows), question.k)), np.zeros(len(rows))
+    for period in periods:
+        there = np.flatnonzero(observed.answered[period][rows])
+        seen = linked(question, [answers[period][rows[there]]], None, memoised=False, absolute=absolute)
+        values[there] += seen.values
+        fake[there] += 0.0 if seen.fake is None else seen.fake
+    return Linked(values, fake if question.faked else None)
 
 
 def _chunks(rows: Places, width: int) -> Iterator[Places]:

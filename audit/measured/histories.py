@@ -8,8 +8,9 @@ from math import log
 
 import numpy as np
 
-from audit.likelihoods.linked import bit_counts, bit_evidence, linked
+from audit.likelihoods.linked import bit_counts, bit_evidence
 from audit.measured.coins import Law
+from audit.measured.guessing import likelihood
 from audit.measured.observed import Observed
 from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import Buckets, Direct, Flip, Hashed
@@ -123,8 +124,7 @@ def _likelihood(
     own, fake = np.zeros(len(rows)), np.zeros(len(rows))
     for cell in dict.fromkeys(cells):
         within = [period for period, at in zip(periods, cells, strict=True) if at == cell]
-        reports = [observed.answers[question.name][period][rows] for period in within]
-        seen = linked(question, reports, observed.traits_of(question.name, rows), survey.longitudinal, absolute)
+        seen = likelihood(observed, question, rows, within, absolute)
         own += seen.values[:, cell]
         fake += 0.0 if seen.fake is None else seen.fake
     return own, fake
@@ -152,6 +152,8 @@ def law_of_reports(scheme: Scheme, t: int) -> Law | None:
 
     Known where each report answers one attribute, and for one report of symbols among even fakes.
     """
+    if scheme.takes_turns:
+        return None
     if scheme.questions[0].faked:
         return _law_among_fakes(scheme) if t == 1 else None
     laws = [law_of(question, t, scheme.survey.longitudinal) for question in scheme.questions]

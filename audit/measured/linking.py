@@ -21,12 +21,12 @@ def link_trials(
 ) -> tuple[Trials, int]:
     """For some reports of a period: is the best guess of the device's report of an earlier period right?
 
-    Targets have reported in both periods, whether their value has changed or not; all reports of the earlier period
+    Targets have answered in both periods, whether their value has changed or not; all reports of the earlier period
     are candidates, up to `crowd` of them. Returns how often the guess is right, and the number of candidates.
     """
     answering = observed.answering(questions[0].name)
-    candidates = np.flatnonzero(observed.present[earlier] & answering)[:crowd]
-    wanted = np.flatnonzero(observed.present[later][candidates])[:targets]
+    candidates = np.flatnonzero(observed.answered[earlier] & answering)[:crowd]
+    wanted = np.flatnonzero(observed.answered[later][candidates])[:targets]
     scores = [pair_scores(question, observed.scheme.survey.longitudinal) for question in questions]
     total = Trials()
     size = max(1, CELLS // max(1, len(candidates)))

@@ -27,6 +27,7 @@ class Observed:
     scheme: Scheme
     values: Mapping[str, Whole]
     present: Mask
+    answered: Mask  # where devices take turns, some reports answer nothing
     answers: Mapping[str, Column]
     sampled: Column | None  # the place of the attribute that a device answers truly; None: all
     traits: Mapping[str, Traits]
@@ -71,6 +72,7 @@ class Witness:
         self._devices: Devices = np.arange(devices, dtype=np.uint64)
         shape = (periods, devices)
         self._present = np.zeros(shape, dtype=bool)
+        self._answered = np.zeros(shape, dtype=bool)
         self._gaps: Gaps = np.zeros(shape, dtype=np.uint16)
         self._values = {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in self.scheme.questions}
         self._answers: dict[str, Column] = {}
@@ -97,6 +99,7 @@ class Witness:
             raise WireError("a report has a token that none of the audit's devices made", "use a survey id of its own")
         rows = order[places]
         self._present[frame.period, rows] = True
+        self._answered[frame.period, rows] = bool(frame.answers)
         self._gaps[frame.period, rows] = frame.gaps
         for name, column in frame.answers.items():
             self._answers[name][frame.period, rows] = column
@@ -105,4 +108,5 @@ class Witness:
     def observed(self) -> Observed:
         sampled = self._respondent.sampled(self._devices) if self.scheme.sampling else None
         traits = {q.name: self._respondent.traits(q, self._devices) for q in self.scheme.questions}
-        return Observed(self.scheme, self._values, self._present, self._answers, sampled, traits, self._gaps)
+        masks = self._present, self._answered
+        return Observed(self.scheme, self._values, *masks, self._answers, sampled, traits, self._gaps)

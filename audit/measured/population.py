@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from analytics.estimation import estimate, norm_sub
-from audit.closed.guessing import guess, tuple_guess
+from audit.closed.guessing import guess_in_periods, tuple_guess
 from audit.closed.which import attribute_inference
 from audit.computed import FORGED, FORGERS, WHOLE, Priors, cheapest, shares_known
 from audit.intervals import Trials
@@ -130,14 +130,14 @@ class Population:
 
     def _best_guess(self, question: Question, reports: int, prior: Floats | None) -> tuple[float | None, bool]:
         """Computed for the values that the devices have; exact where a guess is as good for any value."""
-        memoised = self._scheme.survey.longitudinal
         if prior is not None:
-            return guess(question, reports, memoised, self._spread[question.name]), not question.faked
+            shares = self._spread[question.name]
+            return guess_in_periods(self._scheme, question, reports, shares), not question.faked
         alike = not isinstance(question.mechanism.encoding, Hashed) and not isinstance(
             question.mechanism.first, MatrixRound
         )
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
-        return guess(question, reports, memoised), alike and not uneven_fakes
+        return guess_in_periods(self._scheme, question, reports), alike and not uneven_fakes
 
     def _which(self) -> Iterator[Figure]:
         knows = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}
@@ -145,7 +145,7 @@ class Population:
         for (attack, what, reports), trials in self._trials.items():
             if attack == "which":
                 best, exact = None, False
-                if reports == 1:
+                if reports == 1 and not self._scheme.takes_turns:
                     best, exact = attribute_inference(self._scheme.questions, self._spread)
                     exact &= what == "knows"
                 elif self._scheme.survey.longitudinal:
@@ -156,11 +156,12 @@ class Population:
                 )  # fmt: skip
 
     def _links(self, observed: Observed) -> Iterator[Figure]:
-        if "link" not in self._only or observed.periods < 2:
+        turns = self._scheme.survey.one_in
+        if "link" not in self._only or observed.periods <= turns:
             return
         for report in evidence(self._scheme.questions, self._scheme.discloses, self._scheme.survey.longitudinal):
             one = len(report.questions) == 1
-            trials, candidates = link_trials(observed, report.questions, 0, 1, TARGETS, CANDIDATES)
+            trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
             if not trials.count:
                 continue
             traits = report.traits // (len(self._scheme.questions) if self._scheme.discloses else 1)
@@ -199,7 +200,7 @@ class Population:
 
 def _estimated(observed: Observed, question: Question) -> Floats:
     """The consistent histogram of the first period, as it would be published."""
-    rows = np.flatnonzero(observed.present[0] & observed.answering(question.name))
+    rows = np.flatnonzero(observed.answered[0] & observed.answering(question.name))
     if not len(rows):
         return np.full(question.k, 1 / question.k)
     counts = question.mechanism.encoding.count(

@@ -28,7 +28,7 @@ KINDS = {"partial": f"{KNOWN:.0%} of the devices (published attacker)", "hybrid"
 def published_trials(observed: Observed, estimates: Mapping[str, Floats], seed: int = 0) -> dict[str, Trials]:
     """How often each kind of published attacker is right."""
     assert observed.sampled is not None, "all attributes are true"
-    rows = np.flatnonzero(observed.present[0])
+    rows = np.flatnonzero(observed.answered[0])
     known = np.random.default_rng(seed).random(len(rows)) < KNOWN
     learnt, rest = rows[known], rows[~known]
     found = {}

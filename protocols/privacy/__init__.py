@@ -6,17 +6,20 @@ from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
 from protocols.privacy.linking import first_guess, memo_ones, memo_shares, of_the_value, pair_information
 from protocols.privacy.loss import Loss, Relation
+from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
 
 __all__ = [
     "Evidence",
     "Guarantees",
     "Loss",
+    "PresenceNoise",
     "Relation",
     "attribute_guess",
     "evidence",
     "first_guess",
     "forged_weight",
+    "geometric_variance",
     "held",
     "hidden_bits",
     "loss_of_values",

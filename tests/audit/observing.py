@@ -35,6 +35,7 @@ def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, see
         scheme,
         values,
         np.ones((periods, n), dtype=bool),
+        np.array([respondent.answering(devices, period) for period in range(periods)]),
         answers,
         respondent.sampled(devices) if scheme.sampling else None,
         {q.name: respondent.traits(q, devices) for q in scheme.questions},

@@ -81,6 +81,13 @@ def test_tuples_of_every_solution_keep_their_promise(solution: str) -> None:
         assert 0.3 < found.bound <= (scheme.guarantees.constant(t).whole or 0)
 
 
+def test_turns_cover_as_many_periods_as_they_promise() -> None:
+    scheme = scheme_with(of_size(4, mechanism="grr"), eps=1.0, one_in=3)
+    for t, promise in ((1, 1.0), (3, 1.0), (6, 2.0)):
+        assert scheme.guarantees.constant(t).whole == pytest.approx(promise)
+        assert 0.5 * promise < proven(scheme, 9000, t).bound <= promise
+
+
 def test_false_alarms_are_as_rare_as_alpha_says() -> None:
     """A thousand audits of honest devices. A bound above the exact loss is a false alarm."""
     scheme, alarms = asked("grr", 3, eps=1.0), 0

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from audit.closed import guess
 from audit.computed import computed
 from audit.intervals import Trials
 from audit.limits import breaches, parse_limits
@@ -97,6 +98,19 @@ def test_published_attackers_find_the_true_attribute_less_often(name: str) -> No
     for figure in weaker:
         assert figure.measured is not None and best.measured is not None and figure.luck is not None
         assert figure.luck - 0.02 < figure.measured < best.measured + 0.01
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_devices_that_take_turns_are_attacked_where_they_answer(solution: str) -> None:
+    scheme = scheme_with(of_size(4), of_size(4, "b"), solution=solution, eps=2.0, one_in=3)
+    figures = measured(scheme, 9000, 4)
+    assert defects(figures, ALPHA) == []
+    one, four = (next(f for f in figures if f.attack == "guess" and f.reports == t) for t in (1, 4))
+    assert one.measured and four.measured and one.best and four.best and one.luck
+    assert one.luck < one.measured < four.measured
+    assert one.best == pytest.approx((guess(scheme.questions[0], 1, memoised=False) or 0) / 3 + 2 / 3 * one.luck)
+    links = [f for f in figures if f.attack == "link" and f.measured is not None]
+    assert links and all(1 / (f.luck or 1) < 9000 / 2 / 2.5 for f in links), "a third of a block answers in a period"
 
 
 def test_small_periods_narrow_the_crowd_through_gaps() -> None:
