@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
+    "audit": "hearsay.commands.audit:audit",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
     "stack": "hearsay.commands.operations.stack:app",
