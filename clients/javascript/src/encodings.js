@@ -8,7 +8,14 @@
 import { symbolBytes } from "./bytes.js";
 import { below, digest, eightBits, Rows, Table, uniform } from "./tables.js";
 
+const known = new WeakMap(); // by question, because tables take a while to make
+
 export function encodingOf(question) {
+  if (!known.has(question)) known.set(question, made(question));
+  return known.get(question);
+}
+
+function made(question) {
   const { encoding, k } = question;
   if (encoding.kind === "direct") return new Direct(k, question);
   if (encoding.kind === "unary") return new Unary(k, question);

@@ -8,7 +8,6 @@ import { uniform } from "./tables.js";
 export class Respondent {
   #terms;
   #secret;
-  #encodings = new Map();
 
   constructor(terms, secret) {
     this.#terms = terms;
@@ -23,13 +22,13 @@ export class Respondent {
 
   // What is memoised for a value: the value, its hash or its bucket.
   cell(question, value) {
-    return this.#encoding(question).cell(value, this.#trait(question));
+    return encodingOf(question).cell(value, this.#trait(question));
   }
 
   // { hex, supports }: the answer of a period, and the values that it speaks for. Of a survey that memoises, `cell` is
   // the memo's; otherwise it is the value.
   answer(question, period, cell) {
-    const encoding = this.#encoding(question);
+    const encoding = encodingOf(question);
     const { longitudinal, questions, sampling } = this.#terms;
     const [what, tweak] = longitudinal ? ["memo", cell] : ["once", period];
     const own = question.fakes === null || !sampling || questions[this.#sampled] === question;
@@ -50,12 +49,7 @@ export class Respondent {
   }
 
   #trait(question) {
-    return this.#encoding(question).trait(this.#draws(0, "trait", question.name));
-  }
-
-  #encoding(question) {
-    if (!this.#encodings.has(question.name)) this.#encodings.set(question.name, encodingOf(question));
-    return this.#encodings.get(question.name);
+    return encodingOf(question).trait(this.#draws(0, "trait", question.name));
   }
 
   #draws(tweak, what, ...names) {

@@ -83,7 +83,12 @@ export function byDistance(row, ends, inside) {
   });
 }
 
-export const uniform = (count) => new Table(new Array(count).fill(1));
+const evenly = new Map();
+
+export function uniform(count) {
+  if (!evenly.has(count)) evenly.set(count, new Table(new Array(count).fill(1)));
+  return evenly.get(count);
+}
 
 // A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead.
 export function eightBits(q, p) {
