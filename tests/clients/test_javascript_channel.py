@@ -48,7 +48,7 @@ def test_answers_of_javascript_devices_follow_the_enumerated_channel(name: str) 
     scheme, places = CASES[name]
     values = {q.name: q.attribute.values[place] for q, place in zip(scheme.questions, places, strict=True)}
     asked = json.dumps({"terms": scheme.terms.decode(), "values": values, "count": DEVICES})
-    run = node(LIBRARY / "test" / "answers.js", stdin=asked)
+    run = node(LIBRARY / "tests" / "answers.js", stdin=asked)
     assert run.returncode == 0, run.stderr
     reports = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(reports) == DEVICES

@@ -51,12 +51,15 @@ class Gateway:
 
     def _request(self, method: str, path: str, body: bytes | None, most: int) -> tuple[int, bytes]:
         connection = self._connection()
+        sockets: list[socket.socket] = []
         # A time-out of a socket starts again with every byte: this one does not.
-        alarm = Timer(self._timeout, _cut, [connection])
+        alarm = Timer(self._timeout, _cut, [connection, sockets])
         alarm.daemon = True
         alarm.start()
         headers = self._headers if body is None else {**self._headers, "Content-Type": REPORT}
         try:
+            connection.connect()
+            sockets.append(connection.sock)
             connection.request(method, self._at.path + path, body, headers)
             answer = connection.getresponse()
             content = answer.read(most + 1)
@@ -77,9 +80,11 @@ class Gateway:
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
-    with suppress(OSError, AttributeError):
-        connection.sock.shutdown(socket.SHUT_RDWR)
+def _cut(connection: http.client.HTTPConnection, sockets: list[socket.socket]) -> None:
+    """End whatever is waited for: a connection forgets its socket while its answer is read."""
+    for each in (*sockets, connection.sock):
+        with suppress(OSError, AttributeError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def _reason(body: bytes) -> str:

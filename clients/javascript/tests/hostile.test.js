@@ -89,10 +89,17 @@ const ANSWERS = {
     response.writeHead(200);
     more();
   },
-  "never ending": (_, response) => {
-    const drip = setInterval(() => response.write(" "), 20);
-    response.on("close", () => clearInterval(drip));
+  "slow": (_, response) => {
+    // Good terms, but byte by byte for far longer than the device waits.
+    const terms = Buffer.from(named("capped").terms);
     response.writeHead(200);
+    let sent = 0;
+    const drip = setInterval(() => {
+      sent += 1;
+      if (sent < 40) response.write(terms.subarray(sent - 1, sent));
+      else response.end(terms.subarray(sent - 1), () => clearInterval(drip));
+    }, 100);
+    response.on("close", () => clearInterval(drip));
   },
   "no answer": () => {},
   "a redirect": (request, response) => {
@@ -106,7 +113,7 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
   test(`a gateway gets nothing for an answer that is ${what}`, async () => {
     await withGateway(answer, async (address, posted) => {
       const { device } = deviceAt(0);
-      await assert.rejects(device.send(address, ID, values, { timeout: 1500 }), ({ code }) => code === "gateway" || code === "terms");
+      await assert.rejects(device.send(address, ID, values, { timeout: 1000 }), ({ code }) => code === "gateway" || code === "terms");
       assert.deepEqual(posted, []);
     });
   });
