@@ -41,8 +41,21 @@ export class IndexedDbStorage implements DeviceStorage {
 /** Why a device did not do something. The message never has a person's value. */
 export class DeviceError extends Error {
   code:
-    | "busy" | "changed" | "early" | "gateway" | "late" | "limit" | "losses" | "over" | "owed" | "pin" | "reported"
-    | "state" | "terms" | "unknown" | "value";
+    | "busy"
+    | "changed"
+    | "early"
+    | "gateway"
+    | "late"
+    | "limit"
+    | "losses"
+    | "over"
+    | "owed"
+    | "pin"
+    | "reported"
+    | "state"
+    | "terms"
+    | "unknown"
+    | "value";
 }
 
 export interface DeviceOptions {

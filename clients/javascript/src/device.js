@@ -34,12 +34,19 @@ export class Device {
   // Verify the terms of a survey and keep them for good. Terms other than the kept ones are refused.
   async join(bytes) {
     const terms = verifyTerms(bytes);
-    if (this.#pins && this.#pins[terms.id] !== terms.fingerprint) refuse("pin", `survey ${terms.id}: not the terms that this app was made for`);
+    if (this.#pins && this.#pins[terms.id] !== terms.fingerprint)
+      refuse("pin", `survey ${terms.id}: not the terms that this app was made for`);
     return this.#change((state) => {
       const { report, life } = terms.losses;
       if (!Object.hasOwn(state.surveys, terms.id)) {
         const text = new TextDecoder().decode(bytes);
-        state.surveys[terms.id] = { terms: text, fingerprint: terms.fingerprint, losses: { report, life }, answers: 0, cells: {} };
+        state.surveys[terms.id] = {
+          terms: text,
+          fingerprint: terms.fingerprint,
+          losses: { report, life },
+          answers: 0,
+          cells: {},
+        };
       }
       const pinned = state.surveys[terms.id].fingerprint;
       if (pinned !== terms.fingerprint) refuse("changed", `the terms of survey ${terms.id} have changed`);
@@ -95,7 +102,8 @@ export class Device {
     if (!owed) return undefined;
     const outcome = await postReport(gateway, owed.text, options);
     await this.#change((state) => this.#finish(state, id, owed.period, outcome === "counted"));
-    if (outcome === "late") refuse("late", `period ${owed.period} of survey ${id} is closed; its report was not counted`);
+    if (outcome === "late")
+      refuse("late", `period ${owed.period} of survey ${id} is closed; its report was not counted`);
     return owed;
   }
 
@@ -117,11 +125,13 @@ export class Device {
     if (survey.settled >= period) refuse("reported", `survey ${id}: period ${period} is reported`);
     const respondent = new Respondent(terms, unhex(state.secret));
     const places = Object.fromEntries(terms.questions.map((question) => [question.name, placeOf(question, values)]));
-    const answers = respondent.questions.map((question) => {
-      const cell = terms.longitudinal ? heldCell(survey, terms, question, respondent.cell(question, places[question.name])) : places[question.name];
+    const answers = respondent.questions(period).map((question) => {
+      const cell = terms.longitudinal
+        ? heldCell(survey, terms, question, respondent.cell(question, places[question.name]))
+        : places[question.name];
       return [question, respondent.answer(question, period, cell)];
     });
-    survey.answers += 1;
+    if (answers.length > 0) survey.answers += 1;
     requireWithin(this.#limits, state.surveys, id);
     const gap = survey.delivered === undefined ? terms.horizon : Math.min(terms.horizon, period - survey.delivered);
     const text = JSON.stringify({
@@ -132,7 +142,9 @@ export class Device {
       gap: gap.toString(16).padStart(4, "0"),
       answers: Object.fromEntries(answers.map(([{ name }, answer]) => [name, answer.hex])),
     });
-    const says = Object.fromEntries(answers.map(([{ name, values }, { supports }]) => [name, supports.map((i) => values[i])]));
+    const says = Object.fromEntries(
+      answers.map(([{ name, values }, { supports }]) => [name, supports.map((i) => values[i])]),
+    );
     survey.settled = period;
     survey.owed = { period, text, says };
     return survey.owed;
@@ -155,7 +167,8 @@ export class Device {
   #survey(state, id) {
     if (!Object.hasOwn(state.surveys, id)) refuse("unknown", `this device has not joined survey ${id}`);
     const survey = state.surveys[id];
-    if (this.#pins && this.#pins[id] !== survey.fingerprint) refuse("pin", `survey ${id}: not the terms that this app was made for`);
+    if (this.#pins && this.#pins[id] !== survey.fingerprint)
+      refuse("pin", `survey ${id}: not the terms that this app was made for`);
     return survey;
   }
 

@@ -210,7 +210,10 @@ class Hashed {
   }
 
   #row(number) {
-    return Array.from({ length: this.#digits }, (_, i) => Math.floor(number / this.#g ** (this.#digits - 1 - i)) % this.#g);
+    return Array.from(
+      { length: this.#digits },
+      (_, i) => Math.floor(number / this.#g ** (this.#digits - 1 - i)) % this.#g,
+    );
   }
 
   #points() {

@@ -7,7 +7,13 @@ const MAX_ANSWER_BYTES = 64 << 10;
 const TIMEOUT_MS = 20_000;
 
 export async function fetchTerms(gateway, id, options) {
-  const { status, body } = await request(gateway, `/v1/surveys/${encodeURIComponent(id)}`, {}, MAX_TERMS_BYTES, options);
+  const { status, body } = await request(
+    gateway,
+    `/v1/surveys/${encodeURIComponent(id)}`,
+    {},
+    MAX_TERMS_BYTES,
+    options,
+  );
   if (status !== 200) refuse("gateway", `the gateway has no terms of survey ${id} (status ${status})`);
   return body;
 }
@@ -21,7 +27,10 @@ export async function postReport(gateway, report, options) {
   const reason = status >= 400 && status < 500 ? reasonIn(body) : undefined;
   if (reason === "repeat") return "counted";
   if (reason === "late") return "late";
-  return refuse("gateway", `the report was not taken (status ${status}${reason ? `, ${reason}` : ""}); it can be sent again`);
+  return refuse(
+    "gateway",
+    `the report was not taken (status ${status}${reason ? `, ${reason}` : ""}); it can be sent again`,
+  );
 }
 
 function reasonIn(body) {

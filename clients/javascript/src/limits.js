@@ -22,7 +22,10 @@ export function requireWithin(limits, surveys, id) {
   const { losses } = surveys[id];
   const within = (loss, name, what) => {
     if (!(loss <= limits[name] * (1 + 1e-9))) {
-      refuse("limit", `survey ${id}: ${what} may reveal ${loss.toPrecision(4)}, more than the limit of ${limits[name]} (${name})`);
+      refuse(
+        "limit",
+        `survey ${id}: ${what} may reveal ${loss.toPrecision(4)}, more than the limit of ${limits[name]} (${name})`,
+      );
     }
   };
   within(losses.report, "report", "one report");

@@ -38,7 +38,12 @@ const slightlyMore = (budget) => budget * (1 + 1e-9) + 1e-12;
 
 // How many memos of a question a device can ever have.
 function memosOf({ k, encoding }, cap) {
-  const states = encoding.kind === "hashed" ? Math.min(encoding.g, k) : encoding.kind === "buckets" ? Math.min(encoding.d + 1, k) : k;
+  const states =
+    encoding.kind === "hashed"
+      ? Math.min(encoding.g, k)
+      : encoding.kind === "buckets"
+        ? Math.min(encoding.d + 1, k)
+        : k;
   return Math.min(states, cap ?? Infinity);
 }
 
@@ -78,7 +83,12 @@ function bitLoss({ encoding, first, second }, t) {
   const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
   const [up, down] = [ones.p / ones.q, zeros.p / zeros.q];
   const single = encoding.d === 1;
-  return { whole: single ? Math.max(Math.log(up), -Math.log(down)) : Math.log(up / down), pair: Math.log(up / down), up, down };
+  return {
+    whole: single ? Math.max(Math.log(up), -Math.log(down)) : Math.log(up / down),
+    pair: Math.log(up / down),
+    up,
+    down,
+  };
 }
 
 // Of an ordered domain: neighbours' losses add up to a bound for any two values, which geometric noise attains.

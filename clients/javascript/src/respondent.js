@@ -14,9 +14,10 @@ export class Respondent {
     this.#secret = secret;
   }
 
-  // The questions that this device answers.
-  get questions() {
-    const { questions, discloses } = this.#terms;
+  // The questions that this device answers in a period; none if it is not its turn.
+  questions(period) {
+    const { questions, discloses, oneIn } = this.#terms;
+    if (oneIn > 1 && uniform(oneIn).one(this.#draws(0, "place")) !== period % oneIn) return [];
     return discloses ? [questions[this.#sampled]] : questions;
   }
 

@@ -10,13 +10,30 @@ import { uniform } from "./tables.js";
 export const MAX_TERMS_BYTES = 4 << 20;
 const MAX_VALUES = 1 << 16;
 const MAX_ORDERED = 1024;
+const MAX_ONE_IN = 10_000;
 const MAX_CUTS = 1 << 22; // of all ordered attributes together: more would keep a device busy for minutes
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
-const RESOLVED = ["declared", "questions", "sampled", "version"];
+const RESOLVED = ["declared", "places", "questions", "sampled", "version"];
 // A key that is not listed might change what an answer means: such terms are refused.
 const DECLARED = [
-  "attributes", "calibration", "clock", "devices", "eps", "eps_1", "eps_inf", "grace", "guarantee", "horizon", "id",
-  "memo_cap", "minimum", "period", "presence_epsilon", "solution", "start",
+  "attributes",
+  "calibration",
+  "clock",
+  "devices",
+  "eps",
+  "eps_1",
+  "eps_inf",
+  "grace",
+  "guarantee",
+  "horizon",
+  "id",
+  "memo_cap",
+  "minimum",
+  "one_in",
+  "period",
+  "presence_epsilon",
+  "solution",
+  "start",
 ];
 const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "values"];
 const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
@@ -45,7 +62,7 @@ export function readTerms(bytes) {
   }
   const fingerprint = hex(sha256(bytes)).slice(0, 32);
   try {
-    const terms = { ...understood(resolved), fingerprint, sampledDigest: resolved.sampled };
+    const terms = { ...understood(resolved), fingerprint, digests: { sampled: resolved.sampled, places: resolved.places } };
     return { ...terms, losses: lossesOf(terms) };
   } catch (error) {
     if (error instanceof DeviceError) throw error;
@@ -75,14 +92,20 @@ function understood(resolved) {
     grace: seconds(declared.grace ?? "0s"),
     horizon: whole(declared.horizon ?? 1, 1, 65535, "horizon"),
     memoCap: declared.memo_cap === undefined ? undefined : whole(declared.memo_cap, 1, MAX_VALUES, "memo_cap"),
+    oneIn: whole(declared.one_in ?? 1, 1, MAX_ONE_IN, "one_in"),
     solution,
-    guarantee: oneOf(declared.guarantee ?? "tuple", hides ? ["tuple", "attribute", "published"] : ["tuple"], "guarantee"),
+    guarantee: oneOf(
+      declared.guarantee ?? "tuple",
+      hides ? ["tuple", "attribute", "published"] : ["tuple"],
+      "guarantee",
+    ),
     sampling: solution !== "spl" && attributes.length > 1,
     discloses: solution === "smp" && attributes.length > 1,
     questions,
     ...budgets(declared, questions),
   };
   need(terms.period > 0, "period");
+  need(terms.oneIn === 1 || !terms.longitudinal, "one_in");
   return terms;
 }
 
@@ -132,14 +155,19 @@ function encodingTerms(encoding, k) {
     need([2, 3, 5, 7, 11, 13].includes(g) && k <= largestDomain(g), "hash");
     return { kind, g };
   }
-  return kind === "buckets" ? { kind, d: whole(d, 1, k, "buckets") } : { kind: oneOf(kind, ["direct", "unary"], "encoding") };
+  return kind === "buckets"
+    ? { kind, d: whole(d, 1, k, "buckets") }
+    : { kind: oneOf(kind, ["direct", "unary"], "encoding") };
 }
 
 // The distribution of fake values: the prior, or all alike.
 function shares(prior, values, solution) {
   if (solution === "rs+fd") return new Array(values.length).fill(1 / values.length);
   const given = values.map((value) => (Object.hasOwn(prior, value) ? prior[value] : 0));
-  need(given.every((share) => share >= 1e-6 && share < 1), "prior");
+  need(
+    given.every((share) => share >= 1e-6 && share < 1),
+    "prior",
+  );
   need(Math.abs(given.reduce((a, b) => a + b, 0) - 1) < 1e-9, "prior");
   return given;
 }
@@ -167,10 +195,15 @@ function checkTables(terms) {
     for (const part of ["traits", "first", "second"]) {
       const given = asked.tables[part];
       need(Array.isArray(given) && given.length === made[part].length, "tables");
-      need(made[part].every((digest, i) => digest === given[i]), `tables of ${part}`);
+      need(
+        made[part].every((digest, i) => digest === given[i]),
+        `tables of ${part}`,
+      );
     }
   }
-  need(terms.sampledDigest === (terms.sampling ? uniform(terms.questions.length).digest : null), "sampled");
+  const { digests, sampling, oneIn, questions } = terms;
+  need(digests.sampled === (sampling ? uniform(questions.length).digest : null), "sampled");
+  need(digests.places === (oneIn > 1 ? uniform(oneIn).digest : undefined), "places");
 }
 
 function need(condition, what) {

@@ -12,7 +12,7 @@ const terms = verifyTerms(utf8(text));
 const lines = [];
 for (let device = 0; device < count; device++) {
   const respondent = new Respondent(terms, sha256(utf8(String(device))));
-  const answers = respondent.questions.map((question) => {
+  const answers = respondent.questions(0).map((question) => {
     const place = question.values.indexOf(values[question.name]);
     const cell = terms.longitudinal ? respondent.cell(question, place) : place;
     return [question.name, respondent.answer(question, 0, cell).hex];

@@ -51,7 +51,8 @@ test("a device holds its last memo from its cap on", async () => {
 
 test("a report that was not confirmed is sent again as it was, also by a later process", async () => {
   let status = 503;
-  const gateway = (request, response) => (request.method === "GET" ? honest(CASE.terms)(request, response) : response.writeHead(status).end());
+  const gateway = (request, response) =>
+    request.method === "GET" ? honest(CASE.terms)(request, response) : response.writeHead(status).end();
   await withGateway(gateway, async (address, posted) => {
     const { device, storage } = deviceAt(0);
     await assert.rejects(device.send(address, ID, value(1)), refused("gateway"));
@@ -68,7 +69,8 @@ test("a report that was not confirmed is sent again as it was, also by a later p
 test("an unconfirmed report is sent before the next one while its grace lasts, and never after", async () => {
   const graceful = named("any text"); // one hour of grace
   let status = 503;
-  const gateway = (request, response) => (request.method === "GET" ? honest(graceful.terms)(request, response) : response.writeHead(status).end());
+  const gateway = (request, response) =>
+    request.method === "GET" ? honest(graceful.terms)(request, response) : response.writeHead(status).end();
   await withGateway(gateway, async (address, posted) => {
     const { device, at } = deviceAt(0);
     await assert.rejects(device.send(address, ID, value("é")), refused("gateway"));
@@ -76,21 +78,32 @@ test("an unconfirmed report is sent before the next one while its grace lasts, a
     await assert.rejects(device.settle(ID, value("é")), refused("owed"));
     status = 201;
     await device.send(address, ID, value("é"));
-    assert.deepEqual(posted.map((report) => JSON.parse(report).period), ["00000000", "00000000", "00000001"]);
+    assert.deepEqual(
+      posted.map((report) => JSON.parse(report).period),
+      ["00000000", "00000000", "00000001"],
+    );
     status = 503;
     at.day = 2;
     await assert.rejects(device.send(address, ID, value("é")), refused("gateway"));
     at.day = 3;
     status = 201;
     await device.send(address, ID, value("é"));
-    assert.deepEqual(posted.slice(3).map((report) => JSON.parse(report).period), ["00000002", "00000003"]);
+    assert.deepEqual(
+      posted.slice(3).map((report) => JSON.parse(report).period),
+      ["00000002", "00000003"],
+    );
   });
 });
 
 test("a collector that has the report already has it; one whose period is closed does not get it", async () => {
-  for (const [reason, code] of [["repeat", undefined], ["late", "late"]]) {
+  for (const [reason, code] of [
+    ["repeat", undefined],
+    ["late", "late"],
+  ]) {
     const gateway = (request, response) =>
-      request.method === "GET" ? honest(CASE.terms)(request, response) : response.writeHead(409).end(JSON.stringify({ reason }));
+      request.method === "GET"
+        ? honest(CASE.terms)(request, response)
+        : response.writeHead(409).end(JSON.stringify({ reason }));
     await withGateway(gateway, async (address, posted) => {
       const { device } = deviceAt(0);
       if (code) await assert.rejects(device.send(address, ID, value(1)), refused(code));
@@ -105,7 +118,10 @@ test("values that the survey does not have are refused, and not repeated in the 
   const { device } = deviceAt(0);
   await device.join(TERMS);
   for (const values of [{}, { a: "very personal" }, { constructor: 1 }]) {
-    await assert.rejects(device.settle(ID, values), (error) => error.code === "value" && !error.message.includes("personal"));
+    await assert.rejects(
+      device.settle(ID, values),
+      (error) => error.code === "value" && !error.message.includes("personal"),
+    );
   }
 });
 
@@ -120,7 +136,10 @@ test("limits hold for one report, one survey and all of them, and are finite by 
   await assert.rejects(deviceAt(0, { limits: { report: 0.9 } }).device.join(TERMS), refused("limit"));
   await assert.rejects(deviceAt(0, { limits: { life: 3.9 } }).device.join(TERMS), refused("limit"));
   await deviceAt(0, { limits: { report: 1, life: 4, total: 4 } }).device.join(TERMS);
-  await assert.rejects(deviceAt(0, { limits: undefined }).device.join(bytes(named("two bytes").terms)), refused("limit"));
+  await assert.rejects(
+    deviceAt(0, { limits: undefined }).device.join(bytes(named("two bytes").terms)),
+    refused("limit"),
+  );
   for (const bad of [{ report: Infinity }, { life: NaN }, { total: "60" }, { totals: 1 }]) {
     assert.throws(() => new Device(new MemoryStorage(), { limits: bad }), TypeError);
   }

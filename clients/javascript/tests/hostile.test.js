@@ -15,8 +15,16 @@ const HOSTILE = {
   "bits that are kept": [BITS, first((q) => (q.second = { p: 0.999, q: 0.001 })), "losses"],
   "bits that are the truth": [BITS, first((q) => (q.first = { p: 1, q: 0 })), "terms"],
   "shares that sum to more than 1": [DIRECT, first((q) => (q.first = { p: 0.9, q: 0.5 })), "terms"],
-  "the value without noise, in order": [ORDERED, first((q) => q.second.ends.fill(0, 1) && q.second.inside.fill(0, 1)), "losses"],
-  "rows that name their input": [ORDERED, first((q) => ((q.first.inside[0] = 0.99), q.first.inside.fill(0, 1))), "losses"],
+  "the value without noise, in order": [
+    ORDERED,
+    first((q) => q.second.ends.fill(0, 1) && q.second.inside.fill(0, 1)),
+    "losses",
+  ],
+  "rows that name their input": [
+    ORDERED,
+    first((q) => ((q.first.inside[0] = 0.99), q.first.inside.fill(0, 1))),
+    "losses",
+  ],
   "probabilities that are not": [DIRECT, first((q) => (q.first.p = "0.5")), "terms"],
   "no second round": [DIRECT, first((q) => (q.second = null)), "terms"],
   "other tables": [DIRECT, first((q) => (q.tables.first[0] = q.tables.second[0])), "terms"],
@@ -78,18 +86,20 @@ test("a gateway that changes its terms gets reports under the first ones only", 
 // Answers to the request for terms that are not terms.
 const ANSWERS = {
   "cut short": (_, response) => {
-    response.writeHead(200, { "content-length": 10_000 }).write(named("capped").terms.slice(0, 100), () => response.destroy());
+    response
+      .writeHead(200, { "content-length": 10_000 })
+      .write(named("capped").terms.slice(0, 100), () => response.destroy());
   },
   "half of the terms": (_, response) => response.writeHead(200).end(named("capped").terms.slice(0, 400)),
   "not JSON": (_, response) => response.writeHead(200).end("<html>"),
   "not text": (_, response) => response.writeHead(200).end(Buffer.from([0xff, 0xfe, 0])),
-  "null": (_, response) => response.writeHead(200).end("null"),
+  null: (_, response) => response.writeHead(200).end("null"),
   "too long": (_, response) => {
     const more = () => response.write(" ".repeat(1 << 20), () => response.destroyed || more());
     response.writeHead(200);
     more();
   },
-  "slow": (_, response) => {
+  slow: (_, response) => {
     // Good terms, but byte by byte for far longer than the device waits.
     const terms = Buffer.from(named("capped").terms);
     response.writeHead(200);
@@ -113,7 +123,10 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
   test(`a gateway gets nothing for an answer that is ${what}`, async () => {
     await withGateway(answer, async (address, posted) => {
       const { device } = deviceAt(0);
-      await assert.rejects(device.send(address, ID, values, { timeout: 1000 }), ({ code }) => code === "gateway" || code === "terms");
+      await assert.rejects(
+        device.send(address, ID, values, { timeout: 1000 }),
+        ({ code }) => code === "gateway" || code === "terms",
+      );
       assert.deepEqual(posted, []);
     });
   });

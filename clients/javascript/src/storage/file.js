@@ -2,7 +2,17 @@
 // same state, one finds that number taken, or a higher one.
 
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 export class FileStorage {
@@ -47,7 +57,9 @@ export class FileStorage {
   }
 
   #revisions() {
-    return readdirSync(this.#directory).flatMap((name) => /^state-(\d+)\.json$/.exec(name)?.[1] ?? []).map(Number);
+    return readdirSync(this.#directory)
+      .flatMap((name) => /^state-(\d+)\.json$/.exec(name)?.[1] ?? [])
+      .map(Number);
   }
 
   #newest() {
