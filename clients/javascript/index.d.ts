@@ -90,6 +90,12 @@ export class Device {
   constructor(storage: DeviceStorage, options?: DeviceOptions);
   /** Verify the terms of a survey and keep them for good. */
   join(terms: Uint8Array): Promise<{ id: string; fingerprint: string; losses: Losses }>;
+  /** The same with the terms that a gateway has. Nothing about the person is sent. */
+  joinFrom(
+    gateway: string,
+    survey: string,
+    options?: SendOptions,
+  ): Promise<{ id: string; fingerprint: string; losses: Losses }>;
   /** What the next report says. Nothing is stored or sent. `settled`: it is made already, whatever the values. */
   preview(survey: string, values: Values): Promise<Report & { settled: boolean }>;
   /** Make the report of this period and store it; the same again for the rest of the period. */

@@ -15,6 +15,7 @@ const device = new Device(new FileStorage(directory), { limits, now });
 
 try {
   if (rest.includes("--show")) {
+    await device.joinFrom(gateway, survey);
     for (const [attribute, said] of Object.entries((await device.preview(survey, values)).says)) {
       console.log(`${attribute}: the report says ${said.join(", ") || "nothing"}`);
     }

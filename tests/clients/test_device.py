@@ -78,6 +78,16 @@ def test_a_report_is_the_same_for_the_rest_of_its_period_whatever_the_values(ope
     assert list(first.says) == ["a"] and len(first.says["a"]) == 1
 
 
+def test_a_person_can_see_a_report_before_anything_is_sent(opened: Opening) -> None:
+    with gateway(TERMS) as running:
+        device = opened()
+        device.join_from(running.address, "test")
+        shown = device.preview("test", {"a": 1})
+        assert running.posted == []
+        device.send(running.address, "test", {"a": 1})
+    assert running.posted == [shown.report]
+
+
 def test_a_preview_stores_nothing(opened: Opening) -> None:
     device = opened()
     device.join(CAPPED.terms)

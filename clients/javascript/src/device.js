@@ -9,7 +9,7 @@ import { DeviceError, refuse } from "./errors.js";
 import { fetchTerms, postReport } from "./gateway.js";
 import { checkedLimits, requireWithin } from "./limits.js";
 import { Respondent } from "./respondent.js";
-import { readTerms, verifyTerms } from "./terms.js";
+import { readTerms, textOf, verifyTerms } from "./terms.js";
 
 const ATTEMPTS = 100;
 const MAX_PERIOD = 2 ** 32 - 1;
@@ -39,7 +39,7 @@ export class Device {
     return this.#change((state) => {
       const { report, life } = terms.losses;
       if (!Object.hasOwn(state.surveys, terms.id)) {
-        const text = new TextDecoder().decode(bytes);
+        const text = textOf(bytes);
         state.surveys[terms.id] = {
           terms: text,
           fingerprint: terms.fingerprint,
@@ -53,6 +53,13 @@ export class Device {
       requireWithin(this.#limits, state.surveys, terms.id);
       return { id: terms.id, fingerprint: terms.fingerprint, losses: { report, life } };
     });
+  }
+
+  // Join a survey under the terms that a gateway has. Nothing about the person is sent.
+  async joinFrom(gateway, id, options = {}) {
+    const terms = await fetchTerms(gateway, id, options);
+    if (readTerms(terms).id !== id) refuse("terms", "the gateway answered with another survey");
+    return this.join(terms);
   }
 
   // What the next report says: the one that is settled, or the one that these values would make. Nothing is stored or
@@ -81,11 +88,7 @@ export class Device {
   // Report this period through a gateway: terms at the first time, an earlier report that is still owed, then this one.
   async send(gateway, id, values, options = {}) {
     const { text } = await this.#storage.read();
-    if (!Object.hasOwn(this.#parsed(text).surveys, id)) {
-      const terms = await fetchTerms(gateway, id, options);
-      if (readTerms(terms).id !== id) refuse("terms", "the gateway answered with another survey");
-      await this.join(terms);
-    }
+    if (!Object.hasOwn(this.#parsed(text).surveys, id)) await this.joinFrom(gateway, id, options);
     const owed = await this.#sendOwed(gateway, id, options);
     const { period } = owed?.now ? owed : await this.settle(id, values);
     if (!owed?.now) await this.#sendOwed(gateway, id, options);

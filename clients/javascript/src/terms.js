@@ -45,8 +45,8 @@ export function verifyTerms(bytes) {
   try {
     checkTables(terms);
   } catch (error) {
-    if (error instanceof RangeError) refuse("terms", `not the terms of a survey: ${error.message}`);
-    throw error;
+    if (error instanceof DeviceError) throw error;
+    refuse("terms", `not the terms of a survey: ${error.message}`);
   }
   return terms;
 }
@@ -56,7 +56,7 @@ export function readTerms(bytes) {
   if (bytes.length > MAX_TERMS_BYTES) refuse("terms", `terms of more than ${MAX_TERMS_BYTES} bytes`);
   let resolved;
   try {
-    resolved = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    resolved = JSON.parse(textOf(bytes));
   } catch {
     refuse("terms", "the terms are not JSON");
   }
@@ -69,6 +69,9 @@ export function readTerms(bytes) {
     return refuse("terms", `not the terms of a survey: ${error.message}`);
   }
 }
+
+// With a mark of the byte order, if there is one: the text must give the same bytes again.
+export const textOf = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
 function understood(resolved) {
   keys(resolved, RESOLVED, "the terms");

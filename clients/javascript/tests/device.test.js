@@ -17,6 +17,17 @@ test("a report is the same for the rest of its period, whatever the values", asy
   assert.equal((await device.preview(ID, value(7))).settled, true);
 });
 
+test("a person can see a report before anything is sent", async () => {
+  await withGateway(honest(CASE.terms), async (address, posted) => {
+    const { device } = deviceAt(0);
+    await device.joinFrom(address, ID);
+    const { report } = await device.preview(ID, value(1));
+    assert.deepEqual(posted, []);
+    await device.send(address, ID, value(1));
+    assert.deepEqual(posted, [report]);
+  });
+});
+
 test("a period is reported once, and earlier ones not at all", async () => {
   const { device, at } = deviceAt(3);
   await device.join(TERMS);

@@ -36,6 +36,7 @@ const HOSTILE = {
   "a key that nobody knows": [DIRECT, (terms) => (terms.declared.exactly = true), "terms"],
   "an attribute with a key that nobody knows": [DIRECT, (terms) => (terms.declared.attributes[0].raw = true), "terms"],
   "another version": [DIRECT, (terms) => (terms.version = 2), "terms"],
+  "no tables": [DIRECT, first((q) => delete q.tables), "terms"],
   "no questions": [DIRECT, (terms) => (terms.questions = []), "terms"],
   "another survey": [DIRECT, (terms) => (terms.declared.id = "other"), "terms"],
 };
@@ -91,6 +92,7 @@ const ANSWERS = {
       .write(named("capped").terms.slice(0, 100), () => response.destroy());
   },
   "half of the terms": (_, response) => response.writeHead(200).end(named("capped").terms.slice(0, 400)),
+  "terms after a mark": (_, response) => response.writeHead(200).end(`\ufeff${named("capped").terms}`),
   "not JSON": (_, response) => response.writeHead(200).end("<html>"),
   "not text": (_, response) => response.writeHead(200).end(Buffer.from([0xff, 0xfe, 0])),
   null: (_, response) => response.writeHead(200).end("null"),

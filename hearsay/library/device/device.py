@@ -84,6 +84,10 @@ class Device:
             self._limits.check(survey, spending, (other.spending for other in joined.values()))
         return survey
 
+    def join_from(self, gateway: str, survey: str, timeout: float = TIMEOUT_SECONDS, bearer: str | None = None) -> None:
+        """Join a survey under the terms that a gateway has. Nothing about the person is sent."""
+        self._join_from(Gateway(gateway, timeout, bearer), survey)
+
     def preview(self, survey: str, values: Values) -> Report:
         """What the next report says: the one that is settled, or the one that these values would make.
 
@@ -116,16 +120,19 @@ class Device:
         """
         at = Gateway(gateway, timeout, bearer)
         if survey not in self._state.joined():
-            terms = at.terms(survey)
-            if self._compiled(terms).survey.id != survey:
-                raise DeviceError("terms", "the gateway answered with another survey", "do not answer it")
-            self.join(terms)
+            self._join_from(at, survey)
         now = self._period(self._compiled(self._joined(survey).terms))
         if self._send_owed(at, survey) == now:
             return now
         settled = self.settle(survey, values)
         self._send_owed(at, survey)
         return settled.period
+
+    def _join_from(self, gateway: Gateway, survey: str) -> None:
+        terms = gateway.terms(survey)
+        if self._compiled(terms).survey.id != survey:
+            raise DeviceError("terms", "the gateway answered with another survey", "do not answer it")
+        self.join(terms)
 
     def _send_owed(self, gateway: Gateway, survey: str) -> int | None:
         """Send the report that is settled and not confirmed, if its period still takes it; returns its period."""
