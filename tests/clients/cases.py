@@ -37,6 +37,8 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "capped, fakes", scheme_with(of_size(9), of_size(4, "b"), **one, memo_cap=3, solution="rs+fd")
     yield "two bytes", scheme_with(of_size(300, mechanism="l-grr"), **one)
     yield "published calibration", scheme_with(of_size(7, mechanism="l-grr"), **one, calibration="published")
+    yield "taking turns", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=2)
+    yield "taking turns, spl", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=3, solution="spl", horizon=7)
     odd = {"name": "a", "values": ["é", "ﬁ", "𝄞", "a b", "constructor", '"'], "mechanism": "grr"}
     yield "any text", scheme_with(odd, eps=1, devices=1000, minimum=10, grace="1h", presence_epsilon=0.5)
 

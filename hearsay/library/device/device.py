@@ -170,11 +170,12 @@ class Device:
             raise DeviceError("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
         places = {question.name: _place(question, values) for question in scheme.questions}
         respondent = Respondent(scheme, self._keyring)
+        (asked,) = (questions for questions, rows in respondent.asked(ALONE, period) if len(rows))
         answers = {
-            question.name: self._answer(respondent, question, period, places[question.name])
-            for question in self._asked(respondent, period)
+            question.name: self._answer(respondent, question, period, places[question.name]) for question in asked
         }
-        spending = Spending(joined.spending.report, joined.spending.life, joined.spending.answers + 1)
+        answered = joined.spending.answers + (1 if answers else 0)
+        spending = Spending(joined.spending.report, joined.spending.life, answered)
         others = (other.spending for other in self._state.joined().values() if other.id != survey)
         self._limits.check(survey, spending, others)
         horizon = scheme.survey.horizon
@@ -185,10 +186,6 @@ class Device:
         report = Report(period, encode_report(frame, scheme), says)
         self._state.settle(survey, report, spending.answers)
         return report
-
-    def _asked(self, respondent: Respondent, period: int) -> tuple[Question, ...]:
-        questions = respondent.scheme.questions
-        return (questions[int(respondent.sampled(ALONE)[0])],) if respondent.scheme.discloses else questions
 
     def _answer(self, respondent: Respondent, question: Question, period: int, place: int) -> Column:
         value = np.array([place])
