@@ -9,10 +9,11 @@ import pytest
 
 import hearsay
 from protocols.mechanisms import RECORDS
+from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, decode_terms, row_faults
 from tests.clients.cases import cases
 from tests.clients.vectors import FILE, made
-from tests.helpers.node import node
+from tests.helpers.node import LIBRARY, node
 
 VECTORS = json.loads(FILE.read_text())
 
@@ -35,6 +36,13 @@ def test_the_tests_of_the_javascript_library_pass() -> None:
 def test_every_mechanism_is_in_a_vector() -> None:
     asked = {question.label for _, scheme in cases() for question in scheme.questions}
     assert asked == set(RECORDS)
+
+
+def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
+    """They refuse terms with a key that they do not know."""
+    known = (LIBRARY / "src" / "terms.js").read_text()
+    declared = {*Survey.model_fields, *Attribute.model_fields} - {"title", "description", "groups", "role"}
+    assert not [key for key in declared if f'"{key}"' not in known]
 
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
