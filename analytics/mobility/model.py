@@ -141,7 +141,7 @@ class WindowReport(_Model):
         None, description="of visitors, since the previous comparable window; added by readers"
     )
     baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
-    shortfall: int | None = Field(None, description="late reports of these periods; added by readers")
+    shortfall: int | None = Field(None, description="late and lost reports of these periods, at most; added by readers")
     presence_lost: bool = Field(
         False, description="presence records were lost, so devices may be counted twice; added by readers"
     )

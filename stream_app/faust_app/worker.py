@@ -12,6 +12,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.tokens import load_loops
 from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.overrides.batches import account_for_all_offsets
 from stream_app.faust_app.overrides.worker import run_until_signalled
 from stream_app.kafka.topics import Topics, existing
 
@@ -34,6 +35,7 @@ def run_worker(options: WorkerOptions) -> None:
     """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
+    account_for_all_offsets(options.kafka.max_batch_bytes)
     app = StreamApp(options)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     run_until_signalled(app.faust_app)

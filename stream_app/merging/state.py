@@ -24,6 +24,7 @@ from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.log.marks import Mark
 
 K = TypeVar("K", str, int)
 PartKey = tuple[str, int, int]  # survey, period, partition
@@ -70,6 +71,11 @@ class SurveyStatus:
         """Late rows of all partitions by period, for the periods that windows can still include."""
         return _added(progress.lates for progress in self.progress.values())
 
+    @property
+    def lost(self) -> dict[int, int]:
+        """Reports that are lost at most in all partitions by period, for the periods that windows can still include."""
+        return _added(progress.lost for progress in self.progress.values())
+
 
 def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
     totals: Counter[K] = Counter()
@@ -83,6 +89,7 @@ class MergePosition:
     """The offset through which the partials are merged, and the offset that each part record must contain."""
 
     offset: int = NOTHING
+    mark: Mark = field(default_factory=Mark)
     surveys: dict[str, SurveyStatus] = field(default_factory=dict)
     listed: dict[PartKey, int] = field(default_factory=dict)
 
@@ -95,14 +102,14 @@ class MergePosition:
                 "through": status.through,
                 "begun": status.begun,
                 "progress": [
-                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items())]
+                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items()), sorted(p.lost.items())]
                     for _, p in sorted(status.progress.items())
                 ],
             }
             for name, status in self.surveys.items()
         }
         listed = [[*part, offset] for part, offset in sorted(self.listed.items())]
-        return pack({"offset": self.offset, "surveys": surveys, "listed": listed})
+        return pack({"offset": self.offset, "mark": self.mark.head, "surveys": surveys, "listed": listed})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:
@@ -112,13 +119,14 @@ class MergePosition:
                 status["through"],
                 status["begun"],
                 {
-                    partition: Progress(name, partition, offset, through, rejects, dict(lates))
-                    for partition, offset, through, rejects, lates in status["progress"]
+                    partition: Progress(name, partition, offset, through, rejects, dict(lates), dict(lost))
+                    for partition, offset, through, rejects, lates, lost in status["progress"]
                 },
             )
             for name, status in head["surveys"].items()
         }
-        return MergePosition(head["offset"], surveys, {(s, t, p): offset for s, t, p, offset in head["listed"]})
+        listed = {(s, t, p): offset for s, t, p, offset in head["listed"]}
+        return MergePosition(head["offset"], Mark(**head["mark"]), surveys, listed)
 
 
 @dataclass
