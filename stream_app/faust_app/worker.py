@@ -14,7 +14,7 @@ from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import account_for_all_offsets
 from stream_app.faust_app.overrides.worker import run_until_signalled
-from stream_app.kafka.topics import Topics, existing
+from stream_app.kafka.topics import Topics, check_partitions, existing
 
 RETRY_SECONDS = 1.0
 
@@ -25,7 +25,9 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
     """The topics on the cluster; waits until a broker answers."""
     while True:
         try:
-            return existing(kafka, prefix)
+            topics = existing(kafka, prefix)
+            check_partitions(kafka, topics)
+            return topics
         except ServerError as error:
             log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)
             time.sleep(RETRY_SECONDS)

@@ -155,7 +155,7 @@ class Merger(LogReader):
         before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
-        status.progress[progress.partition] = progress
+        status.hear(progress)
         self._changed.add(survey)
         return list(self._close(survey, status))
 

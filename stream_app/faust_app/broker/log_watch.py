@@ -31,8 +31,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Look:
-    """A topic as it is now: how many partitions it has (none: there is no such topic), and the logs asked for."""
+    """A topic as it is now: its id ("" if there is no such topic), how many partitions it has, the logs asked for."""
 
+    topic: str = ""
     partitions: int = 0
     views: Mapping[int, LogView] = field(default_factory=dict)
 
@@ -49,7 +50,9 @@ class Look:
 def look_at(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) -> Look:
     """Ask about the logs of some partitions. What was read must be noted before this is called."""
     (described,) = admin.describe_topics([topic])
-    partitions = len(described["partitions"])
+    if described["error_code"] == UnknownTopicOrPartitionError.errno:
+        return Look()
+    id, partitions = str(described["topic_id"]), len(described["partitions"])
     tps = {partition: TopicPartition(topic, partition) for partition in readings if partition < partitions}
     epochs = {tp: readings[partition][0].epoch for partition, tp in tps.items()}
     try:
@@ -58,13 +61,8 @@ def look_at(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) -> L
         epoch_ends = admin.epoch_ends({tp: epoch for tp, epoch in epochs.items() if epoch != NO_EPOCH})
     except UnknownTopicOrPartitionError:
         return Look()
-    return Look(
-        partitions,
-        {
-            number: LogView(str(described["topic_id"]), begins[tp].offset, ends[tp].offset, epoch_ends.get(tp))
-            for number, tp in tps.items()
-        },
-    )
+    views = {n: LogView(id, begins[tp].offset, ends[tp].offset, epoch_ends.get(tp)) for n, tp in tps.items()}
+    return Look(id, partitions, views)
 
 
 class LogWatch:
@@ -91,7 +89,7 @@ class LogWatch:
         """What is wrong with logs, if it is found twice: an election may show an end too early for a moment."""
         look = await self.look(topic, readings)
         faults = look.faults(readings)
-        if faults:
+        if faults or not look.topic:
             await asyncio.sleep(RETRY_SECONDS)
             look = await self.look(topic, readings)
             faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
