@@ -40,7 +40,7 @@ def bomb(codec: int, size: int) -> bytes:
 
 def poisoned() -> bytes:
     """One record with a header whose name is not text."""
-    return batch(0, framed(varint(-1) + varint(1) + b"?" + varint(1) + varint(2) + b"\xff\xfe" + varint(-1)))
+    return batch(0, framed_at(0, varint(-1) + varint(1) + b"?" + varint(1) + varint(2) + b"\xff\xfe" + varint(-1)))
 
 
 def record_parts(size: int) -> tuple[bytes, bytes]:
@@ -49,8 +49,9 @@ def record_parts(size: int) -> tuple[bytes, bytes]:
     return varint(len(fixed) + size + 1) + fixed, varint(0)
 
 
-def framed(body: bytes) -> bytes:
-    whole = b"\x00" + varint(0) + varint(0) + body
+def framed_at(delta: int, body: bytes) -> bytes:
+    """A record at this distance from the first offset of its batch: key, value and headers are its body."""
+    whole = b"\x00" + varint(0) + varint(delta) + body
     return varint(len(whole)) + whole
 
 
@@ -63,11 +64,11 @@ def varint(number: int) -> bytes:
     return bytes([*out, left])
 
 
-def batch(codec: int, records: bytes) -> bytes:
-    """A batch of one record, compressed already."""
+def batch(kind: int, records: bytes, offset: int = 0, epoch: int = 0, last: int = 0, count: int = 1) -> bytes:
+    """A batch of records that are compressed already, at an offset; `last` is the distance of its last record."""
     now = int(time.time() * 1000)
-    checked = struct.pack(">hiqqqhii", codec, 0, now, now, -1, -1, -1, 1) + records
-    return struct.pack(">qiibI", 0, len(checked) + 9, 0, 2, calc_crc32c(checked)) + checked
+    checked = struct.pack(">hiqqqhii", kind, last, now, now, -1, -1, -1, count) + records
+    return struct.pack(">qiibI", offset, len(checked) + 9, epoch, 2, calc_crc32c(checked)) + checked
 
 
 def send_batches(kafka: KafkaSettings, topic: str, partition: int, batches: list[bytes]) -> None:

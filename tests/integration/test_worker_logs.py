@@ -14,11 +14,12 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from hearsay.running.worker_process import WorkerProcess, workers
+from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, create, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import Histogram
+from stream_app.results import HISTOGRAMS, Histogram
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import caught_up, send
@@ -139,7 +140,7 @@ def test_partitions_that_are_added_close_no_period_and_are_said(
 def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
-    """Failure would look like: a worker that ends at every start, or a period that lacks reports and does not say so."""
+    """Failure would look like: a worker that ends at every start, or a period that lacks reports in silence."""
     compact(kafka_settings, topics.reports)
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
@@ -174,12 +175,14 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
         assert worker.metric("process_resident_memory_bytes") - before < 512 << 20
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 3
-    letters = [
-        dict(letter.headers) | {"value": letter.value} for letter in read_topic(kafka_settings, topics.deadletters)
-    ]
-    assert [letter["reason"] for letter in letters] == [b"too-large"] * 4 + [b"undecodable"]
-    assert [int(letter["offset"]) for letter in letters] == [0, 1, 2, 3, 4]
-    assert {letter["value"] for letter in letters} == {b""}
+    letters = list(read_topic(kafka_settings, topics.deadletters))
+    heads = [dict(letter.headers) for letter in letters]
+    assert [head["reason"] for head in heads] == [b"too-large"] * 4 + [b"undecodable"]
+    assert [int(head["offset"]) for head in heads] == [0, 1, 2, 3, 4]
+    assert {letter.value for letter in letters} == {b""}
+    bombs.send_batches(kafka_settings, topics.named(HISTOGRAMS.name), 0, batches[:1])
+    with pytest.raises(TopicError, match="decompresses to more than"):
+        read_finals(kafka_settings, topics)
 
 
 def compact(kafka: KafkaSettings, topic: str) -> None:
