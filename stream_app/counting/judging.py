@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Record:
     offset: int
     content_type: str | None
     value: bytes | None
-    epoch: int = NO_EPOCH
+    epoch: int = field(default=NO_EPOCH, compare=False)  # the leader epoch of its batch; in files, its checksum
 
 
 @dataclass(frozen=True)
