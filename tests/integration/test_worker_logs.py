@@ -16,6 +16,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from hearsay.running.worker_process import WorkerProcess, workers
 from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
+from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, create, publish, read_topic
 from stream_app.kafka.results import read_finals
@@ -114,6 +115,43 @@ def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.C
     environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
     command = [sys.executable, "-c", "from hearsay.cli import main; main()", "recover", *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+
+
+def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    """Failure would look like: the reports that took the place of others are taken for those, and not counted."""
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        for token in (2, 4, 6):
+            send(kafka_settings, topics, [Reports(0, (Row(token),))])
+        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        worker.kill()
+        kafka.kill()
+        keep_batches(kafka.data / f"{topics.reports}-0", 1)
+        kafka.start()
+        assert offsets(kafka_settings, topics) == [0]
+        for token in (12, 14, 16, 18):
+            send(kafka_settings, topics, [Reports(0, (Row(token),))])
+        worker.start()
+        eventually(lambda: shows(worker, "cut"), 90)
+        worker.kill()
+        assert "records from offset 1 to 2 were replaced" in recover(kafka_settings, topics).stdout
+        eventually(lambda: recover(kafka_settings, topics, "--lost", "0").returncode == 0, 60)
+        worker.start().wait_until_ready()
+        send(kafka_settings, topics, [Tick(0)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        assert worker.leave() == 0
+    assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
+
+
+def keep_batches(log: Path, number: int) -> None:
+    """Cut a log off after its first batches, as an election does that prefers a broker without the others."""
+    (segment,) = log.glob("*.log")
+    data, end = segment.read_bytes(), 0
+    for _ in range(number):
+        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+    assert end < len(data)
+    segment.write_bytes(data[:end])
 
 
 def test_partitions_that_are_added_close_no_period_and_are_said(
