@@ -18,11 +18,12 @@ from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, create, publish, read_topic
+from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS, Histogram
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
+from tests.helpers.topics import remake
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 
@@ -99,15 +100,6 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     assert [counted(kafka_settings, topics, period) for period in range(3)] == [199, 349, 19]
     live = KafkaResults(kafka_settings, topics).live("s")
     assert live is not None and live.lost == {1: 2000, 2: 2000, 3: 2000}
-
-
-def remake(kafka: KafkaSettings, topics: Topics) -> None:
-    """Delete the reports topic, and make it again."""
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.delete_topics([topics.reports])
-    eventually(lambda: topics.reports not in admin.list_topics(), 30)
-    admin.close()
-    create(kafka, topics)
 
 
 def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
