@@ -165,8 +165,8 @@ class Ordeal:
         for worker in self._group:
             if not worker.running:
                 worker.start()
-        eventually(lambda: caught_up(self._kafka, self._topics), 120)
         ends = log_ends(self._kafka, self._topics)
+        eventually(lambda: caught_up(self._kafka, self._topics, {p: end - 1 for p, end in enumerate(ends)}), 120)
         self._earlier = self._logged()
         self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
         remake(self._kafka, self._topics)

@@ -24,7 +24,7 @@ from stream_app.log.skipped import Why
 
 EPOCH_PLACE = 12
 """Where in a batch its leader epoch is, in bytes."""
-FETCHED_BYTES = 8 << 20
+FETCHED_BYTES = 16 << 20
 """After a batch with which so much is decompressed, the rest of a fetch is fetched again: batches may be bombs."""
 
 
