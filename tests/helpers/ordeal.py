@@ -26,7 +26,7 @@ from stream_app.results import LIVE, Live
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, logged
-from tests.helpers.topics import log_ends, remake
+from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount
@@ -45,7 +45,7 @@ class Ordeal:
         directory: Path,
         seed: int,
         say: Callable[[str], None] = print,
-        remake: bool = False,
+        logs: bool = False,
     ) -> None:
         self._broker = broker
         self._kafka = KafkaSettings(bootstrap=broker.bootstrap)
@@ -62,11 +62,13 @@ class Ordeal:
             "a transaction": self._transact,
             "a batch that decompresses to too much": self._send_bomb,
         }
-        if remake:
-            self._faults["the reports topic made again"] = self._remake
-        # What was on the topic before it was made again, by its offset in the state; and by how much those are larger.
+        if logs:
+            self._faults |= {"the reports topic made again": self._remake, "a log cut off": self._cut}
+        # What was in the logs before they were made again or cut, by its offset in the state; by how much those are
+        # larger from then on; and the offset from which on the logs have something else.
         self._earlier: list[dict[int, Event]] = [{} for _ in range(topics.partitions)]
         self._shifts = [0] * topics.partitions
+        self._floors = [0] * topics.partitions
 
     def run(self, reports: int, periods: int, faults: int) -> None:
         """Send, disturb, wait, and compare with a recount of the topic."""
@@ -108,8 +110,8 @@ class Ordeal:
         """Everything that was ever on the reports topic, by its offset in the state."""
         now = logged(self._kafka, self._topics)
         return [
-            before | {offset + shift: event for offset, event in events.items()}
-            for before, events, shift in zip(self._earlier, now, self._shifts, strict=True)
+            before | {offset + shift: event for offset, event in events.items() if offset >= floor}
+            for before, events, shift, floor in zip(self._earlier, now, self._shifts, self._floors, strict=True)
         ]
 
     def _all_sent(self) -> None:
@@ -161,18 +163,45 @@ class Ordeal:
 
     def _remake(self, _: WorkerProcess) -> None:
         """Delete the reports topic when everything on it is counted, make it again, and accept that nothing is lost."""
+        ends = self._all_counted()
+        self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
+        self._floors = [0] * len(ends)
+        remake(self._kafka, self._topics)
+        eventually(lambda: not any(worker.running for worker in self._group), 120)
+        self._accept("another")
+
+    def _cut(self, _: WorkerProcess) -> None:
+        """Cut a log off when everything in it is counted, and accept that nothing is lost."""
+        ends = self._all_counted()
+        for worker in self._group:
+            worker.kill()
+        partition = self._random.choice([partition for partition, end in enumerate(ends) if end > 0])
+        self._broker.kill()
+        end = cut_log(self._broker.data / f"{self._topics.reports}-{partition}", self._random.randrange(3))
+        self._broker.start()
+        self._shifts[partition] += ends[partition] - end
+        self._floors[partition] = end
+        if end < ends[partition]:
+            self._accept("cut")
+
+    def _all_counted(self) -> list[int]:
+        """Wait until everything is counted, and remember it. Returns the ends of the logs."""
         self._all_sent()
         for worker in self._group:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
-        eventually(lambda: caught_up(self._kafka, self._topics, {p: end - 1 for p, end in enumerate(ends)}), 120)
+        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
         self._earlier = self._logged()
-        self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
-        remake(self._kafka, self._topics)
-        eventually(lambda: not any(worker.running for worker in self._group), 120)
+        return ends
+
+    def _contained(self, ends: Sequence[int]) -> dict[int, int]:
+        """The last offset of the state in each partition, if everything up to the ends of the logs is counted."""
+        return {p: end + shift - 1 for p, (end, shift) in enumerate(zip(ends, self._shifts, strict=True))}
+
+    def _accept(self, fault: str) -> None:
         stuck = stuck_partitions(self._kafka, self._topics)
-        assert {one.fault.kind.value for one in stuck} == {"another"}
+        assert {one.fault.kind.value for one in stuck} == {fault}
         eventually(lambda: accepted(self._kafka, self._topics, stuck), 60)
 
 

@@ -1,6 +1,8 @@
-"""Reading topics from their beginning to what is their end now, and making one again."""
+"""Reading topics from their beginning to what is their end now, making one again, and cutting one off."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import OffsetSpec
@@ -45,3 +47,19 @@ def log_ends(kafka: KafkaSettings, topics: Topics) -> list[int]:
     ends = admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
     admin.close()
     return [ends[tp].offset for tp in tps]
+
+
+def cut_log(log: Path, batches: int) -> int:
+    """Cut a log off after its first batches, as an election does that prefers a broker without the others.
+
+    Its broker must have been killed. Returns the offset at which the log ends from now on.
+    """
+    (segment,) = log.glob("*.log")
+    data, end, offset = segment.read_bytes(), 0, 0
+    for _ in range(batches):
+        if end == len(data):
+            break
+        offset = int.from_bytes(data[end : end + 8], "big") + int.from_bytes(data[end + 23 : end + 27], "big") + 1
+        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+    segment.write_bytes(data[:end])
+    return offset

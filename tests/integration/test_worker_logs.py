@@ -23,7 +23,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS, Histogram
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
-from tests.helpers.topics import remake
+from tests.helpers.topics import cut_log, remake
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 
@@ -119,7 +119,7 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
         eventually(lambda: caught_up(kafka_settings, topics), 90)
         worker.kill()
         kafka.kill()
-        keep_batches(kafka.data / f"{topics.reports}-0", 1)
+        assert cut_log(kafka.data / f"{topics.reports}-0", 1) == 1
         kafka.start()
         assert offsets(kafka_settings, topics) == [0]
         for token in (12, 14, 16, 18):
@@ -134,16 +134,6 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
-
-
-def keep_batches(log: Path, number: int) -> None:
-    """Cut a log off after its first batches, as an election does that prefers a broker without the others."""
-    (segment,) = log.glob("*.log")
-    data, end = segment.read_bytes(), 0
-    for _ in range(number):
-        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
-    assert end < len(data)
-    segment.write_bytes(data[:end])
 
 
 def test_partitions_that_are_added_close_no_period_and_are_said(
