@@ -35,7 +35,12 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 def with_shortfall(
     report: MobilityReport, lates: Mapping[int, int], lost: Mapping[int, int] | None = None
 ) -> MobilityReport:
-    """The report with the shortfall of each window: the late reports, and those lost at most, by period."""
+    """The report with the shortfall of each window: the late reports, and those lost at most, by period.
+
+    Where presence has noise, nobody publishes them by period, and no shortfall is known.
+    """
+    if report.presence == "noised":
+        return report
 
     def lacking(window: WindowReport) -> WindowReport:
         periods = range(window.first, window.last + 1)
