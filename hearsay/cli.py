@@ -23,6 +23,7 @@ COMMANDS = {
     "audit": "hearsay.commands.audit:audit",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
+    "recover": "hearsay.commands.operations.recover:recover",
     "stack": "hearsay.commands.operations.stack:app",
     "topics": "hearsay.commands.operations.topics:app",
     "memo": "hearsay.commands.operations.memo:app",

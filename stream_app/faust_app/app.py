@@ -13,6 +13,7 @@ from faust.types import TP
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
+from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
@@ -32,6 +33,7 @@ from stream_app.merging.merger import Merger
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
 FETCH_MISSING_SECONDS = 2.0
+CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
 BUFFERED_BATCHES = 4
 """How many fetches of a partition may wait in memory for its agent."""
@@ -46,16 +48,19 @@ class StreamApp:
     """Counts reports and merges what was counted."""
 
     def __init__(self, options: WorkerOptions, health: Health) -> None:
-        topics = options.topics
+        topics = self._topics = options.topics
         self._health = health
         self._offsets = Offsets(options.kafka)
         hooks = Hooks(self._start, self._offsets.stop)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
         writer = Writer(app, topics, options.clock_key)
-        counting, merging = Counting(options, surveys), Merging(options, surveys)
-        self._counting = PartitionTasks[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
-        self._merging = PartitionTasks[Merger](app, topics.partials, writer, merging.make, merging.apply)
+        watch = self._watch = LogWatch(options.kafka)
+        counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
+        self._counting = PartitionTasks[PartitionCounter](
+            app, topics.reports, writer, watch, counting.make, counting.apply
+        )
+        self._merging = PartitionTasks[Merger](app, topics.partials, writer, watch, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
@@ -71,7 +76,11 @@ class StreamApp:
         app.on_partitions_assigned.connect(self._assigned)
         app.on_before_shutdown.connect(self._leaving)
         REGISTRY.register(
-            StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
+            StateCollector(
+                lambda: self._counting.lag | self._merging.lag,
+                lambda: self._counting.faults | self._merging.faults,
+                lambda: self._counting.readers,
+            )
         )
 
     def _attach(self, tasks: PartitionTasks[Any], name: str, partitions: int) -> None:
@@ -96,6 +105,7 @@ class StreamApp:
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
+        self.faust_app.add_future(self._check_logs())
 
     async def _keep_beating(self) -> None:
         while True:
@@ -103,15 +113,26 @@ class StreamApp:
             await asyncio.sleep(BEAT_SECONDS)
 
     def _is_ready(self) -> bool:
+        """Whether this worker counts: it has recovered, and no partition has a fault."""
+        return self._is_open() and not (self._counting.faults or self._merging.faults)
+
+    def _is_open(self) -> bool:
         return self._counting.is_open and self._merging.is_open
 
     def _recovery_progress(self) -> object:
-        """A value that changes while recovery makes progress; None once this worker is ready."""
+        """A value that changes while recovery makes progress; None once this worker has recovered."""
         app = self.faust_app
-        return None if self._is_ready() else (app.consumer_generation_id, app.recovered_offsets)
+        return None if self._is_open() else (app.consumer_generation_id, app.recovered_offsets)
 
     async def _broker_answers(self) -> None:
         await self._offsets.ends([TP(self._counting.topic, 0)])
+
+    async def _check_logs(self) -> None:
+        with fatal("looking at the logs"):
+            while True:
+                await asyncio.sleep(CHECK_LOGS_SECONDS)
+                await self._counting.check_logs(self._topics.partitions)
+                await self._merging.check_logs(self._topics.merge_partitions)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):

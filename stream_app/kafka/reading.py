@@ -12,6 +12,7 @@ from kafka.errors import KafkaError
 from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.kafka.decompression import TooLarge, limit_decompression
 from stream_app.kafka.topics import ANSWER_SECONDS
 
 SILENT_SECONDS = 60.0
@@ -20,6 +21,7 @@ SILENT_SECONDS = 60.0
 
 def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
     """Every record that the topic has now, as kafka-python returns it; in order within a partition."""
+    limit_decompression("kafka", kafka.max_batch_bytes)
     try:
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
@@ -42,5 +44,7 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
                     )
         finally:
             consumer.close()
+    except TooLarge as error:
+        raise TopicError(f"topic {topic}: {error.message}", error.hint) from None
     except KafkaError as error:
         raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {topic} failed: {error}", NO_KAFKA) from error

@@ -30,6 +30,7 @@ from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
 
+SAME_BACKUP = "restore the logs and the results from the same backup"
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
 
 
@@ -155,7 +156,13 @@ class EmbeddedApp:
                 raise LogError(
                     f"{directory}: log {counter.partition} ends before offset {log.next_offset}, but the state has "
                     f"offsets up to {counter.next_offset - 1}",
-                    "restore the logs and the results from the same backup",
+                    SAME_BACKUP,
+                )
+            if log.confirmed_checksum != counter.mark.epoch:
+                raise LogError(
+                    f"{directory}: log {counter.partition} is not the one that was counted: record "
+                    f"{counter.next_offset - 1} is another",
+                    SAME_BACKUP,
                 )
             for record in log.read(counter.next_offset):
                 counter.apply(record)
