@@ -9,7 +9,8 @@ part of the truth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Literal
 
@@ -23,6 +24,7 @@ from analytics.forecasting.structure import Floats, Structure
 
 MODEL = "level + AR(1) + harmonics, Kalman"
 CALIBRATED_OVER, FEWEST_CALIBRATED = 200, 50
+ALERT = 0.99  # confidence of the interval that publications rarely leave
 
 About = Literal["truth", "publication"]
 
@@ -78,6 +80,13 @@ def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | Non
     )
 
 
+def adding_up(forecasts: Sequence[Forecast], total: float = 1.0) -> list[Forecast]:
+    """Forecasts of shares made to add up to 1: the less certain a share is, the more of the difference it takes."""
+    means, variances = (np.stack([getattr(made, part) for made in forecasts]) for part in ("mean", "model"))
+    means = means + variances / variances.sum(axis=0) * (total - means.sum(axis=0))
+    return [replace(made, mean=mean) for made, mean in zip(forecasts, means, strict=True)]
+
+
 def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tuple[Floats, Floats]:
     """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
     q, phi, irregular = fitted.parameters.noise(fitted.structure)
@@ -108,3 +117,14 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     if squared < (model + fresh) * (1 + 2 * sqrt(2 / count)):
         return 1.0, count
     return max(1.0, sqrt((squared - fresh) / model)), count
+
+
+def unexpected(series: Series, made: Forecast, confidence: float = ALERT) -> tuple[int, ...]:
+    """The places of values outside the interval that a forecast one period before gave to publications.
+
+    Values at the very beginning are left out: every forecast begins with a season of surprises.
+    """
+    first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
+    mean, variance = from_all_origins(series, made.fit, first, 1)
+    far = quantile(confidence) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
+    return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())

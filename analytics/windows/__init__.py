@@ -2,6 +2,6 @@
 
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap
-from analytics.windows.presence_noise import scale
+from analytics.windows.presence_noise import noise_error, scale
 
-__all__ = ["ByGap", "Window", "scale"]
+__all__ = ["ByGap", "Window", "noise_error", "scale"]

@@ -2,6 +2,7 @@
 
 from stream_app.results.histograms import Histogram, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
+from stream_app.results.observing import VISITORS, Cell, Observation, cells, observe, observed_series
 from stream_app.results.presence_noise import presence_counts
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
@@ -12,15 +13,21 @@ __all__ = [
     "LIVE",
     "MOBILITY",
     "RESULT_TOPICS",
+    "VISITORS",
+    "Cell",
     "ClosedPeriod",
     "Histogram",
     "Live",
     "MobilityResult",
+    "Observation",
     "PublishedResults",
     "ResultKey",
     "ResultTopic",
     "build_histogram",
     "build_mobility",
+    "cells",
     "histogram_table",
+    "observe",
+    "observed_series",
     "presence_counts",
 ]
