@@ -9,7 +9,7 @@ from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 
-EXAMPLES = ("mobility-week", "telemetry")
+EXAMPLES = ("mobility-week", "telemetry", "demand-year")
 
 
 def read_survey(path: Path) -> Survey:

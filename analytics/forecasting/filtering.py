@@ -117,3 +117,12 @@ def update_many(y: Floats, noise: Floats, h: Floats, x: Floats, p: Floats, q: Fl
         move(x[s], p[s], q[s], phi[s])
         if not np.isnan(y[s]):
             update(x[s], p[s], h, y[s], noise[s], ph)
+
+
+@compiled
+def predict_many(
+    x: Floats, p: Floats, q: Floats, phi: Floats, regressors: Floats, mean: Floats, variance: Floats
+) -> None:
+    """Mean and variance `[series, step]` of the regular part of many series."""
+    for s in range(len(x)):
+        predict(x[s], p[s], q[s], phi[s], regressors, mean[s], variance[s])

@@ -48,8 +48,13 @@ class Forecast:
 
     def interval(self, about: About, confidence: float) -> tuple[Floats, Floats]:
         """Lower and upper ends."""
-        half = quantile(confidence) * self.deviation(about)
-        return self.mean - half, self.mean + half
+        return interval_ends(self.mean, self.deviation(about), confidence)
+
+
+def interval_ends(mean: Floats, deviation: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the intervals of normal distributions."""
+    half = quantile(confidence) * deviation
+    return mean - half, mean + half
 
 
 def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | None = None) -> Forecast:
