@@ -13,6 +13,7 @@ from faust.types import TP
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
+from stream_app.faust_app.broker.forecasts import Forecasts
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
@@ -46,7 +47,8 @@ class StreamApp:
         hooks = Hooks(self._start, self._offsets.stop, self._add_pages)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
-        writer = Writer(app, topics, options.clock_key)
+        self._forecasts = Forecasts(app, options, surveys)
+        writer = Writer(app, topics, options.clock_key, self._forecasts.note)
         counting, merging = Counting(options, surveys), Merging(options, surveys)
         self._counting = PartitionTasks[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
         self._merging = PartitionTasks[Merger](app, topics.partials, writer, merging.make, merging.apply)
@@ -72,6 +74,8 @@ class StreamApp:
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
             await tasks.open(partitions, table)
+            if tasks is self._merging:
+                self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
         app = self.faust_app
@@ -85,6 +89,7 @@ class StreamApp:
         changelogs = [table.changelog_name for table in self._tables]
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
+        self.faust_app.add_future(self._forecasts.run())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
 
     def _add_pages(self, site: web.Application) -> None:

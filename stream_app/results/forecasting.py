@@ -12,10 +12,10 @@ from stream_app.results.forecaster import Forecaster
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, ResultKey
 
-Noted = Callable[[str, int], None]
+Noted = Callable[[str, int, int], None]  # survey, published numbers with a forecast, and the unexpected ones of them
 
 
-def nothing_noted(survey: str, unexpected: int) -> None:
+def nothing_noted(survey: str, numbers: int, unexpected: int) -> None:
     """Default: unexpected publications are only in the forecasts."""
 
 
@@ -54,6 +54,10 @@ class Forecasting:
             if (key.period or 0) >= first:
                 yield from self._extended(forecaster, value, published_through)
 
+    def forget(self, survey: str) -> None:
+        """Begin again with what is published at the next final."""
+        self._forecasters.pop(survey, None)
+
     def _extended(self, forecaster: Forecaster, final: bytes, published_through: int = -1) -> Iterator[Output]:
         histogram = HISTOGRAMS.model.model_validate_json(final)
         made = forecaster.extend(histogram, publish=histogram.period > published_through)
@@ -61,7 +65,6 @@ class Forecasting:
             yield self._message(made)
 
     def _message(self, made: ForecastResult) -> Output:
-        unexpected = sum(cell.unexpected for cell in made.cells)
-        if unexpected:
-            self._noted(made.survey, unexpected)
+        numbers = [cell for cell in made.cells if cell.mean]
+        self._noted(made.survey, len(numbers), sum(cell.unexpected for cell in numbers))
         return FORECASTS.message(ResultKey(made.survey, made.period), made.model_dump_json().encode())
