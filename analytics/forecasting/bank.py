@@ -16,7 +16,8 @@ from analytics.estimation.estimates import quantile
 from analytics.forecasting.filtering import log_likelihood, predict_many, update_many
 from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import ALERT, calibration
-from analytics.forecasting.series import Series, future_noise
+from analytics.forecasting.series import CYCLES as NOISE_CYCLES
+from analytics.forecasting.series import UNSEASONAL, Series, future_noise
 from analytics.forecasting.structure import Floats, Structure
 from analytics.forecasting.usual_seasons import CYCLES, FEWEST_VALUES
 
@@ -78,13 +79,9 @@ class Bank:
             noise = series.fresh + self._irregular[place]
             log_likelihood(series.values, noise, regressors, x, p, self._q[place], self._phi[place])
             self._x[place], self._p[place] = x, p
-        self._fresh = [series.fresh[-self._kept :] for series in history]
-        self._memo = [series.memo[-self._kept :] for series in history]
-        self._noise = np.stack([self._fresh, self._memo])  # [kind, series, period]
-
-    @property
-    def _kept(self) -> int:
-        return 4 * self.structure.main if self.structure.main > 1 else 24
+        # [kind, series, period]: as much as the size of future noise is averaged over
+        kept = NOISE_CYCLES * structure.main if structure.main > 1 else UNSEASONAL
+        self._noise = np.stack([[getattr(one, kind)[-kept:] for one in history] for kind in ("fresh", "memo")])
 
     def update(self, values: Floats, fresh: Floats, memo: Floats) -> NDArray[np.bool_]:
         """Take in the next period; returns which of the values left the 99 % interval of their forecast."""
@@ -106,9 +103,7 @@ class Bank:
         mean, variance = np.empty((2, count, ahead))
         predict_many(self._x, self._p, self._q, self._phi, self.structure.regressors(self._next, ahead), mean, variance)
         model = (variance + self._irregular[:, None]) * self.stretch[:, None] ** 2
-        fresh, memo = (
-            np.stack([future_noise(row, self.structure.main, ahead) for row in kind]) for kind in self._noise
-        )
+        fresh, memo = future_noise(self._noise, self.structure.main, ahead)
         unknown = np.isnan(self._irregular)
         mean[unknown] = np.nan
         return BankForecast(mean, np.sqrt(model + memo), np.sqrt(model + fresh), self.stretch)

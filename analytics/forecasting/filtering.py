@@ -71,22 +71,24 @@ def predict(x: Floats, p: Floats, q: Floats, phi: float, regressors: Floats, mea
     After k steps the variance of each state has grown by k q; that of the deviation decays to that of an AR(1).
     """
     size = len(x)
+    weight, pw = np.empty(size), np.empty(size)
     decay, grown = 1.0, 0.0
     for k in range(len(regressors)):
         decay *= phi
         grown = grown * phi * phi + q[DEVIATION]
-        m, v = 0.0, 0.0
+        weight[:] = regressors[k]
+        weight[DEVIATION] *= decay
+        pw[:] = 0.0
         for i in range(size):
-            weight = regressors[k, i] * (decay if i == DEVIATION else 1.0)
-            m += weight * x[i]
-            row = 0.0
             for j in range(size):
-                row += p[i, j] * regressors[k, j] * (decay if j == DEVIATION else 1.0)
-            v += weight * row
+                pw[j] += p[i, j] * weight[i]
+        m, v = 0.0, grown
+        for i in range(size):
+            m += weight[i] * x[i]
+            v += weight[i] * pw[i]
             if i != DEVIATION:
-                v += (k + 1) * q[i] * regressors[k, i] * regressors[k, i]
-        mean[k] = m
-        variance[k] = v + grown
+                v += (k + 1) * q[i] * weight[i] * weight[i]
+        mean[k], variance[k] = m, v
 
 
 @compiled

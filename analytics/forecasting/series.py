@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics.forecasting.structure import Floats
 
-CYCLES = 4  # seasons over which the size of future noise is averaged
+CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +46,27 @@ class Series:
 
 
 def future_noise(variances: Floats, season: int, ahead: int) -> Floats:
-    """The variance of noise to expect in the next periods: the mean of the same phases of the last seasons.
+    """The variance of noise `[..., step]` to expect in the next periods, from that of past ones `[..., period]`.
+
+    It is the mean of the same phases of the last seasons.
 
     Noise grows with the number of reports, which has seasons too.
 
     >>> future_noise(np.array([1.0, 5.0] * 10), 2, 3).tolist()
     [1.0, 5.0, 1.0]
     """
-    recent = variances[-CYCLES * season :] if season > 1 else variances[-CYCLES * 6 :]
-    expected = np.empty(ahead)
-    for step in range(min(ahead, season)):
-        same = recent[::-1][season - 1 - step :: season]
-        same = same[np.isfinite(same)]
-        expected[step] = same.mean() if len(same) else _mean(recent)
-    return np.resize(expected[:season], ahead)
+    phases = season if season > 1 else 1
+    recent = variances[..., -CYCLES * phases :] if season > 1 else variances[..., -UNSEASONAL:]
+    missing = np.full((*recent.shape[:-1], -recent.shape[-1] % phases), np.nan)
+    cycles = np.concatenate([missing, recent], axis=-1).reshape(*recent.shape[:-1], -1, phases)
+    expected, overall = _mean(cycles, axis=-2), _mean(recent, axis=-1)[..., None]
+    expected = np.where(np.isnan(expected), np.where(np.isnan(overall), 0.0, overall), expected)
+    return expected[..., np.arange(ahead) % phases]
 
 
-def _mean(variances: Floats) -> float:
-    known = variances[np.isfinite(variances)]
-    return float(known.mean()) if len(known) else 0.0
+def _mean(variances: Floats, axis: int) -> Floats:
+    """The mean of those that are known; NaN if none is."""
+    known = np.isfinite(variances)
+    count = known.sum(axis=axis)
+    total = np.where(known, variances, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
