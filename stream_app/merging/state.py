@@ -2,7 +2,7 @@
 
     merge/Q/position                          last offset, status of each survey, {part: its offset}
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
-    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts for later windows
+    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts (or release) for later windows
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the
 same bytes and headers.
@@ -24,6 +24,7 @@ from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.results.presence_noise import Release
 
 K = TypeVar("K", str, int)
 PartKey = tuple[str, int, int]  # survey, period, partition
@@ -142,26 +143,27 @@ class HeldPart:
 
 @dataclass
 class Final:
-    """A closed period: its messages, its counts, and the last period whose final was published before it."""
+    """A closed period: its messages, its counts (or release), and the last period published before it."""
 
     outputs: tuple[Output, ...]
-    counts: Counts
+    counts: Counts | Release
     after: int = NEVER
     unsaved: bool = True
 
     def encode(self) -> bytes:
-        head: Head = {
-            "outputs": [_packed(output) for output in self.outputs],
-            "attributes": list(self.counts),
-            "after": self.after,
-        }
-        return pack(head, arrays_of(self.counts))
+        head: Head = {"outputs": [_packed(output) for output in self.outputs], "after": self.after}
+        if isinstance(self.counts, Release):
+            return pack(head | {"attributes": list(self.counts.n), "late": self.counts.late}, self.counts.arrays)
+        return pack(head | {"attributes": list(self.counts)}, arrays_of(self.counts))
 
     @staticmethod
     def decode(data: bytes) -> Final:
         head, arrays = unpack(data)
         outputs = tuple(_unpacked(*packed) for packed in head["outputs"])
-        return Final(outputs, from_arrays(head["attributes"], arrays), head["after"], unsaved=False)
+        names = head["attributes"]
+        released = "late" in head
+        counts = Release.of_arrays(names, head["late"], arrays) if released else from_arrays(names, arrays)
+        return Final(outputs, counts, head["after"], unsaved=False)
 
 
 def _packed(output: Output) -> list[Any]:

@@ -4,7 +4,7 @@ from stream_app.results.forecast_result import CellForecast, ForecastResult
 from stream_app.results.histograms import Histogram, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
 from stream_app.results.observing import VISITORS, Cell, Observation, cells, observe, observed_series
-from stream_app.results.presence_noise import presence_counts
+from stream_app.results.presence_noise import Release, release
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import (
     FORECASTS,
@@ -33,6 +33,7 @@ __all__ = [
     "MobilityResult",
     "Observation",
     "PublishedResults",
+    "Release",
     "ResultKey",
     "ResultTopic",
     "build_histogram",
@@ -41,5 +42,5 @@ __all__ = [
     "histogram_table",
     "observe",
     "observed_series",
-    "presence_counts",
+    "release",
 ]

@@ -114,10 +114,11 @@ class Forecaster:
         Few reports are expected in them, or the last period of the same phase was suppressed: a forecast must not fill
         in what is never published.
         """
-        season, parts = self._structure.main, len(self._scheme.questions) if self._scheme.discloses else 1
+        season, survey = self._structure.main, self._scheme.survey
+        parts = survey.one_in * (len(self._scheme.questions) if self._scheme.discloses else 1)
         cycle = [bool(np.isnan(seen.values[0])) for seen in list(self._history)[-season:]]
         with np.errstate(invalid="ignore"):
-            few = made.mean[0] < self._scheme.survey.minimum * parts
+            few = made.mean[0] < survey.minimum * parts
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _cell(self, place: int, made: BankForecast, few: Members, unexpected: bool, published: bool) -> CellForecast:

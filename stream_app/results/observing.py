@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.estimation import estimate, norm_sub
-from analytics.windows import noise_error
+from analytics.estimation import CellNoise, estimate, estimate_noised, norm_sub
 from protocols.mechanisms import Channel
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -65,14 +64,14 @@ def observe(scheme: Scheme, histogram: Histogram, groups: bool = True) -> Observ
     size = len(cells(scheme, groups))
     parts = np.full((3, size), np.nan)
     if histogram.n is not None:
-        noise = _presence_variance(scheme)
-        parts[:, 0] = histogram.n, noise, 0
+        presence = _presence_variance(scheme)
+        parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
             width = question.k + (len(question.attribute.groups) if groups else 0)
             published = histogram.attribute(question.name)
             if published.estimate is not None:
-                parts[:, first : first + width] = _people(scheme, question, published, histogram.n, noise, groups)
+                parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence, groups)
             first += width
     return Observation(histogram.period, *parts)
 
@@ -95,6 +94,7 @@ def _people(
     """`[part, cell]`: the values of an attribute, then its groups."""
     shares, n = np.array(published.estimate), published.n or 0
     attribute, likely = question.attribute, norm_sub(shares)
+    answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
     members: list[Members | None] = [None]
     if groups and attribute.groups:
         rolled = [[value in group for value in attribute.values] for group in attribute.groups.values()]
@@ -102,27 +102,29 @@ def _people(
     parts = []
     for member in members:
         combined = shares if member is None else shares @ member.T
-        whole = _variance(question.channel, likely, n, total, member)
+        whole = _variance(question.channel, likely, n, total, member, CellNoise.of(scheme, question.name))
         if scheme.survey.longitudinal:
             memo = np.minimum(_variance(question.memo_channel, likely, n, total, member), whole)
         else:  # which of the visitors were asked stays the same, if anything does
             expected = likely if member is None else likely @ member.T
-            asked = 0.0 if n >= total else (total - n) / max(total - 1, 1) / n
+            asked = 0.0 if answering >= total else (total - answering) / max(total - 1, 1) / answering
             memo = np.minimum(expected * (1 - expected) * asked, whole)
-        fresh = (whole - memo) * total**2 + combined**2 * presence
+        fresh = (whole - memo) * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in `whole`
         parts.append(np.stack([combined * total, fresh, memo * total**2]))
     return np.concatenate(parts, axis=1)
 
 
-def _variance(channel: Channel, shares: Floats, n: int, total: int, members: Members | None) -> Floats:
+def _variance(
+    channel: Channel, shares: Floats, n: int, total: int, members: Members | None, noise: CellNoise | None = None
+) -> Floats:
     """The variance of estimates of all values, or of groups of them, if these are the true shares."""
-    return np.asarray(estimate(channel.support(shares) * n, n, channel, population=total, groups=members).error ** 2)
+    counts = channel.support(shares) * n
+    if noise is None:
+        return np.asarray(estimate(counts, n, channel, population=total, groups=members).error ** 2)
+    return np.asarray(estimate_noised(counts, n, channel, noise, population=total, groups=members).error ** 2)
 
 
 def _presence_variance(scheme: Scheme) -> float:
     """Of the published number of visitors: a sum of noised counts, one for each gap."""
-    survey = scheme.survey
-    if survey.presence_epsilon is None:
-        return 0.0
-    noised = survey.horizon * (len(scheme.questions) if scheme.discloses else 1)
-    return noise_error(noised, survey.presence_epsilon) ** 2
+    noise = CellNoise.of(scheme, scheme.questions[0].name)
+    return 0.0 if noise is None else noise.reports * len(scheme.kinds)

@@ -14,7 +14,6 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from protocols.randomness import Keyring
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.kafka import Topics, read_topic
@@ -80,4 +79,4 @@ def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
         )
         for question in SCHEME.questions
     }
-    return build_histogram("final", SCHEME, period, counts, Keyring(KEY)).model_dump_json().encode()
+    return build_histogram("final", SCHEME, period, counts).model_dump_json().encode()
