@@ -17,6 +17,7 @@ COMMANDS = {
     "replay": "hearsay.commands.replay:replay",
     "send": "hearsay.commands.send:send",
     "report": "hearsay.commands.report:report",
+    "forecast": "hearsay.commands.forecast:forecast",
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",

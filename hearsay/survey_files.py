@@ -12,7 +12,7 @@ from servers.limited_reading import read_limited
 
 MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""
-EXAMPLES = ("mobility-week", "telemetry")
+EXAMPLES = ("mobility-week", "telemetry", "demand-year")
 
 
 def read_survey(path: Path) -> Survey:

@@ -13,6 +13,7 @@ from faust.types import TP
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
+from stream_app.faust_app.broker.forecasts import Forecasts
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.surveys import Surveys
@@ -54,7 +55,8 @@ class StreamApp:
         hooks = Hooks(self._start, self._offsets.stop)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
-        writer = Writer(app, topics, options.clock_key)
+        self._forecasts = Forecasts(app, options, surveys)
+        writer = Writer(app, topics, options.clock_key, self._forecasts.note)
         watch = self._watch = LogWatch(options.kafka)
         counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
         self._counting = PartitionTasks[PartitionCounter](
@@ -89,6 +91,8 @@ class StreamApp:
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
             await tasks.open(partitions, table)
+            if tasks is self._merging:
+                self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
         app = self.faust_app
@@ -104,6 +108,7 @@ class StreamApp:
         changelogs = [table.changelog_name for table in self._tables]
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
+        self.faust_app.add_future(self._forecasts.run())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
         self.faust_app.add_future(self._check_logs())
 

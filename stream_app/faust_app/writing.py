@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
@@ -27,10 +28,13 @@ def owner_of(survey: str, merge_partitions: int) -> int:
 class Writer:
     """Sends state records to their changelogs, and messages to their topics."""
 
-    def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
+    def __init__(
+        self, app: Any, topics: Topics, clock_key: bytes, published: Callable[[Output], None] = lambda output: None
+    ) -> None:
         self._app = app
         self._topics = topics
         self._clock_key = clock_key
+        self._published = published
 
     async def write(self, flush: Flush, table: StateTable) -> None:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
@@ -44,6 +48,8 @@ class Writer:
             for item in stage:
                 if isinstance(item, Write):
                     table.put(item.key, item.value)
+                else:
+                    self._published(item)
 
     async def close(self, clock: Clock) -> None:
         """Send a clock record to every partition of the reports topic."""

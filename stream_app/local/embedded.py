@@ -29,6 +29,8 @@ from stream_app.local.log import LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
+from stream_app.results.forecasting import Forecasting
+from stream_app.results.result_topics import HISTOGRAMS
 
 SAME_BACKUP = "restore the logs and the results from the same backup"
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
@@ -69,6 +71,7 @@ class EmbeddedApp:
             ]
             merged = self.store.records("merge/0/")
             self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged)
+            self._forecasting = Forecasting(lookup, self.store)
             self._catch_up(directory)
             self._held = held.pop_all()
 
@@ -104,7 +107,11 @@ class EmbeddedApp:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
-        self.store.write(self._merger.flush())
+        flush = self._merger.flush()
+        self.store.write(flush)
+        for item in flush:
+            if isinstance(item, Output) and item.topic == HISTOGRAMS.name:
+                self.store.write(self._forecasting.after(item))
 
     @property
     def rejects(self) -> Rejects:

@@ -30,6 +30,9 @@ RECOVERY_SECONDS = Gauge(
     "hearsay_recovery_seconds", "From the last assignment of partitions until reading on", ["table"], registry=REGISTRY
 )
 
+FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
+UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
+
 _last_final: dict[str, float] = {}
 
 
@@ -45,6 +48,11 @@ def note_finals(finals: Iterable[Period]) -> None:
     for survey, _ in finals:
         FINALS.labels(survey).inc()
         _last_final[survey] = time.monotonic()
+
+
+def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
+    FORECAST.labels(survey).inc(numbers)
+    UNEXPECTED.labels(survey).inc(unexpected)
 
 
 class StateCollector(Collector):
