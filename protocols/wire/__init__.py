@@ -7,6 +7,7 @@ from protocols.wire.header import Lookup
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.report import decode_report, encode_report
 from protocols.wire.rows import ROW_REASONS, row_faults
+from protocols.wire.terms import MAX_TERMS_BYTES, TERMS, decode_terms
 
 __all__ = [
     "CLOCK",
@@ -14,8 +15,10 @@ __all__ = [
     "FRAME",
     "MAX_RECORD_BYTES",
     "MAX_ROWS",
+    "MAX_TERMS_BYTES",
     "REPORT",
     "ROW_REASONS",
+    "TERMS",
     "Clock",
     "Frame",
     "Lookup",
@@ -24,6 +27,7 @@ __all__ = [
     "decode_clock",
     "decode_frame",
     "decode_report",
+    "decode_terms",
     "encode_clock",
     "encode_frame",
     "encode_report",

@@ -42,7 +42,11 @@ FLUSH_BYTES = RECORD_BYTES // 4
 PAUSE_BYTES = RECORD_BYTES // 2
 """... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 PORTION_BYTES = 512 << 10
-"""How much a reader is given at once, unless a single record is larger."""
+"""How much a reader is given at once, unless a single record is larger ..."""
+PORTION_RECORDS = 500
+"""... and how many records. Between portions the event loop serves others."""
+RECORD_COST = 1 << 10
+"""What a record takes up in memory besides its value: small ones would otherwise fill the memory unnoticed."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
@@ -272,9 +276,10 @@ class PartitionTasks(Generic[R]):
         """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                for records in in_portions(event.value, PORTION_BYTES):
+                for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
                     if event.message.generation_id == self._app.consumer_generation_id:
                         await self._feed(records)
+                    await asyncio.sleep(0)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
         """Give records of one partition to its reader, from its next offset on."""
@@ -291,7 +296,7 @@ class PartitionTasks(Generic[R]):
         usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
         if usable:
             write_now = await self._apply(task, usable, self._end)
-            await task.note_read(sum(len(record.value or b"") for record in usable), write_now)
+            await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in usable), write_now)
         if lacking is not None:
             what = f"offsets {lacking.offset} to {last_offset(lacking)} hold no record that can be read"
             task.halt(LogFault(FaultKind.GAP, what, lacking.offset))
@@ -334,12 +339,13 @@ def _is_lacking(task: PartitionTask[Any], record: ConsumerRecord) -> bool:
     return isinstance(record, SkippedRecords) and not task.reader.may_skip(task.skipped(record))
 
 
-def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:
-    """Records in portions of consecutive offsets, each of at most `size` bytes or a single record."""
+def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
+    """Records in portions of consecutive offsets, each of at most `size` bytes and `most` records, or a single one."""
     start, bytes_in_portion = 0, 0
     for index, record in enumerate(records):
         length = len(record.value or b"")
-        if index > start and (bytes_in_portion + length > size or record.offset != last_offset(records[index - 1]) + 1):
+        full = bytes_in_portion + length > size or index - start == most
+        if index > start and (full or record.offset != last_offset(records[index - 1]) + 1):
             yield records[start:index]
             start, bytes_in_portion = index, 0
         bytes_in_portion += length

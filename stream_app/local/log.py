@@ -13,10 +13,11 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 from zlib import crc32
 
 from protocols.errors import LogError
+from servers.private_files import open_private
 from stream_app.counting.judging import Record
 from stream_app.log.marks import NO_EPOCH
 
@@ -32,7 +33,7 @@ class LocalLog:
 
     def __init__(self, path: Path, confirmed: int) -> None:
         self._path = path
-        self._file: BinaryIO = path.open("a+b")
+        self._file: IO[bytes] = open_private(path, "a+b")
         self.confirmed_checksum = NO_EPOCH
         self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)

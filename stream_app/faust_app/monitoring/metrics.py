@@ -30,6 +30,9 @@ RECOVERY_SECONDS = Gauge(
     "hearsay_recovery_seconds", "From the last assignment of partitions until reading on", ["table"], registry=REGISTRY
 )
 
+FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
+UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
+
 _last_final: dict[str, float] = {}
 
 
@@ -47,8 +50,13 @@ def note_finals(finals: Iterable[Period]) -> None:
         _last_final[survey] = time.monotonic()
 
 
+def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
+    FORECAST.labels(survey).inc(numbers)
+    UNEXPECTED.labels(survey).inc(unexpected)
+
+
 class StateCollector(Collector):
-    """Metrics that are read from the state whenever Prometheus asks.
+    """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
     `counters` the counters of our partitions.
@@ -76,9 +84,9 @@ class StateCollector(Collector):
         yield faults
         open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
-            for survey, reports in counter.lost.items():
-                lost[survey] += sum(reports.values())
-            for (survey, _), period in counter.open_periods.items():
+            for survey, reports in list(counter.lost.items()):
+                lost[survey] += sum(list(reports.values()))
+            for (survey, _), period in list(counter.open_periods.items()):
                 if period.scheme.presence is not None:
                     continue
                 open_periods[survey] += 1
@@ -89,7 +97,7 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
         yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
         now = time.monotonic()
-        ages = {survey: now - at for survey, at in _last_final.items()}
+        ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)
 
 
