@@ -126,7 +126,9 @@ def schema(
 @app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    example: Annotated[str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry.")] = "",
+    example: Annotated[
+        str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry, demand-year.")
+    ] = "",
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.
 

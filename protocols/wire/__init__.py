@@ -1,7 +1,7 @@
 """Bytes on the wire: frames, single reports and clock records, and the reasons for refusing them."""
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock
-from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, REPORT, partition_of
+from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
 from protocols.wire.header import Lookup
 from protocols.wire.reasons import Reason, Reject
@@ -14,6 +14,7 @@ __all__ = [
     "CONTENT_TYPE_HEADER",
     "FRAME",
     "MAX_RECORD_BYTES",
+    "MAX_ROWS",
     "MAX_TERMS_BYTES",
     "REPORT",
     "ROW_REASONS",

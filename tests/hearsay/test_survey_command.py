@@ -107,3 +107,9 @@ def test_no_file_is_overwritten_and_no_example_is_guessed(survey: Path, tmp_path
         run("new", str(survey))
     with pytest.raises(SurveyError, match="examples: mobility-week, telemetry"):
         run("new", str(tmp_path / "other.yaml"), "--example", "nothing")
+
+
+@pytest.mark.parametrize("endless", ["/dev/zero", "/dev/urandom"])
+def test_a_file_without_an_end_is_refused(endless: str) -> None:
+    with pytest.raises(SurveyError, match=f"{endless} cannot be read: File too large"):
+        read_survey(Path(endless))
