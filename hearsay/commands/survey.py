@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,6 +65,20 @@ def publish(
     else:
         state = "published" if new else "is already published with these terms"
         console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {scheme.fingerprint}")
+
+
+@app.command()
+def terms(file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)]) -> None:
+    """Write the resolved terms of a survey, byte for byte as devices get them, without a newline.
+
+    Their SHA-256 begins with the fingerprint. An app that carries them needs to trust nobody for them.
+
+    Example: hearsay survey terms survey.yaml > terms.json
+    """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
+
+    sys.stdout.buffer.write(Scheme(read_survey(file)).terms)
 
 
 @app.command()

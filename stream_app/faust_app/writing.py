@@ -12,6 +12,9 @@ from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
 
+SENT_AT_ONCE = 200
+"""How many records the producer is given before the event loop serves others: a flush may have many dead letters."""
+
 
 def owner_of(survey: str, merge_partitions: int) -> int:
     """The partition of the partials topic in which a survey is merged.
@@ -36,7 +39,11 @@ class Writer:
     async def write(self, flush: Flush, table: StateTable) -> None:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
         for stage in flush.stages:
-            confirmations = [await self._send(item, table) for item in stage]
+            confirmations = []
+            for number, item in enumerate(stage, 1):
+                confirmations.append(await self._send(item, table))
+                if number % SENT_AT_ONCE == 0:
+                    await asyncio.sleep(0)
             await asyncio.gather(*confirmations)
             for item in stage:
                 if isinstance(item, Write):
