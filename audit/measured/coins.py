@@ -18,7 +18,7 @@ from math import exp, log
 
 import numpy as np
 
-from audit.intervals import Trials
+from audit.intervals import lower_end
 from protocols.arrays import Floats, Mask
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
@@ -63,7 +63,7 @@ def lower_bound(right: float, guesses: float, alpha: float) -> float:
     """
     if guesses == 0:
         return 0.0
-    chance = Trials(right, guesses).at_least(alpha)
+    chance = lower_end(right, guesses, alpha)
     return max(0.0, log(chance / (1 - chance))) if 0 < chance < 1 else 0.0
 
 
