@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,11 @@ from kafka.errors import KafkaError
 from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.kafka.decompression import TooLarge, limit_decompression
 from stream_app.kafka.topics import ANSWER_SECONDS
+
+SILENT_SECONDS = 60.0
+"""How long a cluster may send nothing of a topic that has more."""
 
 
 def read_topic(kafka: KafkaSettings, topic: str, begin: Mapping[int, int] | None = None) -> Iterator[Any]:
@@ -20,14 +25,23 @@ def read_topic(kafka: KafkaSettings, topic: str, begin: Mapping[int, int] | None
 
     `begin` are offsets by partition (`ends` of an earlier moment) before which nothing is read.
     """
+    limit_decompression("kafka", kafka.max_batch_bytes)
     with _consumer(kafka, topic) as (consumer, partitions):
         for partition in partitions:
             if begin is not None and partition.partition in begin:
                 consumer.seek(partition, begin[partition.partition])
         last = consumer.end_offsets(partitions)
+        came_at = time.monotonic()
         while any(consumer.position(partition) < last[partition] for partition in partitions):
             for records in consumer.poll(timeout_ms=1000).values():
                 yield from records
+                came_at = time.monotonic()
+            if time.monotonic() - came_at > SILENT_SECONDS:
+                raise ServerUnavailable(
+                    f"Kafka at {kafka.bootstrap} sent nothing of {topic} for {SILENT_SECONDS:.0f} seconds, "
+                    "although there is more",
+                    NO_KAFKA,
+                )
 
 
 def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
@@ -50,5 +64,7 @@ def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[Topi
             yield consumer, partitions
         finally:
             consumer.close()
+    except TooLarge as error:
+        raise TopicError(f"topic {topic}: {error.message}", error.hint) from None
     except KafkaError as error:
         raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {topic} failed: {error}", NO_KAFKA) from error

@@ -19,6 +19,8 @@ from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import NO_EPOCH
+from stream_app.log.skipped import Skipped
 from stream_app.merging.state import (
     Final,
     HeldPart,
@@ -35,7 +37,7 @@ from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobil
 from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
 
-PLAIN = "the partials topic must be plain: no compaction, no transactions"
+PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
 class Merger(LogReader):
@@ -55,7 +57,8 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
-        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
+        position = recovered.position
+        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
@@ -74,16 +77,22 @@ class Merger(LogReader):
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._position.surveys
 
-    def apply(self, offset: int, value: bytes) -> list[Period]:
+    def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
         if not self._is_next(offset, "the partials go", PLAIN):
             return []
-        self._read = offset
+        self._advance_to(offset, epoch)
         partial = decode_partial(value)
         if isinstance(partial, Part):
             self._gather(offset, partial)
             return []
         return self._advance(partial) if offset > self._contained else []
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on after offsets that hold no partial, unless that was done before."""
+        if skipped.last >= self.next_offset:
+            self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
+            self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
@@ -126,6 +135,7 @@ class Merger(LogReader):
             ),
             rejects=status.rejects if exact else {},
             lates=status.lates if exact else {},
+            lost=status.lost if exact else {},
         )
 
     def _gather(self, offset: int, part: Part) -> None:
@@ -146,7 +156,7 @@ class Merger(LogReader):
         if before is not None and progress.offset <= before.offset:
             return []
         closed = status.closed_everywhere(self._partitions)
-        status.progress[progress.partition] = progress
+        status.hear(progress)
         if self._shows(survey) or status.closed_everywhere(self._partitions) > closed:
             self._changed.add(survey)
         return list(self._close(survey, status))
@@ -239,6 +249,7 @@ class Merger(LogReader):
 
     def _position_record(self) -> Write:
         self._position.offset = max(self._contained, self._read)
+        self._position.mark = self._mark
         held = {part: held.offset for part, held in self._parts.items()}
         self._position.listed = {
             part: max(held.get(part, NOTHING), self._listed.get(part, NOTHING)) for part in {*held, *self._listed}

@@ -95,13 +95,16 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason; none if the survey has presence_epsilon")
     lates: dict[int, int] = Field(
         description="late rows, by period: reports that its windows may lack; none if the survey has presence_epsilon"
+    )
+    lost: dict[int, int] = Field(
+        {}, description="reports lost with records of the log, at most, by period; none if it has presence_epsilon"
     )
 
 
