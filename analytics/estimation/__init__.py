@@ -4,6 +4,7 @@ from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.rounding import rounded
+from analytics.estimation.shortening import shortened, shortened_consistent
 
 __all__ = [
     "ConsistentShares",
@@ -13,4 +14,6 @@ __all__ = [
     "estimate_all",
     "norm_sub",
     "rounded",
+    "shortened",
+    "shortened_consistent",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from analytics.estimation.estimates import CONFIDENCE
-from analytics.mobility.attributes import attribute_report
+from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
 from analytics.mobility.publication import MOST_SMOOTHED, Publication
@@ -35,6 +35,7 @@ def mobility_report(history: CountHistory) -> MobilityReport:
         presence="exact" if epsilon is None else "noised",
         presence_scale=None if epsilon is None else scale(epsilon),
         notes=_notes(survey),
+        attributes=tuple(map(asked_attribute, history.scheme.questions)),
         windows=tuple(_window(publication, window) for window in publication.kinds if window.last == period),
         triangle=tuple(_cell(publication, window) for window in publication.triangle if window.last == period),
     )

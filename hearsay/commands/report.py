@@ -59,7 +59,7 @@ def report(
     if not written:
         if asked is None:
             console.out.print(visitors_table(selected))
-        console.out.print(answers_table(latest(selected)))
+        console.out.print(answers_table(selected, latest(selected)))
 
 
 def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:

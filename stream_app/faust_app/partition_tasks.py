@@ -22,7 +22,7 @@ from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
-from stream_app.kafka.topics import RECORD_BYTES
+from stream_app.log.limits import RECORD_BYTES
 from stream_app.log.log_reader import LogReader
 
 FLUSH_EVERY_SECONDS = 1.0

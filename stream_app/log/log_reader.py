@@ -44,11 +44,21 @@ class LogReader(ABC):
             raise LogError(f"{log} from offset {self._read} to {offset}: records are missing", advice)
         return offset == self.next_offset
 
-    def _flush(self, first: Iterable[Write], second: Iterable[Write], position: Write, last: Iterable[Output]) -> Flush:
-        """All there is to write, in order: two stages of state, messages, the position if it changed, deletions."""
+    def _flush(
+        self,
+        first: Iterable[Write],
+        second: Iterable[Write],
+        position: Write,
+        last: Iterable[Output],
+        pieces: Iterable[Output] = (),
+    ) -> Flush:
+        """All there is to write, in order: state in two stages, messages (pieces of them first), position, deletions.
+
+        The position is written if it changed.
+        """
         outputs, self._outputs = [*self._outputs, *last], []
         deletions, self._deletions = self._deletions, []
         changed = [] if position.value == self._saved_position else [position]
         self._saved_position = position.value or b""
-        stages = (first, second, outputs, changed, deletions)
+        stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

@@ -8,6 +8,7 @@ the state before it is published.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -18,22 +19,15 @@ from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
-from stream_app.merging.state import (
-    Final,
-    HeldPart,
-    PartKey,
-    SurveyStatus,
-    final_key,
-    merged_key,
-    outdated,
-    part_key,
-    recover_merge,
-)
+from stream_app.merging.finals import Final, final_key, outdated, piece_key
+from stream_app.merging.parts import HeldPart, PartKey
+from stream_app.merging.state import SurveyStatus, merged_key, part_key, recover_merge
 from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
 from stream_app.results.presence_noise import presence_counts
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
 
 PLAIN = "the partials topic must be plain: no compaction, no transactions"
 
@@ -41,7 +35,8 @@ PLAIN = "the partials topic must be plain: no compaction, no transactions"
 class Merger(LogReader):
     """Merges one partition of the partials topic: apply every partial in order, flush from time to time.
 
-    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence.
+    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence. No record that is
+    written has more than `limit` bytes: what is larger is cut into pieces.
     """
 
     def __init__(
@@ -53,6 +48,7 @@ class Merger(LogReader):
         records: Records = (),
         log_start: int = 0,
         mobility: BuildMobility = build_mobility,
+        limit: int = VALUE_BYTES,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
         super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
@@ -64,10 +60,12 @@ class Merger(LogReader):
         self._position = recovered.position
         self._parts = recovered.parts
         self._finals = recovered.finals
+        self._pieces = recovered.pieces
+        self._limit = limit
         self._listed = dict(recovered.position.listed)
         self._published = self._published_through()  # as of the last flush
         # Surveys whose live result may be out of date.
-        self._changed = set(self._position.surveys) | {survey for survey, _, _ in self._parts}
+        self._changed = set(self._position.surveys) | self._parts.surveys()
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
@@ -87,22 +85,29 @@ class Merger(LogReader):
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
-        parts = [
-            Write(part_key(self.owner, part), held.encode()) for part, held in self._sorted_parts() if held.unsaved
-        ]
-        finals = [
-            Write(final_key(self.owner, key), final.encode()) for key, final in self._finals.items() if final.unsaved
-        ]
-        for held in self._parts.values():
-            held.unsaved = False
-        for final in self._finals.values():
-            final.unsaved = False
+        first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._unsaved_parts()]
+        finals = []
+        for key, final in self._finals.items():
+            if final.unsaved:
+                pieces, manifest = final.writes(self.owner, key, self._limit)
+                first += pieces
+                finals.append(manifest)
+                final.unsaved = False
+                self._pieces.setdefault(key, set()).update(piece.key.decode().rpartition("/")[2] for piece in pieces)
         self._delete_outdated_finals()
-        messages = [self._live_message(survey) for survey in sorted(self._changed) if live]
+        results, self._outputs = self._outputs, []
         if live:
+            results += [output for survey in sorted(self._changed) for output in self._live(survey)]
             self._changed.clear()
         self._published = self._published_through()
-        return self._flush(parts, finals, self._position_record(), messages)
+        last = [output for output in results if not is_piece(output)]
+        return self._flush(first, finals, self._position_record(), last, filter(is_piece, results))
+
+    def _unsaved_parts(self) -> list[tuple[PartKey, HeldPart]]:
+        unsaved = sorted((item for item in self._parts.items() if item[1].unsaved), key=itemgetter(0))
+        for _, held in unsaved:
+            held.unsaved = False
+        return unsaved
 
     def _delete_outdated_finals(self) -> None:
         """Delete finals that are not needed again, even if a late write replaces the position by an older one."""
@@ -111,6 +116,8 @@ class Merger(LogReader):
             for key in outdated(self._finals, survey, horizon):
                 del self._finals[key]
                 self._deletions.append(Write(final_key(self.owner, key), None))
+                names = sorted(self._pieces.pop(key, ()))
+                self._deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
 
     def live(self, survey: str) -> Live:
         """The live result of a survey.
@@ -120,7 +127,7 @@ class Merger(LogReader):
         """
         scheme, status = known_scheme(self._lookup, survey), self._position.status(survey)
         exact = scheme.survey.presence_epsilon is None
-        open_periods = sorted({period for name, period, _ in self._parts if name == survey and exact})
+        open_periods = self._parts.periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
@@ -137,7 +144,7 @@ class Merger(LogReader):
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
-            self._parts[key] = HeldPart(offset, part)
+            self._parts.put(key, HeldPart(offset, part))
             self._changed.add(part.survey)
 
     def _advance(self, progress: Progress) -> list[Period]:
@@ -155,8 +162,8 @@ class Merger(LogReader):
         closed = status.closed_everywhere(self._partitions)
         first = status.through + 1
         if not status.begun:
-            counted = [held.part.period for key, held in self._parts.items() if key[0] == survey and held.part.total]
-            first = min(counted, default=closed + 1)
+            counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
+            first = next(counted, closed + 1)
         for period in range(first, closed + 1):
             status.through = period
             status.begun = True
@@ -170,13 +177,12 @@ class Merger(LogReader):
             histogram, counts = self._histogram("final", scheme, period)
             report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
             outputs = (
-                HISTOGRAMS.message(ResultKey(*key), histogram.model_dump_json().encode()),
-                MOBILITY.message(ResultKey(*key), report),
+                *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
+                *MOBILITY.messages(ResultKey(*key), report, self._limit),
             )
             self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
         self._outputs += self._finals[key].outputs
-        for part in [part for part in {*self._parts, *self._listed} if part[:2] == key]:
-            self._parts.pop(part, None)
+        for part in {*self._parts.take(key), *(part for part in self._listed if part[:2] == key)}:
             self._listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
 
@@ -191,19 +197,15 @@ class Merger(LogReader):
         }
 
     def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
-        parts = [held.part for key, held in self._parts.items() if key[:2] == (scheme.survey.id, period)]
-        counts = add_counts([part.counts for part in parts], scheme)
+        counts = add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
         return build_histogram(kind, scheme, period, counts, self._keyring), counts
 
-    def _live_message(self, survey: str) -> Output:
-        return LIVE.message(ResultKey(survey), self.live(survey).model_dump_json().encode())
+    def _live(self, survey: str) -> list[Output]:
+        return LIVE.messages(ResultKey(survey), self.live(survey), self._limit)
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""
         return {survey: status.through for survey, status in self._position.surveys.items() if status.begun}
-
-    def _sorted_parts(self) -> list[tuple[PartKey, HeldPart]]:
-        return sorted(self._parts.items(), key=lambda item: item[0])
 
     def _position_record(self) -> Write:
         self._position.offset = max(self._contained, self._read)

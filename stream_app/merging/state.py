@@ -3,6 +3,7 @@
     merge/Q/position                          last offset, status of each survey, {part: its offset}
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
     merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts for later windows
+    merge/Q/piece/SURVEY/PERIOD/DIGEST        a piece of a final that is too large for one record (`finals`)
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the
 same bytes and headers.
@@ -11,22 +12,20 @@ same bytes and headers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from stream_app.counting.clocks import NEVER
-from stream_app.counting.counters import Counts, arrays_of, from_arrays
-from stream_app.counting.partials import Part, Progress, decode_partial, encode_partial
+from stream_app.counting.partials import Progress
 from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
-from stream_app.log.codec import Head, pack, unpack
-from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.log.codec import pack, unpack
+from stream_app.log.flushes import Write
+from stream_app.merging.finals import Final, final_key, piece_key
+from stream_app.merging.parts import HeldPart, HeldParts, PartKey
 
 K = TypeVar("K", str, int)
-PartKey = tuple[str, int, int]  # survey, period, partition
 
 
 def merged_key(owner: int) -> bytes:
@@ -35,10 +34,6 @@ def merged_key(owner: int) -> bytes:
 
 def part_key(owner: int, part: PartKey) -> bytes:
     return "/".join(map(str, ("merge", owner, "part", *part))).encode()
-
-
-def final_key(owner: int, period: Period) -> bytes:
-    return "/".join(map(str, ("merge", owner, "final", *period))).encode()
 
 
 @dataclass
@@ -121,65 +116,14 @@ class MergePosition:
         return MergePosition(head["offset"], surveys, {(s, t, p): offset for s, t, p, offset in head["listed"]})
 
 
-@dataclass
-class HeldPart:
-    """The newest part of one partition, and its offset in the partials topic."""
-
-    offset: int
-    part: Part
-    unsaved: bool = True
-
-    def encode(self) -> bytes:
-        return pack({"offset": self.offset}, [np.frombuffer(encode_partial(self.part), dtype=np.uint8)])
-
-    @staticmethod
-    def decode(data: bytes) -> HeldPart:
-        head, (partial,) = unpack(data)
-        part = decode_partial(partial.tobytes())
-        assert isinstance(part, Part)
-        return HeldPart(head["offset"], part, unsaved=False)
-
-
-@dataclass
-class Final:
-    """A closed period: its messages, its counts, and the last period whose final was published before it."""
-
-    outputs: tuple[Output, ...]
-    counts: Counts
-    after: int = NEVER
-    unsaved: bool = True
-
-    def encode(self) -> bytes:
-        head: Head = {
-            "outputs": [_packed(output) for output in self.outputs],
-            "attributes": list(self.counts),
-            "after": self.after,
-        }
-        return pack(head, arrays_of(self.counts))
-
-    @staticmethod
-    def decode(data: bytes) -> Final:
-        head, arrays = unpack(data)
-        outputs = tuple(_unpacked(*packed) for packed in head["outputs"])
-        return Final(outputs, from_arrays(head["attributes"], arrays), head["after"], unsaved=False)
-
-
-def _packed(output: Output) -> list[Any]:
-    headers = [[name, text.decode()] for name, text in output.headers]
-    return [output.topic, output.key.decode(), output.value.decode(), headers]
-
-
-def _unpacked(topic: TopicName, key: str, value: str, headers: Iterable[tuple[str, str]]) -> Output:
-    return Output(topic, key.encode(), value.encode(), tuple((name, text.encode()) for name, text in headers))
-
-
 @dataclass(frozen=True)
 class RecoveredMerge:
     """The recovered state: read on after `start`, delete `stale` records; `missing` describes lost records, if any."""
 
     position: MergePosition
-    parts: dict[PartKey, HeldPart]
+    parts: HeldParts
     finals: dict[Period, Final]
+    pieces: dict[Period, set[str]]
     start: int
     stale: tuple[Write, ...]
     missing: str
@@ -189,20 +133,35 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
     found = dict(records)
     position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
-    finals: dict[Period, Final] = {}
+    manifests: dict[Period, bytes] = {}
+    pieces: dict[Period, dict[str, bytes]] = {}
     written: dict[PartKey, bytes] = {}
     for key, value in sorted(found.items()):
         _, _, kind, survey, period, *rest = key.decode().split("/")
         if kind == "final":
-            finals[survey, int(period)] = Final.decode(value)
+            manifests[survey, int(period)] = value
+        elif kind == "piece":
+            pieces.setdefault((survey, int(period)), {})[rest[0]] = value
         else:
             written[survey, int(period), int(rest[0])] = value
+    decoded = {period: Final.decode(value, pieces.get(period, {})) for period, value in manifests.items()}
+    finals = {period: final for period, final in decoded.items() if final is not None}
     for (survey, _), final in finals.items():  # a late write may have replaced the position by an older one
         position.status(survey).published_through(final.after)
-    closed = {part for part in written if part[1] <= position.status(part[0]).through}
-    stale = [Write(part_key(owner, part), None) for part in sorted(closed)]
-    parts = {part: HeldPart.decode(value) for part, value in written.items() if part not in closed}
-    start = resume_after(position.offset, position.listed, {part: held.offset for part, held in parts.items()})
+    stale = [final_key(owner, period) for period in decoded if period not in finals]
+    for survey, number in [period for period in pieces if period not in finals]:
+        # Of a period that is not final yet, someone may still write the manifest.
+        if number <= position.status(survey).through:
+            stale += [piece_key(owner, (survey, number), name) for name in pieces.pop((survey, number))]
+    parts, held = HeldParts(), {}
+    for place, value in written.items():
+        if place[1] <= position.status(place[0]).through:
+            stale.append(part_key(owner, place))
+        else:
+            part = HeldPart.decode(value)
+            parts.put(place, part)
+            held[place] = part.offset
+    start = resume_after(position.offset, position.listed, held)
     missing = ""
     if start + 1 < log_start:
         missing = (
@@ -212,14 +171,6 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
         for lost in [part for part, due in position.listed.items() if due < log_start]:
             del position.listed[lost]  # the log no longer has it: do not look for it at the next recovery
         start = log_start - 1
-    return RecoveredMerge(position, parts, finals, start, tuple(stale), missing)
-
-
-def outdated(finals: Mapping[Period, Final], survey: str, horizon: int) -> list[Period]:
-    """Published finals that are in no window of a period whose final may still be made.
-
-    Such a period comes after the last one that is known, from the kept finals, to be published.
-    """
-    published_through = max((final.after for key, final in finals.items() if key[0] == survey), default=NEVER)
-    oldest = published_through - max(horizon - 2, 0)
-    return [key for key in finals if key[0] == survey and key[1] < oldest]
+    deletions = tuple(Write(key, None) for key in stale)
+    named = {period: set(names) for period, names in pieces.items()}
+    return RecoveredMerge(position, parts, finals, named, start, deletions, missing)

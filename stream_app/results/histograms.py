@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from analytics.estimation import ConsistentShares, consistent_shares, estimate, norm_sub, rounded
+from analytics.columns import Column, CountColumn, CountColumns
+from analytics.estimation import (
+    ConsistentShares,
+    consistent_shares,
+    estimate,
+    norm_sub,
+    rounded,
+    shortened,
+    shortened_consistent,
+)
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -25,12 +34,18 @@ class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Pieces = Annotated[
+    tuple[str, ...],
+    Field(description="of a result too large for one record: digests of the pieces that have its empty columns"),
+]
+
+
 class GapCounts(_Result):
     """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
 
-    gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
-    n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
-    supports: tuple[tuple[int, ...], ...] | None = Field(
+    gaps: CountColumn = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
+    n: CountColumn = Field(description="reports with each gap; noised where the survey has presence_epsilon")
+    supports: CountColumns | None = Field(
         description="reports with each gap that support each value; null where the survey has presence_epsilon"
     )
 
@@ -43,26 +58,26 @@ class AttributeHistogram(_Result):
     values: tuple[str, ...]
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
-    estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
-    error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
-    low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
-    high: tuple[float, ...] | None = Field(None, description="upper ends of the 95 % intervals")
-    consistent: tuple[float, ...] | None = Field(
+    estimate: Column | None = Field(None, description="unbiased; may be negative, need not sum to 1")
+    error: Column | None = Field(None, description="standard errors of the estimates")
+    low: Column | None = Field(None, description="lower ends of the 95 % intervals")
+    high: Column | None = Field(None, description="upper ends of the 95 % intervals")
+    consistent: Column | None = Field(
         None, description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one"
     )
-    consistent_low: tuple[float, ...] | None = Field(
+    consistent_low: Column | None = Field(
         None,
         description="lower ends of intervals for `consistent`: 95 % on average over the values, not for each; "
         "null unless the mechanism is ordered, and where the survey has presence_epsilon",
     )
-    consistent_high: tuple[float, ...] | None = Field(None, description="upper ends of the same intervals")
+    consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
     statistics: GapCounts | None = None
 
 
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -73,6 +88,7 @@ class Histogram(_Result):
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
     guarantees: PublishedGuarantees
+    pieces: Pieces = ()
 
     def attribute(self, name: str) -> AttributeHistogram:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -81,12 +97,13 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
     rejects: dict[str, int] = Field(description="rows refused, by reason")
     lates: dict[int, int] = Field(description="late rows, by period: reports that its windows may lack")
+    pieces: Pieces = ()
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
@@ -97,7 +114,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
     else:
         presence = presence_counts(counts, scheme, period, keyring)
         published = {name: _noised(presence[name]) for name in counts}
-    sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
+    sizes = {name: max(0, int(public.n.sum())) for name, public in published.items()}
     total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
     attributes = tuple(
         _attribute(q, counts[q.name], published[q.name], sizes[q.name], total, survey.minimum) for q in scheme.questions
@@ -119,23 +136,22 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
 
 
 def _exact(statistics: Statistics) -> GapCounts:
-    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=statistics.N.tolist())
+    return GapCounts(gaps=statistics.gaps, n=statistics.n, supports=statistics.N)
 
 
 def _noised(presence: NDArray[np.int64]) -> GapCounts:
-    return GapCounts(gaps=tuple(range(1, len(presence) + 1)), n=presence.tolist(), supports=None)
+    return GapCounts(gaps=np.arange(1, len(presence) + 1), n=presence, supports=None)
 
 
 def _attribute(
     question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
 ) -> AttributeHistogram:
     few = n < minimum
-    fields: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    asked: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
     if few:
-        return AttributeHistogram.model_validate({**fields, "n": None, "suppressed": "minimum"})
-    fields |= {"n": n, "suppressed": None, "statistics": published}
+        return AttributeHistogram(**asked, n=None, suppressed="minimum")
     if n == 0 or statistics.total == 0:
-        return AttributeHistogram.model_validate(fields)
+        return AttributeHistogram(**asked, n=n, suppressed=None, statistics=published)
     # The population is all who reported. If a report answers one attribute, its answers are a sample of them.
     frequencies = statistics.supports / statistics.total
     estimates = estimate(frequencies * n, n, question.channel, population=total)
@@ -144,15 +160,17 @@ def _attribute(
         consistent = ConsistentShares(norm_sub(estimates.value))
     else:
         consistent = consistent_shares(statistics.supports, n, question.channel)
-    return AttributeHistogram.model_validate(
-        {
-            **fields,
-            "estimate": estimates.value.tolist(),
-            "error": estimates.error.tolist(),
-            "low": estimates.low.tolist(),
-            "high": estimates.high.tolist(),
-            "consistent": consistent.value.tolist(),
-            "consistent_low": None if consistent.low is None else consistent.low.tolist(),
-            "consistent_high": None if consistent.high is None else consistent.high.tolist(),
-        }
+    shares, consistent = shortened(estimates), shortened_consistent(consistent, estimates.error)
+    return AttributeHistogram(
+        **asked,
+        n=n,
+        suppressed=None,
+        estimate=shares.value,
+        error=shares.error,
+        low=shares.low,
+        high=shares.high,
+        consistent=consistent.value,
+        consistent_low=consistent.low,
+        consistent_high=consistent.high,
+        statistics=published,
     )

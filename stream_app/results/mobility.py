@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import BaseModel
 
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
+from stream_app.results.histograms import Pieces
 from stream_app.results.presence_noise import PresenceCounts
 
 
@@ -19,6 +21,7 @@ class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
     guarantees: PublishedGuarantees
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,12 @@ class ClosedPeriod:
     presence: PresenceCounts
 
 
-BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
 """Makes the mobility report of a period from all closed periods of its windows, itself included."""
 
 
-def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-    """The report as JSON. It depends on the counts alone, so a republication has the same bytes."""
+def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> MobilityResult:
+    """The report. It depends on the counts alone, so a republication has the same bytes."""
     first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
     periods = [closed[t] for t in range(first, period + 1)]
     counts = {q.name: [past.counts[q.name] for past in periods] for q in scheme.questions}
@@ -46,4 +49,4 @@ def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPerio
         cells={q.name: [ByGap(gaps, past.presence[q.name]) for past in periods] for q in scheme.questions},
     )
     report = mobility_report(history)
-    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme)).model_dump_json().encode()
+    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))
