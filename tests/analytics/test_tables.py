@@ -40,16 +40,24 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     flat = {name: table.to_pylist() for name, table in tables(report).items()}
     attributes = [attribute for window in report.windows for attribute in window.attributes]
     assert len(flat["visitors"]) == len(report.windows)
-    assert len(flat["values"]) == sum(len(attribute.values) for attribute in attributes)
-    assert len(flat["groups"]) == sum(len(attribute.groups) for attribute in attributes)
-    assert len(flat["flows"]) == sum(len(attribute.flows) for attribute in attributes)
+    known = [(report.asked(attribute.name), attribute) for attribute in attributes if attribute.values]
+    assert len(flat["values"]) == sum(len(asked.values) for asked, _ in known)
+    assert len(flat["groups"]) == sum(len(asked.groups) for asked, _ in known)
+    assert len(flat["flows"]) == sum(len(asked.values) for asked, _ in known if asked.role == "transition")
     window = report.window(25, 25)
-    area = window.attribute("area").values[0]
-    row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == area.value)
-    assert row["people"] == area.people.value and row["people_high"] == area.people.high
-    assert area.change and row["change"] == area.change.percent.value
-    assert row["change_against"] == area.change.against and row["truth"] == area.truth
-    assert area.smoothed and row["smoothed"] == area.smoothed.value and row["smoothed_error"] == area.smoothed.error
+    area = window.attribute("area").values
+    assert area and area.change and area.smoothed and area.truth is not None and window.visitors
+    people = area.people(window.visitors)
+    for place, value in enumerate(report.asked("area").values):
+        row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == value)
+        assert (row["people"], row["people_high"]) == (people.value[place], people.high[place])
+        assert row["change"] == area.change.percent.at(place).value
+        assert (row["change_against"], row["truth"]) == (area.change.against, area.truth[place])
+        assert (row["smoothed"], row["smoothed_error"]) == (area.smoothed.value[place], area.smoothed.error[place])
+    flow = next(row for row in flat["flows"] if row["first"] == row["last"] == 25)
+    transition = window.attribute("transition").values
+    assert transition and flow["people"] == transition.people(window.visitors).value[0]
+    assert [flow["origin"], flow["destination"]] == report.asked("transition").values[0].split(">")
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]

@@ -14,9 +14,8 @@ from hearsay.running.worker_process import SESSION_SECONDS, WorkerProcess, worke
 from producers.sinks import KafkaSink
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import LIVE, Live
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import Record, traffic
@@ -83,8 +82,8 @@ class Ordeal:
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
 
     def _refused(self) -> dict[str, int]:
-        live = [record.value for record in read_topic(self._kafka, self._topics.named(LIVE.name)) if record.key == b"s"]
-        return dict(Counter(Live.model_validate_json(live[-1]).rejects)) if live else {}
+        live = KafkaResults(self._kafka, self._topics).live("s")
+        return dict(Counter(live.rejects)) if live else {}
 
     def _kill(self, worker: WorkerProcess) -> None:
         worker.kill()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -17,7 +18,8 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod, Histogram
+from stream_app.results import ClosedPeriod
+from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
@@ -73,9 +75,15 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
     return world, worker
 
 
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+class Reached(BaseModel):
     """In the place of a mobility report: all that it would be made from."""
-    return repr({t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)}).encode()
+
+    schema_version: int = 2
+    counts: dict[int, dict[str, list[int]]]
+
+
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Reached:
+    return Reached(counts={t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)})
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
@@ -125,7 +133,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
     topics = merge(world.topics["partials"], [], 1).topics
-    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
+    results = Memory(topics["histograms"]).histograms("s")
     assert {result.period: counts_of(result) for result in results} == recount.finals
 
 
@@ -142,5 +150,5 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     for name in ("histograms", "mobility"):
         first = {message.key: message.value for message in reversed(topics[name])}
         assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
-    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
+    results = Memory(topics["histograms"]).histograms("s")
     assert {result.period: counts_of(result) for result in results} == Recount.of(partitions).finals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping
 
@@ -14,9 +15,12 @@ from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
+from stream_app.log.limits import VALUE_BYTES
+from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult
+from stream_app.merging.state import merged_key
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live
+from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -54,14 +58,13 @@ class Owner:
 
 def finals(flush: Flush) -> dict[int, int | None]:
     """Period to n of what was published."""
-    published = [item for item in flush if isinstance(item, Output) and item.topic == "histograms"]
-    results = [Histogram.model_validate_json(output.value) for output in published]
-    return {result.period: result.n for result in results}
+    return {result.period: result.n for result in Memory(flush).histograms("s")}
 
 
 def live(flush: Flush) -> Live:
-    (found,) = [item for item in flush if isinstance(item, Output) and item.topic == "live"]
-    return Live.model_validate_json(found.value)
+    found = Memory(flush).live("s")
+    assert found is not None
+    return found
 
 
 def test_a_period_is_final_when_every_partition_has_closed_it() -> None:
@@ -110,7 +113,8 @@ def test_a_live_result_that_was_not_published_before_a_crash_is_published_after_
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
     before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
     frozen = Final((before,), counts(10))
-    owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])
+    _, record = frozen.writes(0, ("s", 0), VALUE_BYTES)
+    owner = Owner(partitions=1, records=[(record.key, record.value)])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
 
@@ -125,10 +129,10 @@ def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_by
         return merger.flush()
 
     flush, store = merged([]), dict[bytes, bytes]()
-    _, frozen, outputs, *_ = flush.stages
+    _, frozen, _, outputs, *_ = flush.stages
     keep(store, frozen)
     assert len(store) == 1, "the crash comes after freezing, before publishing"
-    assert merged(store.items()).stages[2] == outputs
+    assert merged(store.items()).stages[3] == outputs
     assert all(output.headers for output in outputs if isinstance(output, Output))
 
 
@@ -136,9 +140,8 @@ def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contai
     few, many = scheme("minimum: 50,"), scheme()
     for terms, suppressed in ((few, "minimum"), (many, None)):
         owner = Owner(partitions=1, lookup={"s": terms}.get)
-        published = results(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
-        histogram = Histogram.model_validate_json(published["histograms", b"s/0"])
-        report = MobilityResult.model_validate_json(published["mobility", b"s/0"])
+        published = Memory(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
+        (histogram,), (report,) = published.histograms("s"), published.mobility("s")
         assert (report.survey, report.fingerprint) == (histogram.survey, histogram.fingerprint)
         assert report.guarantees == histogram.guarantees
         window = report.window(0, 0)
@@ -154,8 +157,10 @@ def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it
     outputs = {output.topic: output for output in flush if isinstance(output, Output)}
     assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
     for topic in RESULT_TOPICS:
-        assert outputs[topic.name].headers == ((CONTENT_TYPE_HEADER, topic.content_type.encode()),)
-        assert next(iter(json.loads(outputs[topic.name].value).items())) == ("schema_version", topic.schema_version)
+        headers = {CONTENT_TYPE_HEADER: topic.content_type.encode(), "content-encoding": b"gzip"}
+        assert dict(outputs[topic.name].headers) == headers
+        value = gzip.decompress(outputs[topic.name].value)
+        assert next(iter(json.loads(value).items())) == ("schema_version", topic.schema_version)
 
 
 def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
@@ -193,7 +198,8 @@ def test_rejects_are_in_the_live_result_and_not_in_finals() -> None:
         progress(0, 4, -1, late=3), progress(1, 4, -1, late=1, repeat=2), part(0, 0, 4, 5), progress(0, 3, -1, late=99)
     )
     assert live(flush).rejects == {"late": 4, "repeat": 2}
-    assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
+    finals = [item.value for item in flush if isinstance(item, Output) and item.topic != "live"]
+    assert b"reject" not in b"".join(map(gzip.decompress, finals))
 
 
 def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None:
@@ -206,9 +212,9 @@ def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None
 def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Live:
         seen.append((period, {t: closed[t].presence["colour"].tolist() for t in closed}))
-        return b"{}"
+        return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 
     store: dict[bytes, bytes] = {}
     for period in range(5):
