@@ -37,7 +37,7 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
         horizon = free // _gap_bytes(survey)
         fewer = (free // survey.horizon - _gap_bytes(survey)) // 8 + values
         raise SurveyError(
-            f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes (8 for each value and gap), "
+            f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
             f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
             if horizon

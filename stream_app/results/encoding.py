@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 
 LEVEL = 1
 """Higher levels save about a tenth, and take several times as long."""
-SHORT = 16
+SHORT = 4
 """Lists with at most so many entries are not moved to pieces."""
 
 
