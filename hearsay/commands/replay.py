@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 
 def replay(
-    events: Annotated[Path, typer.Argument(help="A .csv (.csv.gz, .csv.zst) or .parquet file of events.")],
+    events: Annotated[
+        list[Path],
+        typer.Argument(help="Event files: .csv, .tsv (.gz, .zst, .bz2), .parquet; directories; - for standard input."),
+    ],
     survey_file: Annotated[Path, typer.Option("--survey", help="A survey file with clock: source.")],
     person: Annotated[str, typer.Option(help="The column with the person.")] = "person",
-    time: Annotated[str, typer.Option(help="The column with the time: ISO 8601, or whole Unix seconds.")] = "time",
+    time: Annotated[str, typer.Option(help="The column with the time: ISO 8601, or a whole Unix time.")] = "time",
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="column=attribute, for each column with another name.")
     ] = None,
@@ -27,16 +30,30 @@ def replay(
         list[str] | None, typer.Option(help="attribute=first, last or most: which value of a period to report. [last]")
     ] = None,
     tolerance: Annotated[str, typer.Option(help="How far events may be out of order, such as 15m or 2h.")] = "0s",
+    any_order: Annotated[
+        bool,
+        typer.Option("--any-order", help="Read all files before the first report: if not sorted by time."),
+    ] = False,
     zone: Annotated[str | None, typer.Option(help="The time zone of times without one, such as Europe/Paris.")] = None,
+    time_format: Annotated[
+        list[str] | None, typer.Option(help='Another format of times, such as "%d/%m/%Y %H:%M". May be repeated.')
+    ] = None,
     until: Annotated[
         str | None, typer.Option(help="Events from this time on are faults (ISO 8601 with a zone). [now]")
     ] = None,
     speed: Annotated[
         float | None, typer.Option(help="Multiple of real time; as fast as possible if left out.", min=0.001)
     ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only read everything, and show faults and the options that help.")
+    ] = False,
+    most_faults: Annotated[
+        str, typer.Option(help="Refuse to report if more of the rows have one fault: a share such as 5% or 0.05.")
+    ] = "5%",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first faulty row.")] = False,
     delimiter: Annotated[str, typer.Option(help="The column separator of a CSV file.")] = ",",
     quotes: Annotated[bool, typer.Option(help="Whether cells of a CSV file may be quoted.")] = True,
+    encoding: Annotated[str, typer.Option(help="The encoding of CSV files, such as latin-1.")] = "utf-8",
     kafka: console.Kafka = None,
     capture: Annotated[Path | None, typer.Option(help="Write reports to this directory, for `hearsay send`.")] = None,
     partitions: Annotated[int, typer.Option(help="With --capture: partitions of the reports topic.", min=1)] = 8,
@@ -48,30 +65,40 @@ def replay(
     """Turn recorded events into one report per person and period, as a trusted edge does.
 
     Persons become device keys as they are read, and appear nowhere else; only noisy reports leave the process. Reports
-    are counted in this process, sent with --kafka, or written to a directory with --capture. A summary shows how many
-    rows were faulty, with the first line numbers of each fault. To resume after Ctrl-C or a crash, run the same command
-    again.
+    are counted in this process, sent with --kafka, or written to a directory with --capture. What was reported cannot
+    be taken back, so the beginning of each file is looked at first: with too many faults nothing is sent, and the
+    options that help are named. A summary shows how many rows were faulty, with the first line numbers of each fault.
+    To resume after Ctrl-C or a crash, run the same command again.
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
+    from hearsay.running.replay_check import check_events, inspection_json, show_inspection
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
-    from producers.replay import ColumnMapping, Options
+    from producers.replay import ANY_ORDER, ColumnMapping, FileFormat, Options
 
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
         ColumnMapping(person, time, columns),
-        _tolerance(tolerance),
+        ANY_ORDER if any_order else _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone),
         _moment(until),
-        delimiter,
-        quotes,
+        FileFormat(delimiter, quotes, encoding),
+        time_format or (),
         strict,
+        _share(most_faults),
     )
     survey = read_survey(survey_file)
+    if check:
+        inspection = check_events(events, survey, options)
+        if as_json:
+            console.print_json(inspection_json(inspection))
+        else:
+            show_inspection(inspection)
+        raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
     summary = replay_events(
         events, survey, options, data, speed=speed, kafka=kafka, capture=capture, partitions=partitions
     )
@@ -115,6 +142,17 @@ def _zone(name: str | None) -> ZoneInfo | None:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         raise typer.BadParameter(f"--zone: there is no time zone {name!r}; give one such as Europe/Paris") from None
+
+
+def _share(text: str) -> float:
+    number, percent = (text[:-1], 100) if text.endswith("%") else (text, 1)
+    try:
+        share = float(number) / percent
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise typer.BadParameter(f"--most-faults: {text!r} is not a share, such as 5% or 0.05")
+    return share
 
 
 def _moment(text: str | None) -> datetime:

@@ -53,15 +53,15 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
 def _table(path: Path) -> pa.Table:
     """The table with all columns as text: 01 and 1 are different values."""
     try:
-        with pa.csv.open_csv(path) as reader:
+        one_thread = pa.csv.ReadOptions(use_threads=False)  # only then are faulty rows numbered
+        with pa.csv.open_csv(path, one_thread) as reader:
             names = reader.schema.names
         text = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        table = pa.csv.read_csv(path, convert_options=text)
+        table = pa.csv.read_csv(path, one_thread, convert_options=text)
     except (OSError, pa.ArrowInvalid) as error:
-        problem = re.sub(r"(got \d+):.*", r"\1", str(error), flags=re.DOTALL)  # without the row: it is about a person
         raise ScenarioError(
-            f"{path} cannot be read as CSV: {problem}",
-            "give a comma-separated table with the names of the columns in its first line",
+            f"{path} cannot be read as CSV{_fault(error)}",
+            "give a comma-separated table in UTF-8 with the names of the columns in its first line",
         ) from None
     twice = {name for name in names if names.count(name) > 1}
     if twice or len(table) == 0:
@@ -70,8 +70,18 @@ def _table(path: Path) -> pa.Table:
     return table
 
 
+def _fault(error: Exception) -> str:
+    """What is wrong with a file, without what the CSV reader quotes from it: a row is about a person."""
+    if isinstance(error, FileNotFoundError):
+        return ": it does not exist"
+    ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+    return f": row {ragged[1]} has {ragged[3]} columns, not {ragged[2]}" if ragged else ""
+
+
 def _chosen(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
     for name in wanted:
         if name not in there:
-            raise ScenarioError(f"{where} has no attribute {name!r}", f"known attributes: {', '.join(there)}")
+            shown = set(wanted) & set(there)  # otherwise the first line of a table may be a row, which names a person
+            hint = f"known attributes: {', '.join(there)}" if shown else "the first line must name the columns"
+            raise ScenarioError(f"{where} has no attribute {name!r}", hint)
     return list(dict.fromkeys(wanted)) or there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
 from hearsay.running.data_directory import DataDirectory
+from hearsay.running.replay_check import event_paths, fault_rows, faults_json, refuse_faulty
 from hearsay.terminal import console
 from producers.replay import Options, Pace, Progress, Replay, Summary
 from producers.sinks import DirectorySink, KafkaSink, Sent, captured_partitions, send_capture
@@ -20,7 +21,7 @@ from stream_app.kafka import Topics
 
 
 def replay_events(
-    path: Path,
+    sources: Sequence[Path],
     survey: Survey,
     options: Options,
     data: Path,
@@ -30,7 +31,25 @@ def replay_events(
     capture: Path | None = None,
     partitions: int = 8,
 ) -> Summary:
-    """Replay a file. Its reports go to the collector in this process, to Kafka, or to a directory to send later."""
+    """Replay files. Their reports go to the collector in this process, to Kafka, or to a directory to send later.
+
+    The beginning of each file is looked at before anything is made or sent.
+    """
+    with event_paths(sources) as paths:
+        refuse_faulty(survey, paths, options)
+        return _replay(paths, survey, options, data, speed, kafka, capture, partitions)
+
+
+def _replay(
+    paths: Sequence[Path],
+    survey: Survey,
+    options: Options,
+    data: Path,
+    speed: float | None,
+    kafka: str | None,
+    capture: Path | None,
+    partitions: int,
+) -> Summary:
     directory, settings = DataDirectory(data), load()
     origin: AbstractContextManager[Origin] = (
         collect(directory, survey, settings, kafka)
@@ -43,7 +62,7 @@ def replay_events(
             to.keyring,
             to.memos,
             to.sink,
-            path,
+            paths,
             options,
             directory.root / "replay",
             clock_key=to.clock_key,
@@ -98,17 +117,11 @@ def show_summary(summary: Summary) -> None:
         table.add_row("not eligible", f"{summary.ineligible:,}", reason)
     if summary.incomplete:
         table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
-    for fault, found in summary.faults.items():
-        more = ", ..." if found.count > len(found.first_lines) else ""
-        lines = f"lines {', '.join(map(str, found.first_lines))}{more}" if found.count else ""
-        table.add_row(fault.value, f"{found.count:,}", lines)
+    for row in fault_rows(summary.faults):
+        table.add_row(*row)
     console.out.print(table)
 
 
 def summary_json(summary: Summary) -> dict[str, object]:
     """The same as JSON."""
-    faults = {
-        fault.name.lower(): {"count": found.count, "first_lines": found.first_lines}
-        for fault, found in summary.faults.items()
-    }
-    return {**{name: value for name, value in vars(summary).items() if name != "faults"}, "faults": faults}
+    return {**vars(summary), "faults": faults_json(summary.faults)}

@@ -1,19 +1,16 @@
 """How far a replay has come, in a file of the workspace: the last reported period, and what was counted so far.
 
-Repeating a replay is safe without it; the checkpoint only saves work. It belongs to one event file, one survey and one
-set of options: its name is their hash.
+Repeating a replay is safe without it; the checkpoint only saves work. It belongs to some event files, one survey and
+one set of options: its name is their hash (`EventFiles.identity`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protocols.errors import ReplayError
-
-SAMPLE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,21 +40,10 @@ class Checkpoint:
         try:
             return Totals(**json.loads(self._path.read_text()))
         except (ValueError, TypeError):
-            raise ReplayError(f"{self._path} is damaged", "remove it: the event file is then replayed again") from None
+            raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
 
     def write(self, totals: Totals) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self._path.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(asdict(totals)))
         unfinished.replace(self._path)
-
-
-def identity(path: Path, *options: object) -> str:
-    """A hash of a file (its size, its first and last megabyte) and of the options it is replayed with."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(repr((size, *options)).encode())
-    with path.open("rb") as file:
-        digest.update(file.read(SAMPLE_BYTES))
-        file.seek(max(0, size - SAMPLE_BYTES))
-        digest.update(file.read(SAMPLE_BYTES))
-    return digest.hexdigest()[:32]

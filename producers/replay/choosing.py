@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.replay.answers import UNKNOWN
+from producers.replay.files.answers import UNKNOWN
 from protocols.randomness import Devices
 
 Events = NDArray[np.void]
-"""Rows of line, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
+"""Row number, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
 
 
 class Rule(StrEnum):
@@ -27,13 +27,13 @@ class Rule(StrEnum):
 
 
 def event_type(attributes: int) -> np.dtype[np.void]:
-    return np.dtype([("line", "<i8"), ("device", "<u8"), ("time", "<i8"), ("values", "<i4", (attributes,))])
+    return np.dtype([("row", "<i8"), ("device", "<u8"), ("time", "<i8"), ("values", "<i4", (attributes,))])
 
 
 def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
-    """The events without duplicates (the first line of each stays), and the lines of the duplicates."""
+    """The events without duplicates (the first of each stays), and the rows of the duplicates."""
     values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
-    ordered = events[np.lexsort((events["line"], *values, events["time"], events["device"]))]
+    ordered = events[np.lexsort((events["row"], *values, events["time"], events["device"]))]
     same = np.zeros(len(ordered), dtype=bool)
     before, after = ordered[:-1], ordered[1:]
     same[1:] = (
@@ -41,7 +41,7 @@ def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
         & (before["time"] == after["time"])
         & (before["values"] == after["values"]).all(axis=1)
     )
-    return ordered[~same], ordered["line"][same]
+    return ordered[~same], ordered["row"][same]
 
 
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, NDArray[np.int64]]]:

@@ -1,9 +1,11 @@
-"""The faults of events: how often each was found, and its first lines. Cells may name a person and are never shown."""
+"""The faults of events: how often each was found, and its first rows. Cells may name a person and are never shown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,29 +27,65 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True)
 class Found:
-    """How often a fault was found, and the first lines that have it."""
+    """How often a fault was found, and the first rows that have it."""
 
     count: int = 0
-    first_lines: tuple[int, ...] = ()
+    first_rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Located:
+    """How often a fault was found, and the file and line of the first ones."""
+
+    count: int
+    places: list[tuple[Path, int]]
+
+
+class Places(Protocol):
+    """Knows where a row is: in which line of which file."""
+
+    def place(self, row: int) -> tuple[Path, int]: ...
+    def describe(self, row: int) -> str: ...
 
 
 @dataclass
 class Quality:
-    """The faults of a file. If `strict`, the first one stops the replay."""
+    """The faults of the rows read so far."""
 
-    strict: bool = False
+    files: Places
+    rows: int = 0
     found: dict[Fault, Found] = field(default_factory=lambda: {fault: Found() for fault in Fault})
+    _first: tuple[int, str] | None = None  # the first faulty row, and what is wrong with it
 
-    def note(self, fault: Fault, lines: ArrayLike, detail: str = "") -> None:
-        """Count a fault on these lines. `detail` may name a column, but never show a cell."""
-        lines = np.asarray(lines, dtype=np.int64)
-        if not len(lines):
+    def note(self, fault: Fault, rows: ArrayLike, detail: str = "") -> None:
+        """Count a fault of these rows. `detail` may name a column, but never show a cell."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if not len(rows):
             return
-        if self.strict:
+        known, first = self.found[fault], int(rows.min())
+        if self._first is None or first < self._first[0]:
+            self._first = first, f"{fault}{detail and f' ({detail})'}"
+        firsts = sorted({*known.first_rows, *np.unique(rows)[:SHOWN].tolist()})[:SHOWN]
+        self.found[fault] = Found(known.count + len(rows), tuple(firsts))
+
+    def require_none(self) -> None:
+        """Refuse the first faulty row."""
+        if self._first is not None:
+            row, fault = self._first
             raise ReplayError(
-                f"line {lines.min()}: {fault}{detail and f' ({detail})'}",
+                f"{self.files.describe(row)}: {fault}",
                 "correct the file, or replay without --strict and look at the summary",
             )
-        known = self.found[fault]
-        first = sorted({*known.first_lines, *np.unique(lines)[:SHOWN].tolist()})[:SHOWN]
-        self.found[fault] = Found(known.count + len(lines), tuple(first))
+
+    def located(self) -> dict[Fault, Located]:
+        """All faults, with their places."""
+        return {
+            fault: Located(found.count, [self.files.place(row) for row in found.first_rows])
+            for fault, found in self.found.items()
+        }
+
+    def worst(self) -> tuple[Fault, float]:
+        """The most frequent fault that loses events, and its share of the rows. Of duplicates, nothing is lost."""
+        losing = {fault: found.count for fault, found in self.found.items() if fault is not Fault.DUPLICATE}
+        fault = max(losing, key=losing.__getitem__)
+        return fault, min(1.0, losing[fault] / max(1, self.rows))

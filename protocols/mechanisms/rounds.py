@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, expm1, inf, log, log1p
+from math import inf, log, log1p
 
 import numpy as np
 
 from protocols.arrays.aliases import Floats
+from protocols.mechanisms.portable import exp, expm1
 
 IMPOSSIBLE = -100.0  # ln of a probability that 64 random bits never draw; taken as 0, which avoids denormal numbers
 
@@ -44,13 +45,18 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class MatrixRound:
-    """A channel matrix: row = input, column = output, rows sum to 1. Kept as logarithms against underflow."""
+    """A channel matrix: row = input, column = output, rows sum to 1."""
 
-    logs: Floats = field(repr=False)
+    matrix: Floats = field(repr=False)
+    known_logs: Floats | None = field(default=None, repr=False)
+    """Logarithms of the matrix, also where a probability is so small that the matrix has 0."""
 
     @cached_property
-    def matrix(self) -> Floats:
-        return np.where(self.logs > IMPOSSIBLE, np.exp(self.logs), 0.0)
+    def logs(self) -> Floats:
+        if self.known_logs is not None:
+            return self.known_logs
+        with np.errstate(divide="ignore"):
+            return np.log(self.matrix)
 
     @cached_property
     def rising(self) -> bool:
@@ -58,8 +64,7 @@ class MatrixRound:
         return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
 
     def then(self, other: MatrixRound) -> MatrixRound:
-        with np.errstate(divide="ignore"):
-            return MatrixRound(np.log(self.matrix @ other.matrix))
+        return MatrixRound(self.matrix @ other.matrix)
 
 
 Round = Flip | MatrixRound
@@ -93,15 +98,15 @@ def geometric(k: int, eps: float) -> MatrixRound:
     >>> geometric(3, log(2)).matrix.sum(axis=1).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    places = np.arange(k)
-    logs = -eps * np.abs(places[:, None] - places[None, :]) - log1p(exp(-eps))
-    logs[:, 1:-1] += log(-expm1(-eps))  # what would be beyond an end is reported as the end
-    return MatrixRound(logs)
-
-
-def symmetric_loss(flip: Flip) -> float:
-    """What one unary report reveals: ln of p(1-q) / (q(1-p))."""
-    return log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
+    places, ratio = np.arange(k), exp(-eps)
+    distances = np.abs(places[:, None] - places[None, :])
+    powers = np.array([exp(-eps * d) if -eps * d > IMPOSSIBLE else 0.0 for d in range(k)])
+    matrix = powers[distances] / (1 + ratio)
+    logs = -eps * distances - log1p(ratio)
+    # What would be beyond an end is reported as the end.
+    matrix[:, 1:-1] *= -expm1(-eps)
+    logs[:, 1:-1] += log(-expm1(-eps))
+    return MatrixRound(matrix, logs)
 
 
 def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:

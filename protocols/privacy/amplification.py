@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import expm1, log1p
 
+from protocols.mechanisms.portable import round_down
 from protocols.mechanisms.roots import root
 from protocols.privacy.hidden import attribute_losses
 from protocols.question import Question
@@ -24,7 +25,7 @@ def amplified(eps: float, attributes: int) -> float:
     >>> round(amplified(1.0, 4), 4)
     2.0635
     """
-    return log1p(attributes * expm1(eps))
+    return round_down(log1p(attributes * expm1(eps)))
 
 
 def calibrated(declared: Budgets, ask: Ask) -> Budgets:
@@ -40,11 +41,11 @@ def calibrated(declared: Budgets, ask: Ask) -> Budgets:
     high = 2 * forever
     while excess_for_ever(high) < 0:
         high *= 2
-    spent = root(excess_for_ever, forever, high)
+    spent = round_down(root(excess_for_ever, forever, high))
     if one is None:
         return spent, None
 
     def excess_of_one_report(e: float) -> float:
         return max(attribute_losses(ask((spent, e)), 1, fresh=False)) - one
 
-    return spent, root(excess_of_one_report, one / 2, spent)
+    return spent, round_down(root(excess_of_one_report, one / 2, spent))

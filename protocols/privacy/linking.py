@@ -81,7 +81,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
 def _of_the_value(question: Question) -> Question:
     """The same noise as round 2 over the value, for devices whose attribute is true (fakes are new in every report)."""
     noise = question.mechanism.first
-    kept = MatrixRound(np.where(np.eye(question.k) > 0, 0.0, -np.inf)) if isinstance(noise, MatrixRound) else KEPT
+    kept = MatrixRound(np.eye(question.k)) if isinstance(noise, MatrixRound) else KEPT
     return replace(question, mechanism=replace(question.mechanism, first=kept, second=noise), share=1.0, fake=None)
 
 

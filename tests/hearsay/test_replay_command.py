@@ -67,14 +67,16 @@ def test_the_summary_for_programs_counts_every_fault(day: list[str]) -> None:
     assert {name: summary[name] for name in ("rows", "people", "periods", "reports")} == {
         "rows": 101, "people": 50, "periods": 2, "reports": 100,
     }  # fmt: skip
-    assert summary["faults"]["bad_time"] == {"count": 1, "first_lines": [102]}
+    assert summary["faults"]["bad_time"] == {"count": 1, "first": [{"file": "events.csv", "line": 102}]}
 
 
 def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> None:
     later = Path("events.csv").read_text().replace("2026-01-02", f"{datetime.now(UTC).year + 1}-01-02")
     Path("events.csv").write_text(later)
     until = day.index("--until")
-    summary = json.loads(type_in(*day[:until], *day[until + 2 :], "--json").output)
+    refused = type_in(*day[:until], *day[until + 2 :], "--json")
+    assert refused.exit_code == 1 and "events are at or after" in str(refused.exception)
+    summary = json.loads(type_in(*day[:until], *day[until + 2 :], "--json", "--most-faults", "100%").output)
     assert summary["faults"]["bad_time"]["count"] >= 51
 
 
@@ -139,3 +141,27 @@ def test_wrong_words_are_explained(day: list[str], words: str, complaint: str) -
     result = type_in(*day, *words.split())
     assert result.exit_code == 2
     assert complaint in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_file_that_would_lose_much_is_refused_before_anything_is_made(day: list[str]) -> None:
+    zone = day.index("--zone")
+    refused = type_in(*day[:zone], *day[zone + 2 :])
+    assert refused.exit_code == 1
+    assert "nothing was sent" in str(refused.exception) and "--zone Europe/Paris" in str(refused.exception)
+    assert not Path("data").exists()
+
+
+def test_a_check_reads_everything_and_sends_nothing(day: list[str]) -> None:
+    zone = day.index("--zone")
+    wrong = type_in(*day[:zone], *day[zone + 2 :], "--check")
+    assert wrong.exit_code == 1 and "100 times in column at have no zone" in wrong.output
+    right = type_in(*day, "--check", "--json")
+    found = json.loads(right.output)
+    assert right.exit_code == 0 and found["people"] == {"0": 50, "1": 50}
+    assert not Path("data").exists()
+
+
+def test_events_may_come_from_standard_input(day: list[str]) -> None:
+    words = ["replay", "-", *day[2:], "--json"]
+    result = CliRunner().invoke(app, words, input=Path("events.csv").read_text(), env={"HEARSAY_CLOCK_KEY": CLOCK_KEY})
+    assert json.loads(result.output)["reports"] == 100

@@ -81,7 +81,7 @@ def test_the_first_lines_of_each_fault_are_named(replay: MakeReplay, tmp_path: P
         good[3],
     ]
     faults = replay(write(tmp_path / EVENTS, rows), KeepingSink()).run().faults
-    lines = {fault: list(found.first_lines) for fault, found in faults.items()}
+    lines = {fault: [line for _, line in found.places] for fault, found in faults.items()}
     assert lines == {
         Fault.BAD_TIME: [4],
         Fault.MALFORMED: [5, 8],
@@ -100,7 +100,7 @@ def test_an_event_beyond_the_tolerance_is_counted_and_left_out(replay: MakeRepla
     events = [*on_time, in_time, closing, late]
     sink = KeepingSink()
     summary = replay(write(tmp_path / EVENTS, [e.row() for e in events]), sink).run()
-    assert list(summary.faults[Fault.LATE].first_lines) == [6]
+    assert [line for _, line in summary.faults[Fault.LATE].places] == [6]
     assert reported(sink, survey(), set("abcd")) == computed([*on_time, in_time, closing])
 
 

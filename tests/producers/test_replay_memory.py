@@ -14,13 +14,14 @@ import numpy as np
 import redis
 
 from memo_store.store import MemoStore
-from producers.replay import Replay, event_files
+from producers.replay import Replay
+from producers.replay.files import csv_events
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING
 from tests.producers.events import OPTIONS, START, survey
 
-event_files.BLOCK_BYTES = 1 << 17  # small portions, so that a small file is already many of them
+csv_events.BLOCK_BYTES = 1 << 17  # small portions, so that a small file is already many of them
 url, directory = sys.argv[1], Path(sys.argv[2])
 
 
@@ -42,7 +43,7 @@ def peak(path):
     with MemoStore(url) as store:
         memos = store.survey(Respondent(scheme, KEYRING))
         sizes = {"clock_key": CLOCK_KEY, "at_once": 10_000}
-        summary = Replay(scheme, KEYRING, memos, KeepingSink(), path, OPTIONS, directory, **sizes).run()
+        summary = Replay(scheme, KEYRING, memos, KeepingSink(), [path], OPTIONS, directory, **sizes).run()
         assert (summary.people, summary.reports, summary.repeats) == (300, 1200, 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 

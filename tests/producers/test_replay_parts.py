@@ -12,9 +12,9 @@ import pytest
 from producers.replay import ColumnMapping, Pace
 from producers.replay.checkpoint import Checkpoint, Totals
 from producers.replay.choosing import event_type
-from producers.replay.event_files import CsvEvents
+from producers.replay.files.csv_events import CsvEvents
+from producers.replay.files.times import BAD, moments
 from producers.replay.spool import Spool
-from producers.replay.times import BAD, moments
 from protocols.errors import ReplayError
 
 
@@ -61,7 +61,28 @@ def test_typed_times_are_read_as_they_are_meant() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("us", "UTC")])
+def test_the_unit_of_a_whole_number_follows_from_its_size() -> None:
+    seconds = 1_767_225_600
+    numbers = [seconds, seconds * 10**3, seconds * 10**6, seconds * 10**9]
+    for column in (pa.array(numbers), pa.array(map(str, numbers))):
+        assert moments(column, None).tolist() == [seconds * 10**6] * 4
+    assert moments(pa.array([2**63 - 1, -(2**63)]), None).tolist() == [(2**63 - 1) // 1000, -(2**63) // 1000]
+    assert moments(pa.array(["9" * 19]), None).tolist() == [BAD]  # more than 64 bits
+
+
+def test_a_file_that_is_not_utf8_is_read_in_the_encoding_that_is_named(tmp_path: Path) -> None:
+    path, columns = tmp_path / "events.csv", ColumnMapping("person", "time", {"area": "area"})
+    lines = ["person,time,area,größe", "zoë,now,café,1", "a ragged row é", '"two\nlines",now,north,2', "ben,now,süd,3"]
+    path.write_bytes("\n".join([*lines, ""]).encode("latin-1"))
+    (as_latin,) = CsvEvents(path, encoding="latin-1").batches(columns)
+    assert as_latin.columns["area"].to_pylist() == ["café", "north", "süd"]
+    (as_utf8,) = CsvEvents(path).batches(columns)
+    assert as_utf8.columns["area"].to_pylist() == ["caf\\xe9", "north", "s\\xfcd"]
+    assert as_latin.rows.tolist() == as_utf8.rows.tolist() == [2, 4, 5] and as_utf8.malformed == [3]
+    assert [CsvEvents(path).line(row) for row in (2, 3, 4, 5)] == [2, 3, 4, 6]  # row 4 has two lines
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("us", "UTC")])
 @pytest.mark.parametrize("number", [-(2**63), -(2**62), 2**62, 2**63 - 1])
 def test_numbers_that_are_too_large_for_a_time_are_bad(kind: pa.DataType, number: int) -> None:
     """Failure would look like: what is left of the number after an overflow, taken for a time."""
@@ -71,12 +92,12 @@ def test_numbers_that_are_too_large_for_a_time_are_bad(kind: pa.DataType, number
 def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path) -> None:
     events = np.zeros(5000, dtype=event_type(1))
     events["device"] = np.random.default_rng(1).integers(0, 500, 5000)
-    events["line"] = np.arange(5000)
+    events["row"] = np.arange(5000)
     spool = Spool(tmp_path / "spool", 1, at_once=400)
     spool.add(events, np.zeros(5000, dtype=np.int64))
     mix = np.uint64(0x9E3779B97F4A7C15)
     portions = list(spool.take(0, lambda devices: (devices * mix) >> np.uint64(32)))
-    assert sorted(np.concatenate([p["line"] for p in portions]).tolist()) == list(range(5000))
+    assert sorted(np.concatenate([p["row"] for p in portions]).tolist()) == list(range(5000))
     seen = [set(p["device"].tolist()) for p in portions]
     assert sum(map(len, seen)) == len(set.union(*seen))
     assert max(map(len, portions)) < 2 * 400
@@ -100,4 +121,4 @@ def test_lines_of_a_csv_file_may_end_in_any_way(tmp_path: Path, ending: str, mar
     path.write_bytes(mark + ending.join(["person,time,area", "anne,now,north", "ben,then,south", ""]).encode())
     (batch,) = CsvEvents(path).batches(ColumnMapping("person", "time", {"area": "area"}))
     assert [batch.columns[name].to_pylist() for name in ("person", "area")] == [["anne", "ben"], ["north", "south"]]
-    assert batch.lines.tolist() == [2, 3]
+    assert batch.rows.tolist() == [2, 3]

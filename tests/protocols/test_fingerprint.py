@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,55 @@ def test_a_machine_that_rounds_a_probability_otherwise_has_another_fingerprint(m
     monkeypatch.setattr("protocols.mechanisms.builders.direct.grr", rounded_otherwise)
     build.cache_clear()
     assert fingerprint({}) != before
+
+
+LIBRARY_FUNCTIONS = {
+    "protocols.mechanisms.rounds": ("log", "log1p"),
+    "protocols.privacy.linked": ("log",),
+    "protocols.privacy.hidden": ("log", "exp"),
+    "protocols.privacy.amplification": ("log1p", "expm1"),
+}
+
+
+@pytest.mark.usefixtures("rebuilt")
+@pytest.mark.parametrize("guarantee", ["tuple", "attribute", "published"])
+def test_a_machine_whose_logarithms_differ_in_the_last_bit_has_the_same_fingerprint(
+    monkeypatch: pytest.MonkeyPatch, guarantee: str
+) -> None:
+    """C libraries and processors round exponentials and logarithms differently; the tables must not show it."""
+    lone = [{"eps_inf": 2.0, "eps_1": 0.6}, {"eps_inf": 2.0}, {"eps": 1.0}]
+    mechanisms = [
+        (name, budgets)
+        for use, budgets in zip(("two rounds", "memo only", "one-shot"), lone, strict=True)
+        for name in RECORDS
+        if RECORDS[name].fits(use)  # type: ignore[arg-type]
+    ]
+
+    def fingerprints() -> list[str]:
+        build.cache_clear()
+        alone = [scheme_with(of_size(20, "a", mechanism=name), **budgets) for name, budgets in mechanisms]
+        hidden = [
+            scheme_with(of_size(5, "a"), of_size(7, "b"), **budgets, solution="rs+fd", guarantee=guarantee)
+            for budgets in lone
+        ]
+        return [scheme.fingerprint for scheme in (*alone, *hidden)]
+
+    before = fingerprints()
+    for module, names in LIBRARY_FUNCTIONS.items():
+        for name in names:
+            function = getattr(importlib.import_module(module), name)
+            monkeypatch.setattr(f"{module}.{name}", _rounded_up(function))
+    for name in ("exp", "log", "logaddexp"):
+        monkeypatch.setattr(np, name, _rounded_up(getattr(np, name)))
+    assert fingerprints() == before
+
+
+def _rounded_up(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rounded(*arguments: Any) -> Any:
+        up = np.nextafter(function(*arguments), np.inf)
+        return up if isinstance(up, np.ndarray) else float(up)
+
+    return rounded
 
 
 def test_how_many_values_a_device_holds_is_in_the_tables() -> None:

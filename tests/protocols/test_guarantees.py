@@ -330,6 +330,6 @@ def test_when_a_value_changed_is_not_protected_from_who_links() -> None:
 
 def test_a_matrix_is_not_taken_for_geometric_noise() -> None:
     """Its largest ratio need not be at an end: here the middle answer separates most."""
-    middle = MatrixRound(np.log([[0.45, 0.1, 0.45], [0.2, 0.6, 0.2], [0.45, 0.1, 0.45]]))
+    middle = MatrixRound(np.array([[0.45, 0.1, 0.45], [0.2, 0.6, 0.2], [0.45, 0.1, 0.45]]))
     with pytest.raises(TypeError, match="likelihood ratios do not rise"):
         loss(Mechanism("middle", Direct(3), middle))

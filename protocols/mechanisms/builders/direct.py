@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import exp, expm1
-
 from protocols.mechanisms.encodings import Direct
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.portable import exp, expm1
 from protocols.mechanisms.record import EVERY_CHOOSER, Fakes, MechanismRecord
 from protocols.mechanisms.rounds import Flip, grr
 

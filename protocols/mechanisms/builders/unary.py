@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, expm1, log
+from math import log, sqrt
 
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.portable import exp, expm1
 from protocols.mechanisms.record import EVERY_CHOOSER, Fakes, MechanismRecord
-from protocols.mechanisms.roots import root
-from protocols.mechanisms.rounds import Flip, oue, sue, symmetric_loss
+from protocols.mechanisms.rounds import Flip, oue, sue
 
 
 def build_sue(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
@@ -57,9 +57,21 @@ def _half(name: str, first_round: Callable[[float], Flip], k: int, budget: Budge
             f"{name} cannot reach eps_1 = {budget.one:g} with eps_inf = {budget.inf:g}",
             f"choose eps_1 below {limit:.6g}, or another mechanism",
         )
-    first, target = first_round(budget.inf), budget.one
-    q2 = root(lambda q: symmetric_loss(first.then(Flip(0.5, q))) - target, 0.0, 0.5)
-    return Mechanism(name, Unary(k), first, Flip(0.5, q2))
+    first = first_round(budget.inf)
+    return Mechanism(name, Unary(k), first, Flip(0.5, _second_q(first, budget.one)))
+
+
+def _second_q(first: Flip, b: float) -> float:
+    """The q of a second round with p = 1/2 after which p (1-q) = e^b q (1-p) holds for both rounds together.
+
+    Chained, p is (p1 + (2 - 2 p1) q) / 2 and q likewise, so this is a quadratic equation, with one root in (0, 1/2).
+    """
+    odds = exp(b)
+    p, p_slope, q, q_slope = first.p / 2, 1 - first.p, first.q / 2, 1 - first.q
+    square = p_slope * q_slope * expm1(b)
+    linear = p_slope * (1 - q) - p * q_slope - odds * (q_slope * (1 - p) - q * p_slope)
+    constant = p * (1 - q) - odds * q * (1 - p)
+    return 2 * constant / (sqrt(linear * linear - 4 * square * constant) - linear)
 
 
 SUE = MechanismRecord("sue", "symmetric unary encoding: one bit for each value, all flipped alike", one_round=build_sue)

@@ -1,0 +1,143 @@
+"""CSV files, also compressed, read in batches. Cells and rows may name a person: no message shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from producers.replay.files.batch import Batch, ColumnMapping, as_text, check_header
+from producers.replay.files.text_stream import COMPRESSIONS, Utf8Stream
+from protocols.errors import ReplayError
+
+BLOCK_BYTES = 4 << 20
+FIRST_DATA_ROW = 2
+DELIMITERS = {",": ",", ";": ";", "\t": "$'\\t'", "|": "'|'"}  # and how to write them in a shell
+
+
+@dataclass(frozen=True)
+class CsvEvents:
+    """Every cell is read as text."""
+
+    path: Path
+    delimiter: str = ","
+    quotes: bool = True
+    encoding: str = "utf-8"
+
+    def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
+        malformed: list[int] = []
+
+        def skip(row: pyarrow.csv.InvalidRow) -> str:
+            malformed.append(row.number)
+            return "skip"
+
+        next_row = FIRST_DATA_ROW
+        try:
+            check_header(self.path, self._header(), columns, self._advice_on_names(columns))
+            with Utf8Stream(self.path, self.encoding) as stream:
+                for batch in self._open(stream, columns.names, skip):
+                    rows = _rows_between(next_row, batch.num_rows, malformed)
+                    next_row, before = _next_row(int(rows[-1]) + 1 if len(rows) else next_row, malformed)
+                    cells = {name: as_text(batch.column(name)) for name in columns.names}
+                    yield Batch(rows, cells, malformed[:before], stream.share_read)
+                    del malformed[:before]
+        except (pa.ArrowInvalid, OSError, UnicodeError) as error:
+            raise ReplayError(
+                f"{self.path} cannot be read as CSV from about line {next_row} on", self._advice(error)
+            ) from None
+        if malformed:
+            nothing = {name: pa.array([], pa.string()) for name in columns.names}
+            yield Batch(np.empty(0, dtype=np.int64), nothing, malformed, 1.0)
+
+    def line(self, row: int) -> int:
+        """The line in which a row begins, as an editor counts: a quoted cell may have several lines."""
+        if not self.quotes:
+            return row
+        with Utf8Stream(self.path, self.encoding) as stream:
+            reader = csv.reader(
+                io.TextIOWrapper(io.BufferedReader(stream), "utf-8", newline=""), delimiter=self.delimiter
+            )
+            line = 0
+            for number, _ in enumerate(reader, 1):
+                if number == row:
+                    return line + 1
+                line = reader.line_num
+        return row
+
+    def _header(self) -> list[str]:
+        """The column names, from the first line, read without the streaming reader.
+
+        A streaming reader that is not read to its end can still be reading ahead when the process exits, and abort it.
+        """
+        first = self._first_line()
+        names: list[str] = pyarrow.csv.read_csv(pa.BufferReader(first), parse_options=self._parsing()).column_names
+        return names
+
+    def _first_line(self) -> bytes:
+        with Utf8Stream(self.path, self.encoding) as stream:
+            return b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
+
+    def _open(
+        self, stream: Utf8Stream, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
+    ) -> pyarrow.csv.CSVStreamingReader:
+        return pyarrow.csv.open_csv(
+            pa.PythonFile(stream, mode="r"),
+            # One thread: only then does the reader number the rows that it cannot parse.
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+            parse_options=self._parsing(on_invalid),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=names, column_types={name: pa.string() for name in names}, strings_can_be_null=False
+            ),
+        )
+
+    def _parsing(self, on_invalid: Callable[[pyarrow.csv.InvalidRow], str] | None = None) -> pyarrow.csv.ParseOptions:
+        return pyarrow.csv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char='"' if self.quotes else False,
+            ignore_empty_lines=False,
+            invalid_row_handler=on_invalid,
+        )
+
+    def _advice_on_names(self, columns: ColumnMapping) -> str:
+        with Utf8Stream(self.path, self.encoding) as stream:
+            stream.read(BLOCK_BYTES)
+            if stream.undecodable:
+                return f"it is not in {self.encoding}: name its encoding, such as --encoding utf-16"
+        first = self._first_line().decode().strip()
+        for delimiter, written in DELIMITERS.items():
+            names = {name.strip('" ') for name in first.split(delimiter)}
+            if delimiter != self.delimiter and names & set(columns.names):
+                return f"its columns are separated otherwise: use --delimiter {written}"
+        return "its first line must name the columns; select them with --person, --time and --map"
+
+    def _advice(self, error: Exception) -> str:
+        if isinstance(error, OSError):
+            return "check that it is complete, and compressed as its suffix says"
+        if isinstance(error, UnicodeError):
+            return f"it is not in {self.encoding}: name its encoding with --encoding"
+        with self.path.open("rb") as file:
+            beginning = file.read(BLOCK_BYTES)
+        if self.path.suffix not in COMPRESSIONS and b"\n" not in beginning and b"\r" not in beginning:
+            return "it is empty, or its first line has no end: it needs at least a line with the names of its columns"
+        return "look there for a quote that is not closed, or read quotes as text with --no-quotes"
+
+
+def _rows_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:
+    """The numbers of the next `count` rows from `first` on, skipping the malformed ones."""
+    return np.setdiff1d(np.arange(first, first + count + len(malformed)), malformed, assume_unique=True)[:count]
+
+
+def _next_row(row: int, malformed: list[int]) -> tuple[int, int]:
+    """The first row from `row` on that is not known to be malformed, and how many malformed ones are before it."""
+    before = 0
+    while before < len(malformed) and malformed[before] <= row:
+        row = max(row, malformed[before] + 1)
+        before += 1
+    return row, before

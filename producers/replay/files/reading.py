@@ -1,0 +1,126 @@
+"""One or many event files, read one after the other as if they were one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from producers.replay.files.batch import Batch, ColumnMapping, EventFile
+from producers.replay.files.csv_events import CsvEvents
+from producers.replay.files.parquet_events import ParquetEvents
+from producers.replay.files.text_stream import Utf8Stream, check_encoding
+from protocols.errors import ReplayError
+
+ROWS_PER_FILE = 1 << 40  # file i has the row numbers from i times this on
+SAMPLE_BYTES = 1 << 20
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How text files are written; Parquet files describe themselves."""
+
+    delimiter: str = ","
+    quotes: bool = True
+    """Whether quotes enclose cells; if not, they are text."""
+    encoding: str = "utf-8"
+
+
+class EventFiles:
+    """The files of a replay, in order. Rows have numbers that say which file they are from."""
+
+    def __init__(self, paths: Sequence[Path], form: FileFormat | None = None) -> None:
+        self.paths = paths
+        self._files = [_open(path, form or FileFormat()) for path in paths]
+
+    def batches(self, columns: ColumnMapping, most: int | None = None) -> Iterator[Batch]:
+        """The rows of all files; if `most` is given, only about so many of each."""
+        sizes = np.array([path.stat().st_size for path in self.paths], dtype=float)
+        shares = sizes / max(1.0, sizes.sum())
+        for i, file in enumerate(self._files):
+            first, before = i * ROWS_PER_FILE, float(shares[:i].sum())
+            rows = 0
+            for batch in file.batches(columns):
+                yield replace(
+                    batch,
+                    rows=batch.rows + first,
+                    malformed=[row + first for row in batch.malformed],
+                    share_read=before + batch.share_read * float(shares[i]),
+                )
+                rows += len(batch.rows) + len(batch.malformed)
+                if most is not None and rows >= most:
+                    break
+
+    def place(self, row: int) -> tuple[Path, int]:
+        """The file of a row and its line there, as an editor counts."""
+        file = self._files[row // ROWS_PER_FILE]
+        return file.path, file.line(row % ROWS_PER_FILE)
+
+    def describe(self, row: int) -> str:
+        """Where a row is, in words."""
+        path, line = self.place(row)
+        return f"line {line}" if len(self.paths) == 1 else f"{path.name} line {line}"
+
+    @property
+    def undecodable(self) -> list[Path]:
+        """The text files whose beginning is not in their encoding."""
+        found = []
+        for file in self._files:
+            if isinstance(file, CsvEvents):
+                with Utf8Stream(file.path, file.encoding) as stream:
+                    stream.read(SAMPLE_BYTES)
+                    if stream.undecodable:
+                        found.append(file.path)
+        return found
+
+    def identity(self, *options: object) -> str:
+        """A hash of the files (of each its size, its first and last megabyte) and of how they are replayed."""
+        digest = hashlib.sha256()
+        for path in self.paths:
+            size = path.stat().st_size
+            digest.update(repr(size).encode())
+            with path.open("rb") as file:
+                digest.update(file.read(SAMPLE_BYTES))
+                file.seek(max(0, size - SAMPLE_BYTES))
+                digest.update(file.read(SAMPLE_BYTES))
+        digest.update(repr(options).encode())
+        return digest.hexdigest()[:32]
+
+
+def expand(sources: Iterable[Path]) -> list[Path]:
+    """The files that are meant by paths, directories and patterns such as `2026-*.csv`, sorted within each."""
+    paths: list[Path] = []
+    for source in sources:
+        if source.is_dir():
+            found = sorted(path for path in source.iterdir() if path.is_file() and set(path.suffixes) & set(SUFFIXES))
+            if not found:
+                raise ReplayError(f"{source} has no event files", f"it has none that end with {', '.join(SUFFIXES)}")
+        elif not source.exists() and any(sign in source.name for sign in "*?["):
+            found = sorted(path for path in source.parent.glob(source.name) if path.is_file())
+            if not found:
+                raise ReplayError(f"no file is called {source}", "check the pattern, and the directory it is used in")
+        else:
+            found = [source]
+        paths += found
+    if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
+        raise ReplayError(f"{twice[0]} is given twice", "give every file once")
+    return paths
+
+
+def _open(path: Path, form: FileFormat) -> EventFile:
+    """The reader for a file, by its suffix."""
+    if not path.is_file():
+        raise ReplayError(f"there is no file {path}", "give the path of a .csv (.csv.gz) or .parquet file of events")
+    delimiter = form.delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"':
+        raise ReplayError(f"{delimiter!r} is not a valid delimiter", "choose one ASCII character, such as , or ;")
+    if path.suffix in (".parquet", ".pq"):
+        return ParquetEvents(path)
+    if ".csv" in path.suffixes or ".tsv" in path.suffixes:
+        tabs = ".tsv" in path.suffixes
+        return CsvEvents(path, "\t" if tabs else delimiter, form.quotes, check_encoding(form.encoding))
+    raise ReplayError(f"{path} is neither .csv nor .parquet", "convert it, or give it the suffix of its format")

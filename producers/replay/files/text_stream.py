@@ -1,0 +1,85 @@
+"""A file as a stream of valid UTF-8, whatever its encoding, compression and damage."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from pathlib import Path
+
+import pyarrow as pa
+
+from protocols.errors import ReplayError
+
+CHUNK = 1 << 16
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+class Utf8Stream(io.RawIOBase):
+    r"""Reads text in any encoding, and returns it in UTF-8.
+
+    Bytes that the encoding does not have become \xNN, so that different bytes stay different text, and no reader fails
+    on them (pyarrow's own would quote the row, which names a person).
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "events.csv"
+    >>> _ = path.write_bytes(b"caf\xe9")
+    >>> stream = Utf8Stream(path)
+    >>> stream.read(100), stream.undecodable
+    (b'caf\\xe9', True)
+    >>> Utf8Stream(path, "latin-1").read(100).decode()
+    'café'
+    """
+
+    def __init__(self, path: Path, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self.size = max(1, path.stat().st_size)
+        self._file = pa.OSFile(str(path))
+        self._input = pa.input_stream(self._file, compression=COMPRESSIONS.get(path.suffix))
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="strict")
+        self._lenient = codecs.getincrementaldecoder(encoding)(errors="backslashreplace")
+        self.undecodable = False
+        self._left = b""
+        self._ended = False
+
+    @property
+    def share_read(self) -> float:
+        return min(1.0, float(self._file.tell()) / self.size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # what `read` is made of
+        while len(self._left) < len(buffer) and not self._ended:
+            raw = self._input.read(max(len(buffer), CHUNK))
+            self._ended = not raw
+            self._left += self._decode(raw)
+        taken = self._left[: len(buffer)]
+        self._left = self._left[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+    def _decode(self, raw: bytes) -> bytes:
+        if not self.undecodable:
+            before = self._decoder.getstate()
+            try:
+                return self._decoder.decode(raw, final=not raw).encode()
+            except UnicodeDecodeError:
+                self.undecodable = True
+                self._lenient.setstate(before)
+        return self._lenient.decode(raw, final=not raw).encode(errors="backslashreplace")
+
+    def close(self) -> None:
+        if not self.closed:
+            self._input.close()
+            self._file.close()
+        super().close()
+
+
+def check_encoding(name: str) -> str:
+    """The name of an encoding that Python knows and that is for text."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(name)
+    except (LookupError, ValueError, UnicodeError):
+        raise ReplayError(f"{name!r} is not an encoding", "name one such as utf-8, latin-1, cp1252 or utf-16") from None
+    return found.name

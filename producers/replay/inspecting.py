@@ -1,0 +1,212 @@
+"""A look at event files before anything is reported: what would be lost, why, and which options would help.
+
+It reads with the replay's own code, and needs no key. Counts and column names are shown, cells never.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from producers.replay.files import Batch, EventFiles
+from producers.replay.files.answers import UNKNOWN
+from producers.replay.files.times import BAD, moments, without_zone
+from producers.replay.interpreting import EPOCH, Events, Interpreter, Options
+from producers.replay.people import Distinct, People
+from producers.replay.quality import Fault, Located, Quality
+from protocols.randomness import Keyring
+from protocols.survey import Survey
+
+SAMPLED_ROWS = 100_000
+"""Of each file, before a replay; about as many as are read in one piece."""
+PEOPLE_SKETCH = 4096  # people per period are exact up to here, and have an error of 1.6 % beyond
+RUN = 3.0  # rows in a row about one person from which on a file counts as sorted by person
+MOST_TOLERANCE = timedelta(days=2)  # beyond it, reading everything before the first report is the better advice
+FORMATS = (
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y/%m/%d %H:%M",
+    "%Y%m%d %H%M%S",
+    "%Y%m%dT%H%M%S",
+    "%Y-%m-%d",
+    "%d/%m/%Y",
+)
+UTC_ZONE = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found in the rows that were looked at."""
+
+    files: int
+    rows: int
+    complete: bool
+    """Whether all rows are known to have been read."""
+    faults: dict[Fault, Located]
+    """Without duplicates, which are not looked for."""
+    worst: tuple[Fault, float]
+    """The most frequent fault, and its share of the rows."""
+    people: dict[int, int]
+    """By period: the people with an event that is not faulty."""
+    suppressed: int
+    """How many of these periods have fewer people than the survey's minimum."""
+    advice: list[str]
+
+
+def inspect(
+    survey: Survey,
+    paths: Sequence[Path],
+    options: Options,
+    most_rows: int | None = SAMPLED_ROWS,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Inspection:
+    """Look at the first rows of each file, or at all of them if `most_rows` is None."""
+    files = EventFiles(paths, options.form)
+    quality = Quality(files)
+    interpreter = Interpreter(survey, options, quality)
+    look = _Look(survey, interpreter, options)
+    for batch in files.batches(interpreter.columns, most_rows):
+        look.add(batch, interpreter.read(batch))
+        progress(batch.share_read)
+    people = {period: found.count() for period, found in sorted(look.by_period.items())}
+    suppressed = sum(count < survey.minimum for count in people.values())
+    return Inspection(
+        len(paths),
+        quality.rows,
+        most_rows is None or quality.rows < most_rows,
+        {fault: located for fault, located in quality.located().items() if fault is not Fault.DUPLICATE},
+        quality.worst(),
+        people,
+        suppressed,
+        [*look.advice(quality), *_on_encoding(files, options), *_on_size(survey, people, suppressed)],
+    )
+
+
+class _Look:
+    """Collects why rows are faulty."""
+
+    def __init__(self, survey: Survey, interpreter: Interpreter, options: Options) -> None:
+        self._survey = survey
+        self._interpreter = interpreter
+        self._options = options
+        self._everybody = People(Keyring(secrets.token_bytes(32)))
+        self.by_period: dict[int, Distinct] = {}
+        self._runs, self._last_person = 0, None
+        self._times: Counter[str] = Counter()
+        self._formats: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
+        self._empty: Counter[str] = Counter()
+        self._other_case: Counter[str] = Counter()
+
+    def add(self, batch: Batch, events: Events) -> None:
+        devices = self._everybody.devices(events.persons)
+        for period in np.unique(events.period[events.usable]).tolist():
+            seen = self.by_period.setdefault(period, Distinct(PEOPLE_SKETCH))
+            seen.add(devices[events.usable & (events.period == period)])
+        if len(devices):
+            changes = int(np.count_nonzero(devices[1:] != devices[:-1]))
+            self._runs += changes + (devices[0] != self._last_person)
+            self._last_person = devices[-1]
+        batch = batch.only(np.isin(batch.rows, events.rows, assume_unique=True))
+        self._look_at_times(batch.columns[self._interpreter.columns.time], events)
+        for i, attribute in enumerate(self._survey.attributes):
+            name = self._interpreter.columns.attributes[attribute.name]
+            unknown = batch.columns[name].filter(pa.array(events.values[:, i] == UNKNOWN))
+            self._unknown[name] += len(unknown)
+            self._empty[name] += int(pc.sum(pc.equal(unknown, "")).as_py() or 0)
+            lower = pc.index_in(pc.utf8_lower(unknown), value_set=pa.array([v.lower() for v in attribute.values]))
+            self._other_case[name] += len(lower) - lower.null_count
+
+    def _look_at_times(self, column: pa.Array, events: Events) -> None:
+        read = events.time != BAD
+        self._times["early"] += int(np.count_nonzero(read & (events.time < self._interpreter.start)))
+        self._times["future"] += int(np.count_nonzero(read & (events.time >= self._interpreter.until)))
+        left = column.filter(pa.array(~read))
+        local = without_zone(left) if self._options.zone is None else 0
+        self._times["local"] += local
+        self._times["unreadable"] += len(left) - local
+        if len(left) > local and pa.types.is_string(left.type):
+            for form in FORMATS:
+                self._formats[form] += int(np.count_nonzero(moments(left, UTC_ZONE, [form]) != BAD)) - local
+
+    def advice(self, quality: Quality) -> list[str]:
+        return [*self._on_times(), *self._on_order(quality), *self._on_values()]
+
+    def _on_times(self) -> list[str]:
+        found, column = [], self._interpreter.columns.time
+        if local := self._times["local"]:
+            found.append(f"{local:,} times in column {column} have no zone: give it, such as --zone Europe/Paris")
+        if unreadable := self._times["unreadable"]:
+            fitting = [form for form in FORMATS if self._formats[form] >= 0.9 * unreadable]
+            zone = "" if self._options.zone else ", and their zone with --zone"
+            if fitting:
+                named = " or ".join(f'--time-format "{form}"' for form in fitting)
+                found.append(f"{unreadable:,} times in column {column} have another format: try {named}{zone}")
+            else:
+                found.append(
+                    f"{unreadable:,} times in column {column} are empty, or neither ISO 8601 nor whole numbers since "
+                    f"1970: name their format with --time-format{zone}"
+                )
+        if early := self._times["early"]:
+            found.append(f"{early:,} events are before the survey's start, {self._survey.start.isoformat()}")
+        if future := self._times["future"]:
+            until = (EPOCH + timedelta(microseconds=self._interpreter.until)).isoformat()
+            found.append(f"{future:,} events are at or after {until}: see --until")
+        return found
+
+    def _on_order(self, quality: Quality) -> list[str]:
+        late = quality.found[Fault.LATE].count
+        if not late:
+            return []
+        people, rows = self._everybody.seen.count(), quality.rows
+        if self._runs <= 1.1 * people and rows >= RUN * self._runs:
+            return [f"{late:,} events are late, because the file is sorted by person: use --any-order"]
+        needed = timedelta(microseconds=self._interpreter.enough_tolerance)
+        if needed > MOST_TOLERANCE:
+            return [f"{late:,} events are late, by up to {needed.days} days: use --any-order"]
+        minutes = -(-needed // timedelta(minutes=1))  # rounded up
+        return [f"{late:,} events are late: --tolerance {minutes}m accepts all of those that were looked at"]
+
+    def _on_values(self) -> list[str]:
+        found = []
+        for column, unknown in self._unknown.items():
+            if unknown:
+                more = [f"{self._empty[column]:,} are empty"] if self._empty[column] else []
+                if self._other_case[column]:
+                    more.append(f"{self._other_case[column]:,} differ from a value only in upper or lower case")
+                details = f" ({', '.join(more)})" if more else ""
+                found.append(f"{unknown:,} cells of column {column} are none of the survey's values{details}")
+        return found
+
+
+def _on_encoding(files: EventFiles, options: Options) -> list[str]:
+    return [
+        f"{path.name} is not in {options.form.encoding}: name its encoding, such as --encoding latin-1"
+        for path in files.undecodable
+    ]
+
+
+def _on_size(survey: Survey, people: dict[int, int], suppressed: int) -> list[str]:
+    if not people:
+        return ["no event would be reported"]
+    if suppressed:
+        return [
+            f"{suppressed:,} of {len(people):,} periods have fewer than {survey.minimum} people (`minimum`): "
+            "nothing would be published about them"
+        ]
+    return []

@@ -1,0 +1,138 @@
+"""From rows to events: which device-period each belongs to, with which values, and what is wrong with the others.
+
+A function of the files alone, not of how they are cut into batches. A replay and a check before it use the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from producers.replay.choosing import Rule
+from producers.replay.files import Batch, ColumnMapping, FileFormat
+from producers.replay.files.answers import UNKNOWN, places
+from producers.replay.files.times import BAD, moments
+from producers.replay.quality import Fault, Quality
+from protocols.survey import MAX_PERIOD, Survey
+
+Whole = NDArray[np.int64]
+Moment = TypeVar("Moment", int, Whole)
+ANY_ORDER = timedelta(days=1 << 23)
+"""A tolerance longer than the time between any two valid events: nothing is reported before all files are read."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How events are read, and how values are chosen."""
+
+    columns: ColumnMapping
+    tolerance: timedelta = timedelta(0)
+    """How far events may be out of order: an event may follow events that are later by up to this much."""
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    """Which of a period's values is reported, per attribute; by default the last one."""
+    zone: ZoneInfo | None = None
+    """The zone of times that have none."""
+    until: datetime | None = None
+    """Times from here on are bad: a single event in the year 2999 would end all periods before it."""
+    form: FileFormat = field(default_factory=FileFormat)
+    time_formats: Sequence[str] = ()
+    """Formats of times besides ISO 8601 and whole numbers."""
+    strict: bool = False
+    """Whether the first faulty row stops the replay."""
+    most_faults: float = 1.0
+    """The share of rows with one fault from which on nothing more is reported."""
+
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """What decides which reports a file becomes."""
+        return self.tolerance, self.zone, self.form, tuple(self.time_formats)
+
+
+@dataclass(frozen=True)
+class Events:
+    """The rows of a batch that name a person."""
+
+    rows: Whole
+    persons: pa.Array
+    time: Whole
+    """Microseconds since 1970, or BAD."""
+    period: Whole
+    usable: NDArray[np.bool_]
+    """Which have a valid time and are not late."""
+    values: NDArray[np.int32]
+    """By row and attribute: the position of the value, or UNKNOWN."""
+
+
+class Interpreter:
+    """Reads batches in order. The watermark is the latest event time read so far.
+
+    A period ends when the watermark is at its end plus the tolerance; an event of the period that is read after that is
+    late.
+    """
+
+    def __init__(self, survey: Survey, options: Options, quality: Quality) -> None:
+        for attribute in (*options.columns.attributes, *options.rules):
+            survey.index(attribute)  # refuses an attribute that the survey does not have
+        self._survey = survey
+        self._options = options
+        self._quality = quality
+        attributes = {a.name: options.columns.attributes.get(a.name, a.name) for a in survey.attributes}
+        self.columns = replace(options.columns, attributes=attributes)  # by default a column has the attribute's name
+        self.start = _microseconds(survey.start)
+        self._period = survey.period // timedelta(microseconds=1)
+        self.tolerance = min(options.tolerance, ANY_ORDER) // timedelta(microseconds=1)
+        last = self.start + (MAX_PERIOD + 1) * self._period
+        self.until = min(last, _microseconds(options.until)) if options.until else last
+        self._watermark = int(BAD)
+        self.enough_tolerance = self.tolerance
+        """The tolerance, in microseconds, at which none of the events read so far would be late."""
+
+    def read(self, batch: Batch) -> Events:
+        """The events of a batch. Counts the faults of all rows."""
+        note = self._quality.note
+        self._quality.rows += len(batch.rows) + len(batch.malformed)
+        note(Fault.MALFORMED, batch.malformed)
+        persons = self.columns.person
+        named = np.asarray(pc.not_equal(batch.columns[persons], ""))
+        note(Fault.MALFORMED, batch.rows[~named], f"column {persons}")
+        batch = batch.only(named)
+        time = moments(batch.columns[self.columns.time], self._options.zone, self._options.time_formats)
+        good = (time != BAD) & (time >= self.start) & (time < self.until)
+        note(Fault.BAD_TIME, batch.rows[~good], f"column {self.columns.time}")
+        watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._watermark))
+        self._watermark = int(watermark[-1]) if len(watermark) else self._watermark
+        period = (np.where(good, time, self.start) - self.start) // self._period
+        late = good & (self.end(period) + self.tolerance <= watermark)
+        note(Fault.LATE, batch.rows[late])
+        behind = (watermark - self.end(period))[late]
+        self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
+        values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
+        for i, attribute in enumerate(self._survey.attributes):
+            column = self.columns.attributes[attribute.name]
+            values[:, i] = places(batch.columns[column], attribute)
+            note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
+        if self._options.strict:
+            self._quality.require_none()
+        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
+
+    def end(self, period: Moment) -> Moment:
+        """The end of a period, in microseconds since 1970."""
+        return self.start + (period + 1) * self._period
+
+    @property
+    def last_ended(self) -> int:
+        """The last period whose end plus the tolerance is not after the watermark."""
+        return (self._watermark - self.tolerance - self.start) // self._period - 1
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
