@@ -1,9 +1,12 @@
 """How large the records of a survey can become, computed from its terms: what does not fit is not published.
 
-Results are cut into pieces, so they always fit. A survey itself and a counter are one record each.
+Results are cut into pieces, so they always fit. A survey itself and a counter are one record each. The summary of dwell
+times is made from a number for every two values of its attribute, in memory.
 """
 
 from __future__ import annotations
+
+from math import isqrt
 
 from protocols.errors import SurveyError
 from protocols.survey import Survey
@@ -13,6 +16,10 @@ HEAD_BYTES = 2048
 """More than the head of a counter takes, without its attributes."""
 ATTRIBUTE_BYTES = 128
 """More than a counter's head takes for an attribute, without its name."""
+
+
+DWELL_BYTES = 64 * 1024 * 1024
+"""The largest table for dwell times; several of that size are needed at once."""
 
 
 def survey_bytes(survey: Survey) -> int:
@@ -26,7 +33,15 @@ def counter_bytes(survey: Survey) -> int:
 
 
 def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
-    """Refuse a survey whose records can become too large."""
+    """Refuse a survey whose records, or whose tables for dwell times, can become too large."""
+    for attribute in survey.attributes:
+        taken = 8 * attribute.k**2
+        if attribute.role == "dwell" and taken > DWELL_BYTES:
+            raise SurveyError(
+                f"survey {survey.id!r}, attribute {attribute.name!r}: its dwell times take {taken:,} bytes, "
+                f"8 for every two values; at most {DWELL_BYTES:,}",
+                f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
+            )
     if survey_bytes(survey) > limit:
         raise SurveyError(
             f"survey {survey.id!r}: it takes {survey_bytes(survey):,} bytes, and a record at most {limit:,}",
