@@ -8,11 +8,13 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from memo_store.connection.epochs import has_lost_data
 from memo_store.connection.layout import CHUNK, Placed
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table
 from memo_store.sealing import Sealer
 from memo_store.tables.fleet_columns import read_columns
+from memo_store.tables.presence import NEVER
 from protocols.randomness import Devices
 
 
@@ -40,32 +42,44 @@ def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devic
     placed, presence = Placed.of(sealer.pseudonyms(devices)), presence_table(sealer)
     tables = {attribute.name: memo_table(sealer, record, attribute) for attribute in record.attributes}
     values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
-    reports = _reports_in_fleet(link, sealer, devices)
+    latest, reports = _in_fleet(link, sealer, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
-        reports[part.order] += presence.parse(link.run(presence.read(part)))[1]
+        alone, more = presence.parse(link.run(presence.read(part)))
+        latest[part.order] = np.maximum(latest[part.order], alone)
+        reports[part.order] += more
         for name, table in tables.items():
             records = [entries or b"" for entries in chain.from_iterable(link.run(table.read(part)))]
             values[name][part.order] = table.counts(records)
-    return Ledger(record.id, values, reports, spent(record, values, reports), record.meaning)
+    cost = spent(record, values, reports, latest)
+    return Ledger(record.id, values, reports, cost, record.meaning(has_lost_data(link)))
 
 
-def _reports_in_fleet(link: Link, sealer: Sealer, devices: Devices) -> NDArray[np.int64]:
-    """How many reports these devices have made as members of a fleet."""
-    counted = np.append(read_columns(link, sealer).reports, 0)
-    return np.asarray(counted[np.minimum(devices, np.uint64(len(counted) - 1)).astype(np.int64)])
+def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When these devices reported last (or NEVER) as members of a fleet, and how many reports they have made."""
+    columns = read_columns(link, sealer)
+    latest, reports = np.append(columns.latest, NEVER), np.append(columns.reports, 0)
+    places = np.minimum(devices, np.uint64(len(reports) - 1)).astype(np.int64)
+    return latest[places], reports[places]
 
 
 def spent(
-    record: SurveyRecord, values: dict[str, NDArray[np.int64]], reports: NDArray[np.int64]
+    record: SurveyRecord,
+    values: dict[str, NDArray[np.int64]],
+    reports: NDArray[np.int64],
+    latest: int | NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """The budget that so many memoised values per attribute, or so many reports, amount to.
+
+    With one_in, which reports were answers is not recorded. There are at most as many as there are reports, and at most
+    one in so many periods since the first, through the `latest` period of a report.
 
     If only one attribute is about the device, the most expensive one counts: the ledger does not show which one it is,
     because true and fake values are counted alike.
     """
     if record.per_report is not None:
-        return np.asarray(reports * record.per_report, dtype=np.float64)
+        answers = np.minimum(reports, -(-(np.asarray(latest) + 1) // record.one_in))
+        return np.asarray(answers * record.per_report, dtype=np.float64)
     each = [_cost(attribute.costs, values[attribute.name]) for attribute in record.attributes]
     return np.asarray(np.sum(each, axis=0) if record.adds_up else np.max(each, axis=0))
 

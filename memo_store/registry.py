@@ -44,18 +44,27 @@ class SurveyRecord(_Record):
     cap: int | None
     adds_up: bool  # whether the costs of a device's attributes add up, or only one attribute is about the device
     per_report: float | None  # what a report costs where nothing is memoised
+    one_in: int = 1  # in one of how many periods a device answers
     attributes: tuple[AttributeRecord, ...]
 
-    @property
-    def meaning(self) -> str:
-        """What the ledger's figure bounds, and for which relation between histories (PROTOCOLS 3)."""
+    def meaning(self, lost: bool) -> str:
+        """What the ledger's figure bounds, and for which relation between histories (PROTOCOLS 3).
+
+        `lost`: the store has lost data, so devices may have memoised more than it knows.
+        """
+        if self.one_in > 1:
+            return (
+                "relation any: an upper bound between any two histories: a report costs if it answers, and at most one "
+                f"in {self.one_in} consecutive periods does"
+            )
         if self.per_report is not None:
             return "relation any: the sum over all reports is an upper bound between any two histories"
+        void = "; data was lost, so memo_cap bounds nothing, and more may have been spent" if lost and self.cap else ""
         whose = "all attributes together" if self.adds_up else "the attribute that is really about the device"
         return (
             f"relation renaming: an upper bound for {whose}, between histories that are the same up to a renaming of "
             "what is memoised; when a value changed and when it came back is not covered (`hearsay plan` has the "
-            "figures for any two histories), nor what was memoised before a loss of the store"
+            f"figures for any two histories), nor what was memoised before a loss of the store{void}"
         )
 
 
@@ -77,6 +86,7 @@ def record_of(scheme: Scheme) -> SurveyRecord:
         cap=survey.memo_cap,
         adds_up=survey.solution == "spl",
         per_report=None if survey.longitudinal else promise.per_report.whole,
+        one_in=survey.one_in,
         attributes=tuple(
             AttributeRecord(
                 name=question.name,

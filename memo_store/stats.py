@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.durability import Durability, durability
-from memo_store.connection.epochs import history_confirmed
+from memo_store.connection.epochs import has_lost_data, history_confirmed
 from memo_store.connection.layout import SHARDS, Words, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
@@ -18,6 +18,7 @@ from memo_store.registry import TABLES, SurveyRecord, TableRecord, registered
 from memo_store.tables.fleet_columns import read_tally
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PRESENCE
+from memo_store.watermark import newest_period
 
 PAGE = 5000
 Counts = NDArray[np.int64]
@@ -56,6 +57,7 @@ class StoreStats:
     memory: int  # bytes
     keys: int
     history_confirmed: bool  # whether an operator has confirmed that the history is complete
+    has_lost_data: bool  # whether it has ever lost data: then no cap bounds what devices have memoised
     durability: Durability
 
 
@@ -69,6 +71,7 @@ def read_stats(link: Link) -> StoreStats:
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
         history_confirmed=history_confirmed(link),
+        has_lost_data=has_lost_data(link),
         durability=durability(link),
     )
 
@@ -83,22 +86,26 @@ def _survey(link: Link, record: SurveyRecord, fleet: str, tables: dict[str, Tabl
     in_fleet = np.concatenate([read_tally(link, name) for name in columns])
     one_shot = record.per_report is not None
     devices, reports = 0, 0 if one_shot else int(in_fleet.sum())
-    # A device is in one shard of all tables. If nothing is memoised, a fleet's devices are in its columns alone.
+    # A device is in one shard of all tables. If nothing is memoised, a fleet's devices are in its columns alone. When
+    # each of them reported last is sealed: no later than the newest period.
     parts = (_shard(link, record, by_attribute, shard) for shard in range(SHARDS))
     alone = in_fleet[in_fleet > 0] if one_shot else in_fleet[:0]
-    for values, delivered in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone)]):
+    latest = np.full_like(alone, newest_period(link, fleet))
+    for values, delivered, last in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone, latest)]):
         devices, reports = devices + len(delivered), reports + int(delivered.sum())
         for name in names:
             memos[name] += int(values[name].sum())
             at_cap[name] += int((values[name] >= record.cap).sum()) if record.cap else 0
-        for amount, count in zip(*np.unique(spent(record, values, delivered), return_counts=True), strict=True):
+        for amount, count in zip(*np.unique(spent(record, values, delivered, last), return_counts=True), strict=True):
             spending[float(amount)] = spending.get(float(amount), 0) + int(count)
     amounts = tuple(sorted(spending.items()))
-    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning)
+    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning(has_lost_data(link)))
 
 
-def _shard(link: Link, record: SurveyRecord, tables: dict[str, str], shard: int) -> tuple[dict[str, Counts], Counts]:
-    """All devices of a shard: their memoised values per attribute, and their reports."""
+def _shard(
+    link: Link, record: SurveyRecord, tables: dict[str, str], shard: int
+) -> tuple[dict[str, Counts], Counts, Counts]:
+    """All devices of a shard: their memoised values per attribute, their reports, and when each reported last."""
     columns = {attribute: _scan(link, shard_key(shard, name)) for attribute, name in tables.items()}
     everyone = np.unique(np.concatenate([names for names, _ in columns.values()]))
 
@@ -112,7 +119,7 @@ def _shard(link: Link, record: SurveyRecord, tables: dict[str, str], shard: int)
         for a in record.attributes
     }
     presences = np.frombuffer(b"".join(columns[""][1]), dtype=PRESENCE)
-    return values, spread("", presences["reports"].astype(np.int64))
+    return values, spread("", presences["reports"].astype(np.int64)), spread("", presences["last"].astype(np.int64))
 
 
 def _scan(link: Link, key: str) -> tuple[Words, list[bytes]]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from memo_store.connection.durability import warn_unless_durable
-from memo_store.connection.epochs import Epochs, Seen, history_confirmed, stored_id
+from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
 from memo_store.connection.link import Client, Link
 from memo_store.ledger import Spending, read_ledger
 from memo_store.registry import registered
@@ -17,6 +17,7 @@ from memo_store.sealing import Sealer
 from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
+from protocols.errors import StoreError
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 
@@ -79,12 +80,25 @@ class MemoStore:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""
         return read_stats(self._link)
 
+    @property
+    def has_lost_data(self) -> bool:
+        """Whether the store is known to have lost data at any time. Then no cap bounds what its devices memoised."""
+        return has_lost_data(self._link)
+
     def accept_loss(self) -> None:
-        """Start a new history: the store is new, or the operator accepts that it has lost what devices memoised.
+        """Start a new history: the operator accepts that the store has lost what devices memoised.
 
         Capped surveys are then served, and devices may memoise up to their caps once more.
         """
         Epochs(self._link).start_history()
+
+    def confirm_history(self) -> None:
+        """Let capped surveys be served: the operator declares that the store has lost nothing, because it is new."""
+        if self.has_lost_data:
+            raise StoreError(
+                f"the memo store at {self.where} has lost data", "accept the loss: leave out --nothing-lost"
+            )
+        Epochs(self._link).confirm_history()
 
     def close(self) -> None:
         self._link.close()

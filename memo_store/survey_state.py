@@ -110,7 +110,7 @@ class SurveyState:
                 f"survey {survey.id!r} has a cap of {survey.memo_cap} memoised values per attribute, and the history of"
                 " this store is not confirmed: it is new, or it has lost data and does not know how many values devices"
                 " have memoised",
-                "if it is new, or if you accept that devices may memoise up to their caps once more, "
-                "run `hearsay memo accept-loss`",
+                "if it is new, run `hearsay memo accept-loss --nothing-lost`; if you accept that devices may memoise "
+                "up to their caps once more, run `hearsay memo accept-loss`",
             )
         return record

@@ -12,6 +12,11 @@ from memo_store.tables.period_commits import close_commits
 from protocols.survey import Survey
 
 
+def newest_period(link: Link, name: str) -> int:
+    """The newest period that any device of a fleet has come to; -1: none. `name` is that of its presence table."""
+    return int(link.ask("HGET", _key(name, "state"), "newest") or -1)
+
+
 class Watermark:
     """How far a survey's time has come, as the store has seen it.
 
@@ -27,7 +32,7 @@ class Watermark:
         self._survey = survey
         self._tables = tables
         self._now = now
-        self._state, self._open, self._lost = (f"hearsay:{{{name}}}:{what}" for what in ("state", "open", "lost"))
+        self._state, self._open, self._lost = (_key(name, what) for what in ("state", "open", "lost"))
         self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost)))
         self._newest = 0
 
@@ -61,3 +66,7 @@ class Watermark:
         """
         self._losses.update(range(period, max(period, self._newest) + 2))
         self._link.ask("SADD", self._lost, *sorted(self._losses))
+
+
+def _key(name: str, what: str) -> str:
+    return f"hearsay:{{{name}}}:{what}"

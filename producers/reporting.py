@@ -22,7 +22,7 @@ from memo_store.presence import Presence
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column, Tokens
+from protocols.arrays import Column, Gaps, Tokens
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.mechanisms import Values
 from protocols.question import Question
@@ -158,29 +158,18 @@ class Reporter:
         return so_far
 
     def _portions(self, truth: Presences) -> Iterator[_Portion]:
-        """All frames of a period, in portions."""
+        """All frames of a period, in portions. Which questions a device answers does not decide its portion."""
         tokens = self._respondent.tokens(truth.devices, truth.period)
-        for questions, members in self._answering(truth.devices):
-            for rows in self._split(tokens, members):
-                yield self._make(truth, questions, tokens, rows)
+        for rows in self._split(tokens):
+            yield self._make(truth, tokens, rows)
 
-    def _answering(self, devices: Devices) -> Iterator[tuple[Sequence[Question], Rows]]:
-        """Which rows answer which questions: all rows all questions, or under smp each device its own one."""
-        questions = self.scheme.questions
-        if not self.scheme.discloses:
-            yield questions, np.arange(len(devices))
-            return
-        sampled = self._respondent.sampled(devices)
-        for place, question in enumerate(questions):
-            yield [question], np.flatnonzero(sampled == place)
-
-    def _split(self, tokens: Tokens, members: Rows) -> list[Rows]:
+    def _split(self, tokens: Tokens) -> list[Rows]:
         """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""
-        portions = -(-len(members) // (self._rows_per_frame * self._frames_per_flush))
-        portion = (tokens[members] & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
-        return _groups(members, portion, portions)
+        portions = -(-len(tokens) // (self._rows_per_frame * self._frames_per_flush))
+        portion = (tokens & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
+        return _groups(np.arange(len(tokens)), portion, portions)
 
-    def _make(self, truth: Presences, questions: Sequence[Question], tokens: Tokens, rows: Rows) -> _Portion:
+    def _make(self, truth: Presences, tokens: Tokens, rows: Rows) -> _Portion:
         """The reports of some rows, as frames. Devices that may not report are left out.
 
         Memos and draws are read in the order of devices: this is their order in memory and in keystream blocks.
@@ -189,27 +178,37 @@ class Reporter:
         eligible = np.flatnonzero(status.eligible)
         repeats = int(np.count_nonzero(status.reported))
         ineligible = len(rows) - len(eligible) - repeats
-        rows = rows[eligible]
+        rows, gaps = rows[eligible], status.gaps[eligible]
         devices = truth.devices[rows]
-        if not len(devices):
-            return _Portion(devices, rows, [], repeats, ineligible)
+        orders, encoded = [np.empty(0, dtype=np.intp)], []
+        for questions, members in self._respondent.asked(devices, truth.period):
+            if len(members):
+                order, frames = self._frames(truth, questions, rows[members], tokens, gaps[members])
+                orders.append(members[order])
+                encoded += frames
+        return _Portion(devices, np.concatenate(orders), encoded, repeats, ineligible)
+
+    def _frames(
+        self, truth: Presences, questions: Sequence[Question], rows: Rows, tokens: Tokens, gaps: Gaps
+    ) -> tuple[Rows, list[_Encoded]]:
+        """The reports of rows that answer these questions, and the order of the rows in them."""
+        devices, tokens = truth.devices[rows], tokens[rows]
         answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
-        frames = self._cut(tokens[rows])
-        survey, order = self.scheme.survey, np.concatenate([cut for _, cut in frames])
+        cuts = self._cut(tokens)
+        order = np.concatenate([cut for _, cut in cuts])
         reports = Frame(
-            survey.id,
+            self.scheme.survey.id,
             self.scheme.fingerprint,
             truth.period,
-            tokens[rows].take(order),
-            status.gaps[eligible].take(order),
+            tokens.take(order),
+            gaps.take(order),
             {name: column.take(order, axis=0) for name, column in answers.items()},
         )
-        bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in frames)]).tolist())
-        encoded = [
+        bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in cuts)]).tolist())
+        return order, [
             _Encoded(partition, len(cut), encode_frame(reports.take(slice(*ends)), self.scheme))
-            for (partition, cut), ends in zip(frames, bounds, strict=True)
+            for (partition, cut), ends in zip(cuts, bounds, strict=True)
         ]
-        return _Portion(devices, order, encoded, repeats, ineligible)
 
     def _cut(self, tokens: Tokens) -> list[tuple[int, Rows]]:
         """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""

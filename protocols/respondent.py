@@ -7,9 +7,11 @@ of a device are independent of these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from protocols.arrays.aliases import Column, Devices, Tokens, Traits, Values
+from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
@@ -34,6 +36,29 @@ class Respondent:
             sampled.flags.writeable = False
             self._sampled = devices.copy(), sampled
         return sampled
+
+    def places(self, devices: Devices) -> Column:
+        """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
+        return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *self._survey), devices))
+
+    def answering(self, devices: Devices, period: int) -> Mask:
+        """Which devices answer in a period; the others report nothing but their presence."""
+        if not self.scheme.takes_turns:
+            return np.ones(len(devices), dtype=np.bool_)
+        return np.asarray(self.places(devices) == period % self.scheme.survey.one_in)
+
+    def asked(self, devices: Devices, period: int) -> Iterator[tuple[tuple[Question, ...], Places]]:
+        """Which questions are answered by which rows in a period; presence-only rows come last, with no question."""
+        answering = self.answering(devices, period)
+        questions = self.scheme.questions
+        if not self.scheme.discloses:
+            yield questions, np.flatnonzero(answering)
+        else:
+            sampled = self.sampled(devices)
+            for place, question in enumerate(questions):
+                yield (question,), np.flatnonzero(answering & (sampled == place))
+        if self.scheme.takes_turns:
+            yield (), np.flatnonzero(~answering)
 
     def answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """What devices with these values report in a period. Memos are derived, so none need be stored.

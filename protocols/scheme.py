@@ -32,9 +32,10 @@ from protocols.randomness.sampling import digest, uniform
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 
-__all__ = ["Question", "Scheme"]
+__all__ = ["PRESENCE_ONLY", "Question", "Scheme"]
 
 Records = list[MechanismRecord]
+PRESENCE_ONLY = ""  # stands for an attribute's name where a report answers none; no attribute has it
 TERMS_VERSION = 1  # raised when the same resolved terms come to mean something else
 
 SHOWN_AT_MOST = 1.05  # times luck: how well one report may show the true attribute before `auto` avoids it
@@ -68,6 +69,8 @@ class Scheme:
         sampled = digest(uniform(len(self.questions)).integers) if self.sampling else None
         asked = [[question.label, question.tables] for question in self.questions]
         resolved = [TERMS_VERSION, self.survey.declared_terms, sampled, asked]
+        if self.takes_turns:
+            resolved.append(digest(uniform(self.survey.one_in).integers))
         canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode()).hexdigest()[:32]
 
@@ -80,6 +83,39 @@ class Scheme:
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
         return self.survey.solution == "smp" and len(self.survey.attributes) > 1
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
+        return self.survey.one_in > 1
+
+    @property
+    def answering_share(self) -> float:
+        """The share of all reports that answer a given attribute."""
+        return 1 / (self.survey.one_in * (len(self.questions) if self.discloses else 1))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
+
+        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
+        take turns, reports that answer nothing are a kind of their own.
+        """
+        names = [question.name for question in self.questions]
+        return (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
+
+    @cached_property
+    def forms(self) -> frozenset[tuple[str, ...]]:
+        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
+        names = [question.name for question in self.questions]
+        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
+        return frozenset([*answers, *([()] if self.takes_turns else [])])
+
+    @property
+    def forms_in_words(self) -> str:
+        """The same for people: what a report of this survey does."""
+        answers = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
+        return f"answers {answers}" + (", or none of them" if self.takes_turns else "")
 
     @property
     def use(self) -> Use:
@@ -141,7 +177,7 @@ class Scheme:
         """
         linking, shown = 0, SHOWN_AT_MOST
         if self._crowd is not None:
-            reports = evidence(questions, self.discloses, self.survey.longitudinal)
+            reports = evidence(questions, self.discloses, self.survey.longitudinal, self.survey.one_in)
             linking = sum(report.links(self._crowd) for report in reports)
         if self.use == "rs+rfd" and self._auto:
             shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.votes import Floats, mean_squares, unbiased
 from protocols.mechanisms import Channel, MatrixChannel
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 
 CONFIDENCE = 0.95
 
@@ -98,11 +98,17 @@ def estimate(
 
 
 def estimate_all(
-    scheme: Scheme, counts: Mapping[str, ArrayLike], n: Mapping[str, ArrayLike], confidence: float = CONFIDENCE
+    scheme: Scheme,
+    counts: Mapping[str, ArrayLike],
+    n: Mapping[str, ArrayLike],
+    confidence: float = CONFIDENCE,
+    presence_only: ArrayLike | None = None,
 ) -> dict[str, Estimates]:
     """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, such as a year of periods.
 
     The estimates are about those who reported; where each device answers one attribute, about all of them together.
+    With one_in, `presence_only[...]` are the reports that answered nothing; if it is left out, the answers are taken as
+    a sample of an unlimited population.
 
     >>> from protocols.survey_text import parse_survey
     >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
@@ -112,15 +118,12 @@ def estimate_all(
     >>> {name: shares.value.shape for name, shares in year.items()}
     {'a': (365, 2), 'b': (365, 3)}
     """
-    everybody = sum(np.asarray(size) for size in n.values()) if scheme.discloses else None
+    everybody = None
+    if presence_only is not None or not scheme.takes_turns:
+        sizes = {**n, PRESENCE_ONLY: 0 if presence_only is None else presence_only}
+        everybody = sum(np.asarray(sizes[kind]) for kind in scheme.kinds)
     return {
-        q.name: estimate(
-            counts[q.name],
-            n[q.name],
-            q.channel,
-            population=n[q.name] if everybody is None else everybody,
-            confidence=confidence,
-        )
+        q.name: estimate(counts[q.name], n[q.name], q.channel, population=everybody, confidence=confidence)
         for q in scheme.questions
     }
 

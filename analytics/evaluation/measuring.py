@@ -141,11 +141,11 @@ def _runs(
 
 def _counts(respondent: Respondent, moment: Moment, names: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
     """Support counts and number of reports, attribute by attribute, of one period."""
-    scheme, everybody = respondent.scheme, np.arange(len(moment.devices))
-    sampled = respondent.sampled(moment.devices) if scheme.discloses else None
+    scheme = respondent.scheme
+    asked = {q.name: rows for questions, rows in respondent.asked(moment.devices, moment.period) for q in questions}
     counted = []
-    for place, (name, question) in enumerate(zip(names, scheme.questions, strict=True)):
-        rows = everybody if sampled is None else np.flatnonzero(sampled == place)
+    for name, question in zip(names, scheme.questions, strict=True):
+        rows = asked[question.name]
         counts = np.zeros(question.k, dtype=np.int64)
         for first in range(0, len(rows), ROWS):
             some = rows[first : first + ROWS]

@@ -28,6 +28,7 @@ class Method:
     longitudinal: bool
     calibration: Calibration = "exact"
     guarantee: Guarantee = "tuple"
+    one_in: int = 1
 
     @property
     def name(self) -> str:
@@ -37,10 +38,11 @@ class Method:
     def terms(self) -> str:
         """On whose terms, in a word: exact, or published; for what hides an attribute, its guarantee.
 
-        >>> METHODS[0].terms, METHODS[0].as_published().terms
-        ('exact', 'published')
+        >>> METHODS[0].terms, METHODS[0].as_published().terms, METHODS[-1].taking_turns(7).terms
+        ('exact', 'published', 'tuple, one in 7')
         """
-        return self.guarantee if self.hides else self.calibration
+        terms = self.guarantee if self.hides else self.calibration
+        return terms if self.one_in == 1 else f"{terms}, one in {self.one_in}"
 
     @property
     def hides(self) -> bool:
@@ -64,6 +66,10 @@ class Method:
         """With another guarantee, where that means something."""
         return replace(self, guarantee=guarantee) if self.hides else self
 
+    def taking_turns(self, one_in: int) -> Method:
+        """With devices that answer in one of so many periods, where nothing is memoised."""
+        return self if self.longitudinal else replace(self, one_in=one_in)
+
     @property
     def ordered(self) -> bool:
         """Whether the mechanism uses the order of the values. The evaluation takes them in the order of their index."""
@@ -71,7 +77,7 @@ class Method:
 
     def survey(self, truth: Truth, eps: float, alpha: float) -> Survey:
         """A survey that asks all attributes this way, under made-up names: the users' own need not fit a survey."""
-        budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps}
+        budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps, "one_in": self.one_in}
         terms = {"solution": self.solution, "calibration": self.calibration, "guarantee": self.guarantee}
         attributes = [self._attribute(truth, place) for place in range(len(truth.sizes))]
         when = {"start": "2026-01-01T00:00:00Z", "period": "1d"}

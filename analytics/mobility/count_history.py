@@ -21,7 +21,7 @@ class CountHistory:
     """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
     `reports` and `supports` (of each value) are exact; `cells` are the reports as they may be published: the same, or
-    with noise.
+    with noise. They also have those of presence-only reports, if the survey has any.
     """
 
     scheme: Scheme
@@ -78,9 +78,8 @@ class CountHistory:
 
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
-        """The published cells of devices: of all attributes where each device answers only one of them."""
-        every = list(self.cells.values())
-        return every if self.scheme.discloses else every[:1]
+        """The published cells of devices: a report is counted in one of them."""
+        return [self.cells[kind] for kind in self.scheme.kinds]
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

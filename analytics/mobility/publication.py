@@ -51,9 +51,9 @@ class Publication:
 
     @cached_property
     def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
-        """The same by attribute. Where each device answers one attribute, an attribute may have too few answers."""
+        """The same by attribute: where a report answers one or none of them, one may have too few answers."""
         names = [question.name for question in self.history.scheme.questions]
-        if not self.history.scheme.discloses:
+        if len(self.history.scheme.kinds) == 1:
             return dict.fromkeys(names, self.suppressed)
         published = [window for window in self.kinds if window not in self.suppressed]
         return {

@@ -104,6 +104,12 @@ def _notes(survey: Survey) -> tuple[str, ...]:
         "100 %: the nearest one, or a smoothed one where the mechanism is ordered.",
         "A window of several periods counts every device once, with its first value in the window.",
     ]
+    if survey.one_in > 1:
+        notes.append(
+            f"In a period one in {survey.one_in} devices answers, drawn at random; the others only report that they "
+            "are present. Shares are estimates for all visitors, from those whose first report in the window is an "
+            "answer."
+        )
     if survey.horizon > 1 and survey.presence_epsilon is None:
         notes.append(
             f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. "

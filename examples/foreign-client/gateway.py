@@ -32,6 +32,8 @@ def terms(scheme: Scheme) -> dict[str, Any]:
     survey = scheme.survey
     if len(scheme.questions) > 1 and not scheme.discloses:
         raise SurveyError(f"survey {survey.id!r} has solution {survey.solution}", "the example client knows smp only")
+    if scheme.takes_turns:
+        raise SurveyError(f"survey {survey.id!r} has one_in", "the example client answers in every period")
     attributes = []
     for question in scheme.questions:
         mechanism = question.mechanism

@@ -50,6 +50,9 @@ def evaluate(
     methods: Annotated[
         str, typer.Option(help="longitudinal, one-shot, all; or solutions, mechanisms, names as in smp[l-grr].")
     ] = "longitudinal",
+    one_in: Annotated[
+        int, typer.Option(help="One-shot methods: a device answers in one of so many periods.", min=1, max=10_000)
+    ] = 1,
     guarantee: Annotated[
         Literal["tuple", "attribute"], typer.Option(help="The guarantee of RS+FD and RS+RFD, except as published.")
     ] = "tuple",
@@ -85,7 +88,7 @@ def evaluate(
         if name not in CORRECTIONS:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
     comparison = Evaluation(
-        _words(methods), _budgets(eps), alpha, guarantee, published, prior_eps, _words(corrections), runs, seed
+        _words(methods), _budgets(eps), alpha, guarantee, published, prior_eps, _words(corrections), runs, seed, one_in
     )
     with console.progress("preparing") as step:
         if csv is not None:

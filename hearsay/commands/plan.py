@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
+from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
     from protocols.planning import AttributePlan, NoisePlan, Plan
@@ -21,6 +22,11 @@ RELATIONS = (
     "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
     "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories. No "
     "cap holds once a loss of the memo store was accepted (`hearsay memo accept-loss`)."
+)
+
+TURNS = (
+    "A device answers in one of one_in periods. Figures are for all reports of so many consecutive periods. Reports of "
+    "periods that lie further apart may all be answers, and each answer costs as much as one report."
 )
 
 
@@ -35,6 +41,13 @@ def plan(
         ),
     ] = None,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A data directory: if its devices' memos were lost, memo_cap is left out of account.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.
@@ -42,13 +55,34 @@ def plan(
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
     from hearsay.library.planning import plan as plan_survey
+    from hearsay.running.data_directory import DataDirectory
     from hearsay.survey_files import read_survey
 
-    drawn = plan_survey(read_survey(survey), devices, error)
+    asked = read_survey(survey)
+    if data is not None and not data.exists():
+        raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
+    if data is not None and asked.memo_cap is not None and DataDirectory(data).loss_note.exists():
+        asked = asked.model_copy(update={"memo_cap": None})
+        console.err.print(
+            f"The memos of {data} were lost once: devices may exceed their memo_cap, and this is the plan without it.",
+            markup=False,
+        )
+    drawn = plan_survey(asked, devices, error)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
-    parts = (_header, _mechanisms, _alternatives, _guarantees, _precision, _risk, _links, *_wider(drawn))
+    parts = (
+        _header,
+        _mechanisms,
+        _alternatives,
+        _guarantees,
+        _precision,
+        _ways,
+        _risk,
+        _links,
+        _tracking,
+        *_wider(drawn),
+    )
     for part in parts:
         console.out.print(part(drawn))
         console.out.print()
@@ -97,15 +131,16 @@ def _guarantees(drawn: Plan) -> Table:
     title = "Guarantees: ln of the largest likelihood ratio between two histories"
     table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
     table.columns[3].justify = "left"
-    table.caption, table.caption_justify = RELATIONS, "left"
+    table.caption, table.caption_justify = RELATIONS if promise.per_window is None else TURNS, "left"
 
     def row(seen: str, loss: Loss) -> None:
         table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
 
     row("one report", promise.per_report)
+    linked = "linked reports" if promise.per_window is None else "consecutive periods"
     table.add_row("the value never changes (constant)")
     for t, figure in promise.constant.items():
-        row(f"  {t} linked reports", figure)
+        row(f"  {t} {linked}", figure)
     row("  all reports", promise.for_ever)
     if promise.renaming is not None and promise.cells is not None:
         table.add_row("histories equal up to renaming (renaming)")
@@ -113,8 +148,10 @@ def _guarantees(drawn: Plan) -> Table:
         if promise.renaming_without_cap is not None:
             row("  the same, after an accepted loss", promise.renaming_without_cap)
     table.add_row("any two histories (any)")
+    if promise.per_window is not None:
+        row("  any one_in consecutive periods", promise.per_window)
     for t, figure in promise.any.items():
-        row(f"  {t} linked reports", figure)
+        row(f"  {t} {linked}", figure)
     for t, figure in (promise.any_without_cap or {}).items():
         row(f"  {t} linked reports, after an accepted loss", figure)
     for name, value in promise.neighbours_per_report.items():
@@ -147,6 +184,24 @@ def _precision(drawn: Plan) -> Table:
     return table
 
 
+def _ways(drawn: Plan) -> Table:
+    title = "Memos, or fresh noise in one of several periods: loss between any two histories, and error"
+    periods = list(drawn.ways[0].any)
+    table = _table(title, "asked with", *(f"{t} periods" for t in periods), "", "largest standard error")
+    table.columns[-2].justify = "left"
+    for way in drawn.ways:
+        terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
+        losses = [_loss(loss.whole) for loss in way.any.values()]
+        table.add_row(terms, *losses, _kind(way.any[periods[-1]]), _number(max(way.errors.values())))
+    table.caption = (
+        "All reports of so many consecutive periods, linked. While a value stays, memos lose less than this (constant, "
+        "above); where it changes often and reports can be linked, fresh noise in one of several periods does. The "
+        "error is that of a share in one period, for a value that no device has."
+    )
+    table.caption_justify = "left"
+    return table
+
+
 def _risk(drawn: Plan) -> Table:
     table = _table(
         "Risk from one report", "attribute", "best guess of the value", "by chance", "forged report counts as"
@@ -176,10 +231,20 @@ def _links(drawn: Plan) -> Table:
         table.add_row(name, *shown, _share(link.first_guess), _share(link.luck))
     if crowd.horizon > 1:
         table.caption = (
-            f"A gap below {crowd.horizon} names the period of the previous report: only that period's reports are "
-            "candidates."
+            f"A gap tells up to {crowd.gap_bits:.2g} bits more: one below {crowd.horizon} names the period of the "
+            "previous report, and only that period's reports are candidates."
         )
         table.caption_justify = "left"
+    return table
+
+
+def _tracking(drawn: Plan) -> Table:
+    title = "Trackability: ln of how much likelier reports can be if one device sent them than if two of one value did"
+    table = _table(title, "attribute", "two reports", "all reports")
+    whole = {} if drawn.crowd.report is None else {"all in one report": drawn.crowd.report}
+    for name, link in (drawn.crowd.attributes | whole).items():
+        known = (link.trackability, link.trackability_for_ever)
+        table.add_row(name, *("not known" if figure is None else _number(figure) for figure in known))
     return table
 
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from hearsay.library.columns import distinct
 from protocols.errors import ScenarioError, SurveyError
 from protocols.mechanisms import Values
-from protocols.question import Question
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -56,7 +55,7 @@ class Fleet:
         places = {a.name: _places(a, values, len(chosen)) for a in self._scheme.survey.attributes}
         gaps = self._take_gaps(period, chosen)
         tokens = self._respondent.tokens(chosen, period)
-        for questions, members in self._answering(chosen):
+        for questions, members in self._respondent.asked(chosen, period):
             by_token = members[np.argsort(tokens[members])]
             for first in range(0, len(by_token), ROWS_PER_FRAME):
                 rows = by_token[first : first + ROWS_PER_FRAME]
@@ -87,15 +86,6 @@ class Fleet:
         horizon, last = self._scheme.survey.horizon, self._last[devices]
         self._last[devices] = period
         return np.where(last == NEVER, horizon, np.minimum(period - last, horizon)).astype(np.uint16)
-
-    def _answering(self, devices: Devices) -> Iterator[tuple[tuple[Question, ...], NDArray[np.intp]]]:
-        """Which questions are answered by which rows: all by all, or under smp each device its own."""
-        if not self._scheme.discloses:
-            yield self._scheme.questions, np.arange(len(devices))
-            return
-        sampled = self._respondent.sampled(devices)
-        for place, question in enumerate(self._scheme.questions):
-            yield (question,), np.flatnonzero(sampled == place)
 
 
 class Device:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation import consistent_shares, estimate_all
 from protocols.errors import SurveyError, WireError
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_report, row_faults
 
@@ -41,7 +41,8 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     rows = []
     for period in sorted(by_period):
         begin, end = survey.bounds(period)
-        estimates = _rows(scheme, *_count(scheme, by_period[period]), confidence)
+        counts, n = _count(scheme, by_period[period])
+        estimates = _rows(scheme, counts, n, confidence, n.pop(PRESENCE_ONLY))
         rows += [{"period": period, "begin": begin, "end": end, **row} for row in estimates]
     return pa.Table.from_pylist(rows, schema=HISTOGRAMS)
 
@@ -51,7 +52,8 @@ def estimate_counts(
 ) -> pa.Table:
     """The same from counts: of `n[attribute]` reports, `counts[attribute]` support each value, in the survey's order.
 
-    There is no period in it: the counts may be of one, or of any set of reports with at most one from each device.
+    There is no period in it: the counts may be of one, or of any set of reports with at most one from each device. In a
+    survey with one_in, `n` counts answers; they are taken as a sample of an unlimited population.
     """
     scheme = Scheme(survey)
     given = {}
@@ -84,14 +86,16 @@ def _decode(scheme: Scheme, report: bytes, place: int) -> Frame:
 
 
 def _count(scheme: Scheme, frames: Sequence[Frame]) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
-    """How many reports of one period support each value, and how many there are, of each attribute."""
+    """How many reports of one period support each value, and how many there are, of each attribute and of none."""
     counts = {q.name: np.zeros(q.k, dtype=np.int64) for q in scheme.questions}
-    n = dict.fromkeys(counts, 0)
+    n = dict.fromkeys([*counts, PRESENCE_ONLY], 0)
     tokens = np.concatenate([frame.tokens for frame in frames])
     first = np.zeros(len(tokens), dtype=np.bool_)
     first[np.unique(tokens, return_index=True)[1]] = True
     ends = np.cumsum([len(frame) for frame in frames])
     for frame, counted in zip(frames, np.split(first, ends[:-1]), strict=True):
+        if not frame.answers:
+            n[PRESENCE_ONLY] += int(counted.sum())
         for name, answers in frame.take(counted).answers.items():
             encoding = scheme.question(name).mechanism.encoding
             counts[name] += encoding.count(answers, np.zeros(len(answers), dtype=np.int64), 1)[0]
@@ -100,11 +104,15 @@ def _count(scheme: Scheme, frames: Sequence[Frame]) -> tuple[dict[str, NDArray[n
 
 
 def _rows(
-    scheme: Scheme, counts: Mapping[str, NDArray[np.int64]], n: Mapping[str, int], confidence: float
+    scheme: Scheme,
+    counts: Mapping[str, NDArray[np.int64]],
+    n: Mapping[str, int],
+    confidence: float,
+    presence_only: int | None = None,
 ) -> list[dict[str, Any]]:
     """One row for each attribute and value."""
     rows = []
-    for name, shares in estimate_all(scheme, counts, n, confidence).items():
+    for name, shares in estimate_all(scheme, counts, n, confidence, presence_only).items():
         columns = {}
         if n[name]:
             consistent = consistent_shares(counts[name], n[name], scheme.question(name).channel, confidence)

@@ -40,17 +40,19 @@ def evaluate(
     published: bool = False,
     runs: int = 20,
     seed: int = 0,
+    one_in: int = 1,
 ) -> pa.Table:
     """Compare methods on a population: `values` has each attribute's true values, one per person.
 
     Longitudinal methods use `eps` as eps_inf, and alpha times it as eps_1. `methods` are longitudinal, one-shot or all;
     solutions, mechanisms or full names such as smp[l-grr]. `published` adds the papers' variants, where they differ.
+    With `one_in`, devices of one-shot methods answer in one of so many periods.
 
     One row for each method, budget and correction of the raw estimate: `mse` is MSE_avg over `runs` with other noise,
     `mse_error` its standard error, `expected_mse` what the formula predicts for raw, and `reveals` the exact loss of
     one report. A method that cannot keep to a budget has one row, with the reason in `infeasible`.
     """
-    comparison = Evaluation(methods, eps, alpha, published=published, runs=runs, seed=seed)
+    comparison = Evaluation(methods, eps, alpha, published=published, runs=runs, seed=seed, one_in=one_in)
     outcomes = comparison.run(_truth(values))
     return pa.Table.from_pylist([row for outcome in outcomes for row in _rows(outcome)], schema=OUTCOMES)
 

@@ -17,6 +17,7 @@ from protocols.errors import ResultsError, SettingsError, SurveyError
 from servers.settings import load
 from stream_app.kafka import KafkaResults, existing
 from stream_app.local import LocalStore
+from stream_app.results import MobilityResult
 
 
 @contextmanager
@@ -31,10 +32,16 @@ def open_results(data: Path, kafka: str | None) -> Iterator[Results]:
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
-    """The report with the windows marked for which a data directory has noted a loss of presence."""
+    """The report with what a data directory has noted of losses of its memo store.
+
+    Windows are marked in which presence was lost. If memos were lost, guarantees are those without the cap.
+    """
     if not data.exists():
         raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
-    return with_lost_presence(report, DataDirectory(data).presence_losses(report.survey))
+    directory = DataDirectory(data)
+    if directory.loss_note.exists() and isinstance(report, MobilityResult):
+        report = report.model_copy(update={"guarantees": report.guarantees.after_a_loss})
+    return with_lost_presence(report, directory.presence_losses(report.survey))
 
 
 def chosen(results: Results, survey: str | None) -> str:

@@ -40,6 +40,11 @@ class DataDirectory:
         """What the last run of a survey has seen of the memo store (memo_storage.py)."""
         return self.root / f"{survey}.epochs"
 
+    @property
+    def loss_note(self) -> Path:
+        """A file that exists once the devices' memos were lost: then no memo_cap bounds what they have memoised."""
+        return self.root / "memo.lost"
+
     def presence_losses(self, survey: str) -> set[int]:
         """The periods in which the store had lost the earlier presences, in all runs of a survey so far."""
         file = self._losses(survey)

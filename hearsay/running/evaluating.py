@@ -19,7 +19,7 @@ class Evaluation:
     """What is compared: `methods` as `choose` takes them, each at every budget in `eps`.
 
     `published` adds the papers' variants, where they differ. `prior_eps` is the central budget of the noisy census
-    from which RS+RFD draws fakes.
+    from which RS+RFD draws fakes. With `one_in`, devices of one-shot methods answer in one of so many periods.
     """
 
     methods: Sequence[str] = ("longitudinal",)
@@ -31,10 +31,11 @@ class Evaluation:
     corrections: Sequence[str] = USUAL
     runs: int = 20
     seed: int = 0
+    one_in: int = 1
 
     def run(self, truth: Truth, step: Step = no_step) -> list[Outcome]:
         """The outcome of every method at every budget."""
-        chosen = [method.under(self.guarantee) for method in choose(self.methods)]
+        chosen = [method.under(self.guarantee).taking_turns(self.one_in) for method in choose(self.methods)]
         if self.published:
             chosen = [variant for method in chosen for variant in _variants(method)]
         priors = noisy_priors(truth, self.prior_eps, np.random.default_rng(self.seed))

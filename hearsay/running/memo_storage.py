@@ -72,7 +72,8 @@ def any_memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[M
         raise SettingsError("no memo store is named", "set HEARSAY_REDIS_URL, or name a data directory with --data")
     with local(data.redis) as server, MemoStore(server.url) as store:
         if data.new_store_mark.exists():
-            store.accept_loss()
+            if not store.has_lost_data:  # if it has, its memos are those of an earlier key
+                store.confirm_history()
             data.new_store_mark.unlink()
         yield store
 
@@ -89,6 +90,7 @@ def survey_memos(data: DataDirectory, settings: Settings, respondent: Respondent
             yield memos
         finally:
             _note_survey(data, survey, memos)
+            _note_store(data, settings, store)
 
 
 def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore) -> None:
@@ -103,9 +105,23 @@ def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore
         store.accept_loss()
     if data is not None:
         _note_store(data, settings, store)
+        data.loss_note.touch()
+
+
+def confirm_history(data: DataDirectory | None, store: MemoStore) -> None:
+    """Declare that a store has lost nothing. Raises SettingsError if the devices of a directory have used another."""
+    known = noted_store(data)
+    if known is not None and known.id != store.id:
+        raise SettingsError(
+            f"the devices of {known.root} have memos in {known.where}, which this store does not have",
+            "accept the loss: leave out --nothing-lost",
+        )
+    store.confirm_history()
 
 
 def _note_store(data: DataDirectory, settings: Settings, store: MemoStore) -> None:
+    if store.has_lost_data:
+        data.loss_note.touch()
     if store.id is not None:
         _write(data.store_note, f"{store.id}\n{address(settings, store)}")
         data.new_store_mark.unlink(missing_ok=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analytics.mobility import MobilityReport, with_lost_presence, with_truth
+from analytics.mobility import MobilityReport, with_truth
+from hearsay.reports.files import with_noted_losses
 from hearsay.reports.sources import mobility_of, next_period, wait_for_final
 from hearsay.running.collecting import Collection, collect
 from hearsay.running.data_directory import DataDirectory
@@ -39,8 +40,7 @@ def simulate(
     with collect(data, survey, load(), kafka) as collection:
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
-    report = with_lost_presence(report, data.presence_losses(survey.id))
-    return with_truth(report, true_windows(scenario, report))
+    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
 
 
 def _collect_periods(collection: Collection, scenario: Scenario, step: Step, stop: Stop) -> None:

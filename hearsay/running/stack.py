@@ -80,7 +80,7 @@ class Stack:
         self.redis.ensure()
         if new:
             with MemoStore(self.redis.url) as store:
-                store.accept_loss()
+                store.confirm_history()
 
     def _broker_on(self, port: int | None) -> KafkaBroker:
         broker = self.kafka

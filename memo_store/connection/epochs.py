@@ -8,7 +8,8 @@ writes). Every script checks this before it writes, on the shard it writes to. W
 given to the next one, which then notices what was lost in between.
 
 Beside the shards, a store has an id, drawn once. It stays when a new history is started. If the store is emptied, a
-process that knows the id writes it again.
+process that knows the id writes it again. A store also keeps a note that it has lost data, from when a process notices
+it or an operator says so: since then no cap bounds what its devices have memoised.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Command, Link
 
 STORE_ID = "hearsay:store"
+LOSS_NOTE = "hearsay:loss"
 Seen = tuple[tuple[str, int], ...]
 """Each shard's epoch and number of writes, as a process has seen them; empty: nothing seen."""
 LOST = -1
@@ -48,6 +50,11 @@ def stored_id(link: Link) -> str | None:
     """The id of a store; None if it has none: it is new, or was emptied."""
     found: bytes | None = link.ask("GET", STORE_ID)
     return None if found is None else found.decode()
+
+
+def has_lost_data(link: Link) -> bool:
+    """Whether a store is known to have lost data at any time."""
+    return link.ask("GET", LOSS_NOTE) is not None
 
 
 @dataclass(frozen=True)
@@ -97,13 +104,26 @@ class Epochs:
         self._epochs = [epoch for epoch, _, _ in records]
         self._writes = [int(writes) for _, writes, _ in records]
         self.confirmed = not reverted and all(confirmed == b"1" for _, _, confirmed in records)
-        return emptied or bool(reverted)
+        lost = emptied or bool(reverted)
+        if lost:
+            self._note_loss()
+        return lost
+
+    def confirm_history(self) -> None:
+        """Confirm that every shard's history is complete: nothing was lost, and it goes on."""
+        self._link.run([("HSET", key, "confirmed", 1) for key in _keys()], atomic=True)
+        self.confirmed = True
 
     def start_history(self) -> None:
-        """Give every shard a new epoch, with a confirmed history."""
+        """Give every shard a new epoch, with a confirmed history, and note that data was lost."""
+        self._note_loss()
         fields = ("writes", 0, "confirmed", 1)
         self._link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in _keys()], atomic=True)
+        self._epochs = []  # what was seen before belongs to the history that ended
         self.read()
+
+    def _note_loss(self) -> None:
+        self._link.ask("SET", LOSS_NOTE, 1)
 
     def run(self, calls: Sequence[Call]) -> list[list[Any]]:
         """Run guarded scripts in one batch. Returns what each returned. Raises `EpochLost`."""

@@ -177,7 +177,11 @@ class Replay:
             )
 
     def _answerable(self, devices: Devices, values: dict[str, Whole]) -> NDArray[np.bool_]:
-        """Which devices have a known value of everything their report must answer."""
+        """Which devices have a known value of everything that they answer.
+
+        The same rule holds where a device only reports its presence (one_in): if those who do not answer could report
+        without a value, those who answer would not be a random part of all who report.
+        """
         known = np.stack([values[name] != UNKNOWN for name in self._rules], axis=1)
         if self._reporter.scheme.discloses:
             return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])

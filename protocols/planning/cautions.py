@@ -51,7 +51,8 @@ def _of_crowds(scheme: Scheme, crowd: CrowdPlan) -> Found:
 
 def _remedy(scheme: Scheme, link: LinkPlan, crowd: CrowdPlan) -> str:
     if link.trait_bits > crowd.hidden_bits:
-        return "Use a mechanism without hashes or buckets, or ask fewer attributes under smp, or more devices."
+        places = " use a smaller one_in, or" if scheme.takes_turns else ""
+        return f"Use a mechanism without hashes or buckets, or ask fewer attributes under smp,{places} more devices."
     if not scheme.survey.longitudinal:
         return "The values themselves link: use fewer values."
     if scheme.survey.eps_1 is None:
@@ -94,7 +95,8 @@ def _of_linking(scheme: Scheme) -> Found:
         text = f"""An observer who can link a device's reports sees when its value changed and when it came back;
             memos do not hide that. Ten linked reports separate two histories {_by(scheme.guarantees.any(10))}, not by
             {scheme.guarantees.for_ever.whole:.3g} as while the value stays. Tokens do not link reports; addresses and
-            accounts do, so keep reports apart from them."""
+            accounts do, so keep reports apart from them. Where values change often and reports can be linked, use eps
+            with one_in instead of memos."""
         yield "visible-changes", text
     lifelong = [q for q in scheme.questions if q.record.lifelong]
     if lifelong:
@@ -132,14 +134,23 @@ def _by(loss: Loss) -> str:
 def _of_costs(scheme: Scheme) -> Found:
     survey, promise = scheme.survey, scheme.guarantees
     total = promise.renaming
-    if total is None:
+    if promise.per_window is not None:
+        text = f"""A device answers in one of {survey.one_in} periods, and not at all if it is absent then. Any
+            {survey.one_in} consecutive periods cost {promise.per_window.whole:.3g} between any two histories;
+            {2 * survey.one_in} cost {promise.any(2 * survey.one_in).whole:.3g}, and so on. A period has the answers of
+            one in {survey.one_in} devices, so errors are about {survey.one_in**0.5:.2g} times as large as if all
+            answered."""
+        yield "takes-turns", text
+    elif total is None:
         text = f"""Nothing is memoised: each report costs {promise.per_report.whole:.3g} again,
-            {promise.constant(30).whole:.3g} after 30. Use eps_inf for anything that repeats."""
+            {promise.constant(30).whole:.3g} after 30. Use eps_inf for anything that repeats; where values change
+            often and reports can be linked, set one_in: w, so that eps covers any w consecutive periods."""
         yield "costs-add-up", text
     elif survey.memo_cap is None:
         text = f"""Every new value costs again: a device that takes them all reveals up to {total.whole:.3g}, between
             histories that are equal up to a renaming of values. memo_cap lowers this figure. Only memo_cap: 1 also
-            bounds what any two histories reveal, and then answers become stale."""
+            bounds what any two histories reveal, and then answers become stale; eps with one_in bounds it in any
+            one_in consecutive periods."""
         yield "no-memo-cap", text
     wasteful = [q for q in scheme.questions if RECORDS[q.mechanism.name].published_differs]
     if survey.calibration == "published" and survey.eps_1 is not None and wasteful:

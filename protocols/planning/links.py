@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from math import log2
+from math import inf, log2
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,7 @@ from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_values
+from protocols.privacy.tracking import trackability
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.model import MAX_EPS
@@ -29,7 +30,8 @@ class LinkPlan(_Model):
     """By how much two reports of one device are alike, among so many devices.
 
     `first_guess` is the chance that the best guess of which earlier report is the same device's is right; `luck` that
-    of a blind guess among devices with the same lifelong traits.
+    of a blind guess among devices with the same lifelong traits. The trackability of two reports, and of any number, is
+    None where it is not known.
     """
 
     answer_bits: float
@@ -37,6 +39,8 @@ class LinkPlan(_Model):
     first_guess: float
     luck: float
     links: bool
+    trackability: float | None
+    trackability_for_ever: float | None
 
 
 class WiderPlan(_Model):
@@ -52,13 +56,14 @@ class CrowdPlan(_Model):
     """What links reports, against what a crowd of `devices` hides.
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
-    largest gap: a smaller one names the period of the device's previous report.
+    largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that this tells.
     """
 
     devices: int
     crowd_bits: float
     hidden_bits: float
     horizon: int
+    gap_bits: float
     attributes: dict[str, LinkPlan]
     report: LinkPlan | None
     wider: dict[str, tuple[WiderPlan, ...]]
@@ -67,7 +72,7 @@ class CrowdPlan(_Model):
 def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
     """What links the reports of a survey among so many devices."""
     memoised = scheme.survey.longitudinal
-    reports = evidence(scheme.questions, scheme.discloses, memoised)
+    reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
     names = [question.name for question in scheme.questions]
     return CrowdPlan(
@@ -75,6 +80,7 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
         crowd_bits=log2(devices),
         hidden_bits=hidden_bits(devices),
         horizon=scheme.survey.horizon,
+        gap_bits=log2(scheme.survey.horizon),
         attributes={name: _link(one, devices) for name, one in zip(names, alone, strict=True)},
         report=None if alone is reports else _link(reports[0], devices),
         wider={name: tuple(_wider(one, devices)) for name, one in zip(names, alone, strict=True)},
@@ -83,7 +89,8 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
 
 def evidence_alone(scheme: Scheme) -> list[Evidence]:
     """What each attribute contributes, where a report answers all of them."""
-    return [Evidence((q,), trait_values(q), scheme.survey.longitudinal) for q in scheme.questions]
+    survey = scheme.survey
+    return [Evidence((q,), trait_values(q) * survey.one_in, survey.longitudinal) for q in scheme.questions]
 
 
 def _link(one: Evidence, devices: int) -> LinkPlan:
@@ -93,6 +100,8 @@ def _link(one: Evidence, devices: int) -> LinkPlan:
         first_guess=one.first_guess(devices),
         luck=1 / max(1, devices // one.traits),
         links=one.links(devices),
+        trackability=trackability(one, 1),
+        trackability_for_ever=trackability(one, inf),
     )
 
 

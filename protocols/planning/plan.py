@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from math import ceil, inf, sqrt
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
-from protocols.mechanisms.channels import Channel, SupportChannel, variance, variance_at_zero
+from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
+from protocols.planning.precision import mean_variance, standard_error
+from protocols.planning.ways import WayPlan, budgets_in_words, ways
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
@@ -33,13 +34,15 @@ class _Model(BaseModel):
 class GuaranteePlan(_Model):
     """What observers can learn, between histories of each relation.
 
-    `constant` and `any` are by number of linked reports, `neighbours` by ordered attribute. `cells` is how many memos
+    `constant` and `any` are by number of linked reports (with one_in: of consecutive periods whose reports are linked),
+    `per_window` is for any one_in consecutive periods, `neighbours` are by ordered attribute. `cells` is how many memos
     of each attribute a device may have. What rests on the survey's cap does not hold after a loss of the memo store
     was accepted; the figures `without_cap` do. They are None where the cap makes no difference.
     """
 
     declared: str
     per_report: Loss
+    per_window: Loss | None
     constant: dict[int, Loss]
     for_ever: Loss
     per_additional_value: Loss | None
@@ -107,6 +110,7 @@ class Plan(_Model):
     guarantee: GuaranteePlan
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
     attribute_guess_if_same: float | None  # the same, if all devices have the same values
+    ways: tuple[WayPlan, ...]
     crowd: CrowdPlan
     cautions: tuple[Caution, ...]
 
@@ -136,6 +140,7 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
+        ways=ways(scheme, devices),
         crowd=crowd,
         cautions=cautions(scheme, crowd),
     )
@@ -197,27 +202,17 @@ def _noise(noise: Round) -> NoisePlan:
 
 
 def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
-    share = 1 / len(scheme.questions) if scheme.discloses else 1.0
+    share = scheme.answering_share
     reports = devices * share
-    nobody, half = _mean_variance(question.channel, 0.0), _mean_variance(question.channel, 0.5)
+    nobody, half = mean_variance(question.channel, 0.0), mean_variance(question.channel, 0.5)
     repeats = scheme.survey.longitudinal
     return PrecisionPlan(
         reports=reports,
-        if_nobody=sqrt(nobody / reports),
-        if_half=sqrt(half / reports),
-        at_best=sqrt(_mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
+        if_nobody=standard_error(scheme, question, devices, 0.0),
+        if_half=standard_error(scheme, question, devices, 0.5),
+        at_best=sqrt(mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
         devices_needed=ceil(max(nobody, half) / error**2 / share),
     )
-
-
-def _mean_variance(channel: Channel, frequency: float) -> float:
-    """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
-    k = channel.k
-    if isinstance(channel, SupportChannel):  # here a value's variance depends on its own frequency only
-        return float(variance(channel, np.full(k, frequency)).mean())
-    cases = np.full((k, k), (1 - frequency) / (k - 1))
-    np.fill_diagonal(cases, frequency)
-    return float(variance(channel, cases).diagonal().mean())
 
 
 def _guarantee(scheme: Scheme) -> GuaranteePlan:
@@ -226,6 +221,7 @@ def _guarantee(scheme: Scheme) -> GuaranteePlan:
     return GuaranteePlan(
         declared=_declared(scheme),
         per_report=promise.per_report,
+        per_window=promise.per_window,
         constant={t: promise.constant(t) for t in LINKED},
         for_ever=promise.for_ever,
         per_additional_value=promise.per_additional_value,
@@ -240,7 +236,5 @@ def _guarantee(scheme: Scheme) -> GuaranteePlan:
 
 
 def _declared(scheme: Scheme) -> str:
-    survey = scheme.survey
-    budgets = {"eps": survey.eps, "eps_inf": survey.eps_inf, "eps_1": survey.eps_1}
-    text = ", ".join(f"{name} = {value:g}" for name, value in budgets.items() if value is not None)
-    return f"{text}, guarantee: {survey.guarantee}" if scheme.questions[0].faked else text
+    text = budgets_in_words(scheme.survey)
+    return f"{text}, guarantee: {scheme.survey.guarantee}" if scheme.questions[0].faked else text

@@ -1,8 +1,9 @@
 """Whether a crowd of devices hides which reports come from one of them (PROTOCOLS 9).
 
 Two reports of a device are alike in two ways: their answers come from one memo (`linking`), and both show what the
-device keeps for life (its sampled attribute under smp, its hash, its buckets). Both are measured in bits. A crowd of n
-devices hides a device while the sum is at least 10 bits below log2(n), and where the sum is below 1 bit.
+device keeps for life (its sampled attribute under smp, its hash, its buckets, its place under one_in). Both are
+measured in bits. A crowd of n devices hides a device while the sum is at least 10 bits below log2(n), and where the sum
+is below 1 bit.
 """
 
 from __future__ import annotations
@@ -63,11 +64,14 @@ def hidden_bits(devices: int) -> float:
     return max(HARMLESS_BITS, log2(devices) - SPARE_BITS)
 
 
-def evidence(questions: Sequence[Question], discloses: bool, memoised: bool) -> list[Evidence]:
-    """What each report shows: under smp one attribute and which one it is, otherwise all attributes."""
+def evidence(questions: Sequence[Question], discloses: bool, memoised: bool, places: int = 1) -> list[Evidence]:
+    """What each answer shows: under smp one attribute and which one it is, otherwise all attributes.
+
+    Its period shows at which of so many `places` the device answers (one_in).
+    """
     if discloses:
-        return [Evidence((q,), trait_values(q) * len(questions), memoised) for q in questions]
-    return [Evidence(tuple(questions), prod(trait_values(q) for q in questions), memoised)]
+        return [Evidence((q,), trait_values(q) * len(questions) * places, memoised) for q in questions]
+    return [Evidence(tuple(questions), prod(trait_values(q) for q in questions) * places, memoised)]
 
 
 def trait_values(question: Question) -> int:

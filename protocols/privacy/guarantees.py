@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
@@ -35,7 +35,11 @@ class Guarantees:
     questions: tuple[Question, ...]
 
     def constant(self, t: float) -> Loss:
-        """After t linked reports, if the values never change; infinity: whatever more is sent."""
+        """After t linked reports, if the values never change; infinity: whatever more is sent.
+
+        With one_in they are the reports of t consecutive periods, as everywhere here.
+        """
+        t = self._answers(t)
         if not self._fresh:
             losses = [loss(question.mechanism, t) for question in self.questions]
         elif t == inf:
@@ -62,9 +66,9 @@ class Guarantees:
     def any(self, t: int) -> Loss:
         """After t linked reports, between any two histories.
 
-        One-shot reports lose the same whatever the histories are. So does a device that holds its first memo for good
-        (a cap of 1). A larger cap is not made use of: the figure is then that without a cap. Fakes have memos too, so
-        among fakes every attribute counts.
+        One-shot reports lose the same whatever the histories are (with one_in, those that answer). So does a device
+        that holds its first memo for good (a cap of 1). A larger cap is not made use of: the figure is then that
+        without a cap. Fakes have memos too, so among fakes every attribute counts.
         """
         cap = self.survey.memo_cap
         if self._fresh or t == 1 or cap == 1:
@@ -87,6 +91,11 @@ class Guarantees:
     def per_report(self) -> Loss:
         """One report, between any two tuples of values."""
         return self.any(1)
+
+    @property
+    def per_window(self) -> Loss | None:
+        """All reports of any `one_in` consecutive periods, between any two histories; None without one_in."""
+        return self.any(self.survey.one_in) if self.survey.one_in > 1 else None
 
     @property
     def for_ever(self) -> Loss:
@@ -113,6 +122,7 @@ class Guarantees:
 
     def per_attribute(self, t: float) -> tuple[float, ...]:
         """For each attribute the loss where only it differs, after t linked reports of constant values."""
+        t = self._answers(t)
         if self._hides:
             return tuple(attribute_losses(self.questions, t, self._fresh))
         if self._fresh:
@@ -121,10 +131,15 @@ class Guarantees:
 
     def between_neighbours(self, t: float) -> dict[str, float]:
         """For ordered mechanisms: what one unit of distance costs, after t linked reports of constant values."""
+        t = self._answers(t)
         ordered = [question for question in self.questions if isinstance(question.mechanism.first, MatrixRound)]
         if self._fresh:
             return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}
         return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}
+
+    def _answers(self, t: float) -> float:
+        """How many of t reports can be answers: with one_in, t are those of consecutive periods (PROTOCOLS 3)."""
+        return t if t == inf else ceil(t / self.survey.one_in)
 
     @property
     def _fresh(self) -> bool:

@@ -27,6 +27,7 @@ MAX_PERIOD = (1 << 32) - 1
 MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
+MAX_ONE_IN = 10_000
 
 
 def _moment(value: Any) -> Any:
@@ -67,6 +68,13 @@ class Survey(Strict):
     )
     eps: Epsilon | None = Field(
         None, description="instead of eps_inf and eps_1: fresh noise for every report, no memo, and costs add up"
+    )
+    one_in: int = Field(
+        1,
+        ge=1,
+        le=MAX_ONE_IN,
+        description="with eps: a device answers in one of so many periods, at a place drawn for life, and only reports "
+        "its presence in the others; eps then covers any so many consecutive periods",
     )
     solution: Solution = Field(
         "smp",
@@ -149,6 +157,11 @@ class Survey(Strict):
             raise ValueError(
                 f"eps_1: {self.eps_1:g} must be below eps_inf = {self.eps_inf:g}, by {MIN_EPS} or more; "
                 "leave it out to send the memo"
+            )
+        if self.one_in > 1 and self.eps is None:
+            raise ValueError(
+                f"one_in: {self.one_in} is for fresh noise, and this survey has memos; give eps instead of eps_inf, or "
+                "leave one_in out"
             )
         if self.memo_cap is not None and self.eps is not None:
             raise ValueError(f"memo_cap: {self.memo_cap}, but a one-shot survey memoises nothing; leave it out")

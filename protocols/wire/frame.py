@@ -111,12 +111,8 @@ def _misfit(batch: Batch, scheme: Scheme) -> str:
     if set(batch.metadata) != {"survey", "fingerprint", "period"}:
         return "the schema's metadata is not survey, fingerprint and period"
     names = list(batch.columns)
-    known = [question.name for question in scheme.questions]
-    if scheme.discloses:
-        if len(names) != 3 or names[2] not in known:
-            return "a report of this survey answers exactly one of its attributes"
-    elif names[2:] != known:
-        return "a report of this survey answers all of its attributes, in order"
+    if tuple(names[2:]) not in scheme.forms:
+        return f"a report of this survey {scheme.forms_in_words}"
     if names[:2] != ["token", "gap"]:
         return "the first two columns are not token and gap"
     tokens, gaps, *answers = batch.columns.values()

@@ -60,10 +60,11 @@ def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> Fram
     known = [question.name for question in scheme.questions]
     if not isinstance(answers, dict) or not set(answers) <= set(known):
         raise ValueError("answers is not an object of the survey's attributes")
-    if len(answers) != (1 if scheme.discloses else len(known)):
-        raise ValueError(f"a report of this survey answers {'one' if scheme.discloses else 'all'} of its attributes")
+    answered = tuple(name for name in known if name in answers)
+    if answered not in scheme.forms:
+        raise ValueError(f"a report of this survey {scheme.forms_in_words}")
     columns = {}
-    for name in (name for name in known if name in answers):
+    for name in answered:
         layout = scheme.question(name).mechanism.encoding.answer
         columns[name] = layout.from_bytes(np.frombuffer(read_hex(answers[name], layout.bytes, name), dtype=np.uint8))
     tokens, gaps = token.astype(np.uint64), gap.astype(np.uint16)

@@ -1,5 +1,8 @@
 """Sufficient statistics: how many reports of each gap support each value (PROTOCOLS 1 and 7).
 
+Reports that only show a presence (one_in) are counted by gap like the answers to an attribute without values, under the
+name `PRESENCE_ONLY`. So `n` of an attribute counts its answers, and all reports are the sum over `Scheme.kinds`.
+
 Nothing in here is debiased, so everything can be added: across partitions, workers and periods. Only gaps that occur
 take memory, however long the horizon is.
 """
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 
 from protocols.arrays import Column, frozen
 from protocols.mechanisms import Encoding
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
 from stream_app.log.codec import Array
 
@@ -52,7 +55,12 @@ class Statistics:
         return [self.gaps, self.n, self.N]
 
 
-Counts = Mapping[str, Statistics]  # by attribute
+Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
+
+
+def sizes(scheme: Scheme) -> dict[str, int]:
+    """What is counted in a survey: the number of values of each attribute, and of presence-only reports (none)."""
+    return {**{q.name: q.k for q in scheme.questions}, **({PRESENCE_ONLY: 0} if scheme.takes_turns else {})}
 
 
 def add(parts: Iterable[Statistics], k: int) -> Statistics:
@@ -70,7 +78,7 @@ def add(parts: Iterable[Statistics], k: int) -> Statistics:
 def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
     """The sum of some counts, attribute by attribute."""
     listed = list(parts)
-    return {q.name: add([part[q.name] for part in listed], q.k) for q in scheme.questions}
+    return {name: add([part[name] for part in listed], k) for name, k in sizes(scheme).items()}
 
 
 def arrays_of(counts: Counts) -> list[Array]:
@@ -98,14 +106,17 @@ class PeriodCounts:
     """The growing counts of one period."""
 
     def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
+        self._encodings = {q.name: q.mechanism.encoding for q in scheme.questions}
         self._counters = {
-            q.name: _Counter(q.mechanism.encoding, scheme.survey.horizon, counts[q.name] if counts else None)
-            for q in scheme.questions
+            name: _Counter(k, scheme.survey.horizon, counts[name] if counts else None)
+            for name, k in sizes(scheme).items()
         }
 
     def count(self, frame: Frame) -> None:
+        if not frame.answers:
+            self._counters[PRESENCE_ONLY].count(frame.gaps)
         for name, answers in frame.answers.items():
-            self._counters[name].count(answers, frame.gaps)
+            self._counters[name].count(frame.gaps, answers, self._encodings[name])
 
     def snapshot(self) -> Counts:
         return {name: counter.snapshot() for name, counter in self._counters.items()}
@@ -114,26 +125,26 @@ class PeriodCounts:
 class _Counter:
     """N and n of one attribute, a row for each gap in the order in which gaps first occurred."""
 
-    def __init__(self, encoding: Encoding, horizon: int, initial: Statistics | None) -> None:
-        self._encoding = encoding
+    def __init__(self, k: int, horizon: int, initial: Statistics | None) -> None:
         self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
-        self._N = np.zeros((0, encoding.k), dtype=np.int64)
+        self._N = np.zeros((0, k), dtype=np.int64)
         if initial is not None:
             self._add_gaps(initial.gaps)
             self._n[: len(initial.gaps)] = initial.n
             self._N[: len(initial.gaps)] = initial.N
 
-    def count(self, answers: Column, gaps: NDArray[np.uint16]) -> None:
+    def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
         grouped = group(gaps, self._rows, len(self._gaps))
         if grouped is None:
             self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
-            self.count(answers, gaps)
+            self.count(gaps, answers, encoding)
             return
         rows, n = grouped
         self._n[: len(n)] += n
-        self._N[: len(n)] += self._encoding.count(answers, rows, len(n))
+        if answers is not None and encoding is not None:
+            self._N[: len(n)] += encoding.count(answers, rows, len(n))
 
     def snapshot(self) -> Statistics:
         gaps = np.array(self._gaps, dtype=np.uint16)
@@ -148,4 +159,4 @@ class _Counter:
         if lacking > 0:
             lacking = max(lacking, min(len(self._n), len(self._rows) - 1 - len(self._n)))
             self._n = np.concatenate([self._n, np.zeros(lacking, dtype=np.int64)])
-            self._N = np.concatenate([self._N, np.zeros((lacking, self._encoding.k), dtype=np.int64)])
+            self._N = np.concatenate([self._N, np.zeros((lacking, self._N.shape[1]), dtype=np.int64)])

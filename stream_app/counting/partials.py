@@ -27,7 +27,7 @@ class Part:
 
     @property
     def total(self) -> int:
-        """Answers counted, of all attributes together; 0 if there was no report."""
+        """Answers counted, of all attributes together, and presence-only reports; 0 if there was no report."""
         return sum(statistics.total for statistics in self.counts.values())
 
 

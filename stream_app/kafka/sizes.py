@@ -65,5 +65,5 @@ def _head_bytes(survey: Survey) -> int:
 
 
 def _gap_bytes(survey: Survey) -> int:
-    """For each attribute: the gap, its reports, and the supports of each value."""
-    return sum(2 + 8 + 8 * attribute.k for attribute in survey.attributes)
+    """For each attribute: the gap, its reports, and the supports of each value; and for presence-only reports."""
+    return sum(2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.attributes), *[0] * (survey.one_in > 1)])

@@ -22,6 +22,9 @@ class PublishedGuarantees(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     per_report: Loss = Field(description="one report, between any two tuples of values")
+    per_window: Loss | None = Field(
+        description="all reports of any one_in consecutive periods, between any two histories; null without one_in"
+    )
     for_ever: Loss = Field(description="all reports, if the values never change; one-shot reports have no bound")
     per_additional_value: Loss | None = Field(description="what each further memo adds to renaming; null if one-shot")
     renaming: Loss | None = Field(
@@ -32,11 +35,23 @@ class PublishedGuarantees(BaseModel):
         description="the same after a loss of the memo store was accepted; null where the cap makes no difference"
     )
     any: dict[int, Loss] = Field(
-        description="between any two histories, by the number of linked reports; a memo_cap above 1 does not lower it"
+        description="between any two histories, by the number of linked reports (with one_in: by the number of"
+        " consecutive periods whose reports are linked); a memo_cap above 1 does not lower it"
     )
     any_without_cap: dict[int, Loss] | None = Field(
         description="the same after a loss of the memo store was accepted; null unless memo_cap is 1"
     )
+
+    @property
+    def after_a_loss(self) -> PublishedGuarantees:
+        """What still holds after a loss of the memo store: the figures without the cap in place of those with it."""
+        held = {
+            "renaming": self.renaming_without_cap or self.renaming,
+            "any": self.any_without_cap or self.any,
+            "renaming_without_cap": None,
+            "any_without_cap": None,
+        }
+        return self.model_copy(update=held)
 
 
 @lru_cache(maxsize=64)
@@ -45,6 +60,7 @@ def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
     held, free = scheme.guarantees, scheme.guarantees.without_cap
     return PublishedGuarantees(
         per_report=held.per_report,
+        per_window=held.per_window,
         for_ever=held.for_ever,
         per_additional_value=held.per_additional_value,
         renaming=held.renaming,

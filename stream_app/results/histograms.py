@@ -21,7 +21,7 @@ from analytics.estimation import (
 )
 from protocols.question import Question
 from protocols.randomness import Keyring
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import presence_counts
@@ -46,7 +46,8 @@ class GapCounts(_Result):
     gaps: CountColumn = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
     n: CountColumn = Field(description="reports with each gap; noised where the survey has presence_epsilon")
     supports: CountColumns | None = Field(
-        description="reports with each gap that support each value; null where the survey has presence_epsilon"
+        description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
+        "presence-only reports"
     )
 
 
@@ -87,6 +88,10 @@ class Histogram(_Result):
     n: int | None = Field(description="reports counted; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
+    presence_only: GapCounts | None = Field(
+        None,
+        description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
+    )
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
@@ -115,7 +120,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         presence = presence_counts(counts, scheme, period, keyring)
         published = {name: _noised(presence[name]) for name in counts}
     sizes = {name: max(0, int(public.n.sum())) for name, public in published.items()}
-    total = sum(sizes.values()) if scheme.discloses else next(iter(sizes.values()))
+    total = sum(sizes[kind] for kind in scheme.kinds)
     attributes = tuple(
         _attribute(q, counts[q.name], published[q.name], sizes[q.name], total, survey.minimum) for q in scheme.questions
     )
@@ -131,12 +136,14 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
+        presence_only=None if any(a.suppressed for a in attributes) else published.get(PRESENCE_ONLY),
         guarantees=published_guarantees(scheme),
     )
 
 
 def _exact(statistics: Statistics) -> GapCounts:
-    return GapCounts(gaps=statistics.gaps, n=statistics.n, supports=statistics.N)
+    supports = statistics.N if statistics.N.shape[1] else None
+    return GapCounts(gaps=statistics.gaps, n=statistics.n, supports=supports)
 
 
 def _noised(presence: NDArray[np.int64]) -> GapCounts:
@@ -152,7 +159,7 @@ def _attribute(
         return AttributeHistogram(**asked, n=None, suppressed="minimum")
     if n == 0 or statistics.total == 0:
         return AttributeHistogram(**asked, n=n, suppressed=None, statistics=published)
-    # The population is all who reported. If a report answers one attribute, its answers are a sample of them.
+    # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
     frequencies = statistics.supports / statistics.total
     estimates = estimate(frequencies * n, n, question.channel, population=total)
     if published.supports is None:

@@ -46,7 +46,7 @@ def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPerio
         first,
         reports={name: [ByGap(past.gaps, past.n) for past in counted] for name, counted in counts.items()},
         supports={name: [ByGap(past.gaps, past.N) for past in counted] for name, counted in counts.items()},
-        cells={q.name: [ByGap(gaps, past.presence[q.name]) for past in periods] for q in scheme.questions},
+        cells={name: [ByGap(gaps, past.presence[name]) for past in periods] for name in periods[0].presence},
     )
     report = mobility_report(history)
     return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))

@@ -36,7 +36,7 @@ def presence_counts(counts: Counts, scheme: Scheme, period: int, keyring: Keyrin
     rate = 1 / scale(epsilon)
     noised = {}
     for place, (name, statistics) in enumerate(counts.items()):
-        numbers = gaps + np.uint64(place << 16 if scheme.discloses else 0)
+        numbers = gaps + np.uint64(place << 16 if name in scheme.kinds else 0)
         blocks = keyring.draws(("presence", scheme.survey.id, scheme.fingerprint), numbers, period).blocks(DIGITS)
         words = blocks.view("<u8").reshape(horizon, 2, DIGITS)
         noised[name] = statistics.dense(horizon)[0] + geometric(words[:, 0], rate) - geometric(words[:, 1], rate)

@@ -42,7 +42,11 @@ def scored(truth: Truth, *names: str, eps: float = 2.0, **options: object) -> li
     return [outcome for outcome in outcomes if isinstance(outcome, Score)]
 
 
-ON_ALL_TERMS = [*METHODS, *(method.as_published() for method in METHODS if method.republished)]
+ON_ALL_TERMS = [
+    *METHODS,
+    *(method.as_published() for method in METHODS if method.republished),
+    *(method.taking_turns(2) for method in choose(["smp[grr]", "spl[oue]", "rs+fd[grr]"])),
+]
 
 
 @pytest.mark.parametrize("method", ON_ALL_TERMS, ids=lambda method: f"{method.name}, {method.terms}")
@@ -51,6 +55,17 @@ def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     (score,) = evaluate(truth_of(600, 0, 1500, some=6, many=30), [method], [2.0], KEYRING, runs=30)
     assert isinstance(score, Score)
     assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.15)
+
+
+def test_taking_turns_costs_a_factor_of_the_turns_and_memos_take_none() -> None:
+    truth = truth_of(20_000, some=6)
+    always, memo = (choose([name])[0] for name in ("smp[grr]", "smp[l-grr]"))
+    once, turns = evaluate(truth, [always, always.taking_turns(5)], [1.0], KEYRING, runs=30)
+    assert isinstance(once, Score) and isinstance(turns, Score)
+    assert turns.expected / once.expected == pytest.approx(5, rel=0.1)
+    assert turns.mse["raw"].value / once.mse["raw"].value == pytest.approx(5, rel=0.4)
+    assert turns.guarantees.per_window is not None
+    assert memo.taking_turns(5) is memo
 
 
 def test_exact_l_grr_beats_the_published_one_by_the_ratio_of_their_variances() -> None:

@@ -100,6 +100,8 @@ def test_a_plan_is_what_the_command_shows() -> None:
         "eps_inf: 12, eps_1: 8, solution: spl",
         "eps_inf: 6, eps_1: 4, solution: rs+fd",
         "eps: 4",
+        "eps: 6, one_in: 3",
+        "eps: 12, one_in: 3, solution: spl",
         "eps_inf: 4",
     ],
 )
@@ -115,7 +117,15 @@ def test_a_fleets_reports_give_its_truth_back(terms: str) -> None:
         assert sum(row["consistent"] for row in rows if row["attribute"] == name) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("terms", ["eps_inf: 4, eps_1: 2", "eps_inf: 8, eps_1: 4, solution: spl"])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        "eps_inf: 4, eps_1: 2",
+        "eps_inf: 8, eps_1: 4, solution: spl",
+        "eps: 2, one_in: 3",
+        "eps: 4, one_in: 3, solution: rs+fd",
+    ],
+)
 def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path: Path) -> None:
     fleet = hearsay.Fleet(survey(terms), 10_000, SECRET)
     some = np.arange(0, 10_000, 3)
@@ -168,6 +178,33 @@ def test_one_device_reports_in_json_as_it_would_among_many() -> None:
     alone = hearsay.Fleet(every, 1, bytes([7] * 32)).report(0, {"colour": ["red"], "hour": [7]})
     mixed = reports[:7] + alone + reports[8:]
     assert hearsay.estimate(every, mixed) == hearsay.estimate(every, reports)
+
+
+def test_one_device_answers_in_its_turn_and_names_no_attribute_otherwise() -> None:
+    turns = survey("eps: 2, one_in: 4")
+    device = hearsay.Device(turns, SECRET)
+    answers = [json.loads(device.report(period, {"colour": "red", "hour": 7}))["answers"] for period in range(12)]
+    answered = [period for period, answer in enumerate(answers) if answer]
+    assert len(answered) == 3 and {period % 4 for period in answered} == {answered[0]}
+    assert all(len(answers[period]) == 1 for period in answered)
+
+
+def test_with_one_in_answers_are_a_sample_and_counts_alone_do_not_say_of_how_many() -> None:
+    turns = survey("eps: 4, one_in: 3, solution: spl")
+    reports = hearsay.Fleet(turns, 10_000, SECRET).report(0, truth())
+    rows = [row for row in hearsay.estimate(turns, reports).to_pylist() if row["attribute"] == "colour"]
+    n = rows[0]["n"]
+    assert 3_000 < n < 3_700
+    colours = [
+        symbol
+        for table in (pa.ipc.open_stream(frame).read_all() for frame in reports)
+        if "colour" in table.column_names
+        for symbol in table["colour"].to_pylist()
+    ]
+    counts = {"colour": np.bincount(colours, minlength=3), "hour": np.zeros(24)}
+    unlimited = hearsay.estimate_counts(turns, counts, {"colour": n, "hour": 0}).to_pylist()[:3]
+    for one, other in zip(rows, unlimited, strict=True):
+        assert one["estimate"] == other["estimate"] and one["error"] < other["error"]
 
 
 def test_a_report_that_is_there_twice_counts_once() -> None:

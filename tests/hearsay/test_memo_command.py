@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from hearsay.commands.operations.memo import app
 from memo_store.store import MemoStore
-from protocols.errors import HistoryLost, SettingsError
+from protocols.errors import HistoryLost, SettingsError, StoreError
 from servers.redis_server import local
 from tests.memo_store.surveys import devices, respondent
 
@@ -23,7 +23,7 @@ CAPPED = respondent(terms="memo_cap: 2,")
 def data(tmp_path: Path) -> str:
     """A data directory whose Redis holds 100 devices with one value and 20 with two, which is their cap."""
     with local(tmp_path / "redis") as server, MemoStore(server.url) as store:
-        store.accept_loss()
+        store.confirm_history()
         memos, question = store.survey(CAPPED), CAPPED.scheme.questions[0]
         memos.lookup(question, devices(120), np.zeros(120, dtype=np.int64), 0)
         memos.lookup(question, devices(20), np.ones(20, dtype=np.int64), 1)
@@ -61,9 +61,23 @@ def test_an_operator_accepts_a_loss(data: str) -> None:
     refused = CliRunner().invoke(app, ["accept-loss", "--data", data], input="n\n")
     assert refused.exit_code == 1
     assert "not confirmed" in CliRunner().invoke(app, ["stats", "--data", data]).output
+    assert "it has lost data" not in CliRunner().invoke(app, ["stats", "--data", data]).output
     assert CliRunner().invoke(app, ["accept-loss", "--data", data, "--yes"]).exit_code == 0
     with local(Path(data) / "redis") as server, MemoStore(server.url) as store:
         store.survey(CAPPED)
+    shown = " ".join(CliRunner().invoke(app, ["stats", "--data", data]).output.split())
+    assert "it has lost data: no memo_cap bounds" in shown
+    assert "memo_cap bounds nothing" in shown
+    late = CliRunner().invoke(app, ["accept-loss", "--data", data, "--nothing-lost"])
+    assert isinstance(late.exception, StoreError)
+
+
+def test_an_operator_declares_a_new_redis_to_be_new(tmp_path: Path) -> None:
+    declared = CliRunner().invoke(app, ["accept-loss", "--data", str(tmp_path), "--nothing-lost"])
+    assert declared.exit_code == 0 and "The history is confirmed" in declared.output
+    with local(tmp_path / "redis") as server, MemoStore(server.url) as store:
+        store.survey(CAPPED)
+        assert not store.has_lost_data
 
 
 def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -140,13 +140,23 @@ def marked() -> set[tuple[int, int]]:
     return found
 
 
+def stated() -> list[float]:
+    """Between any two histories of ten linked reports: what the report and the plan of the directory state."""
+    Path("survey.yaml").write_text(CAPPED)
+    report = json.loads(type_in("report", "--data", "data", "--json").output)["guarantees"]
+    planned = CliRunner().invoke(app, ["plan", "survey.yaml", "--data", "data", "--json"]).stdout
+    assert report["any_without_cap"] is None or report["any_without_cap"]["10"] != report["any"]["10"]
+    return [report["any"]["10"]["whole"], json.loads(planned)["guarantee"]["any"]["10"]["whole"]]
+
+
 def test_a_store_that_was_emptied_between_two_runs_is_refused_until_the_loss_is_accepted_and_then_shown(
     collected: Callable[..., None], redis_url: str
 ) -> None:
     with MemoStore(redis_url) as store:
-        store.accept_loss()
+        store.confirm_history()
     collected(range(2), CAPPED)
     assert marked() == set()
+    assert stated() == pytest.approx([2.0, 2.0], abs=1e-3)
     flush(redis_url)
     for _ in range(2):
         with pytest.raises(SettingsError, match=r"that Redis has lost them, or .*accept-loss --data data"):
@@ -155,6 +165,8 @@ def test_a_store_that_was_emptied_between_two_runs_is_refused_until_the_loss_is_
     assert accepted.exit_code == 0 and "does not have these memos" in accepted.output
     collected(range(2, 4), CAPPED)
     assert marked() == {(0, 2), (0, 3)}
+    uncapped = Scheme(parse_survey(UNCAPPED)).guarantees.any(10).whole
+    assert stated() == pytest.approx([uncapped, uncapped]) and uncapped is not None and uncapped > 10
     assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3}
     flush(redis_url)
     type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url)

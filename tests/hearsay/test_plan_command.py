@@ -48,6 +48,9 @@ def test_people_get_tables(survey: str) -> None:
         "zero-fakes",
         "What links two reports",
         "all in one report",
+        "Memos, or fresh noise",
+        "Trackability",
+        "not known",
         "link-by-answer",
         "1.5 eps_1",
     ):

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 def answers(question: Question, t: int, longitudinal: bool) -> tuple[Array, Array | None]:
     """P(t answers | value) as [value, sequence], and P(t answers | fake); lifelong traits are part of the sequence."""
     parts = []
-    for weight, first, second, fake in _per_trait(question):
+    for weight, first, second, fake in per_trait(question):
         if longitudinal:
             truth, lie = first @ _sequences(second, t), None if fake is None else fake @ _sequences(second, t)
         else:
@@ -85,7 +85,7 @@ def neighbours_loss(distribution: Array) -> float:
 def histories(question: Question, length: int) -> list[tuple[Array, Array | None]]:
     """For each lifelong trait: P(memos of `length` distinct cells | history), a row per order, and P(memos | fake)."""
     tables = []
-    for _, first, _, fake in _per_trait(question):
+    for _, first, _, fake in per_trait(question):
         cells = np.unique(first, axis=0)  # values that share a cell share their memo
         orders = permutations(range(len(cells)), length)
         rows = [reduce(np.multiply.outer, cells[list(order)]).ravel() for order in orders]
@@ -111,7 +111,7 @@ def _over_time(question: Question, t: int, cap: int | None, longitudinal: bool) 
     """P(t answers | history) as [history, sequence], and the same if the memos are fake."""
     truths, fakes = [], []
     values = list(product(range(question.k), repeat=t))
-    for weight, first, second, fake in _per_trait(question):
+    for weight, first, second, fake in per_trait(question):
         if not longitudinal:
             truths.append([weight * reduce(np.multiply.outer, first[list(h)]).ravel() for h in values])
             lie = None if fake is None else reduce(np.multiply.outer, [fake] * t).ravel()
@@ -145,7 +145,7 @@ def _answers_over(history: list[int], memos: Array, second: Array) -> Array:
     return distribution.ravel()
 
 
-def _per_trait(question: Question) -> list[tuple[float, Array, Array, Array | None]]:
+def per_trait(question: Question) -> list[tuple[float, Array, Array, Array | None]]:
     """For each lifelong trait: its weight, round 1 [value, memo], round 2 [memo, answer], a fake's memo [memo]."""
     encoding, k = question.mechanism.encoding, question.k
     first, second = question.mechanism.first, question.mechanism.second

@@ -35,23 +35,39 @@ def demo(data: Path, *options: str, **environment: str) -> str:
     return done.stdout
 
 
+TURNS = """
+{id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
+ attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}}]}
+"""
+
+
+def take_turns(path: Path, data: Path, *options: str, **environment: str) -> None:
+    words = ["run", str(path), "--scenario", "telemetry", "--devices", "400", "--periods", "4", "--data", str(data)]
+    done = hearsay(*words, *options, **environment)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_cluster_publishes_what_one_process_does(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     topics = fresh_topics(partitions=3, merge_partitions=2)
     alone, clustered = tmp_path / "alone", tmp_path / "clustered"
     shown = demo(alone)
+    turns = tmp_path / "turns.yaml"
+    turns.write_text(TURNS)
+    take_turns(turns, alone)
     clustered.mkdir()
     (clustered / "redis.new").touch()  # its store is new, though its devices are not
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")  # the same devices
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
+        take_turns(turns, clustered, "--kafka", kafka_settings.bootstrap, **settings)
     refused = call(alone, "--kafka", kafka_settings.bootstrap, **settings)
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
     (clustered / "festival-week.lost").write_text("4\n")
-    report = ["report", "--kafka", kafka_settings.bootstrap, "--json"]
+    report = ["report", "festival-week", "--kafka", kafka_settings.bootstrap, "--json"]
     unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
     assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
     store = LocalStore.existing(alone / "collector")
@@ -59,8 +75,9 @@ def test_a_cluster_publishes_what_one_process_does(
         records = read_topic(kafka_settings, topics.named(topic.name))
         there = {record.key: (record.value, tuple(record.headers)) for record in records}
         here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
-        assert len(here) == 7
+        assert len(here) == 7 + 4
         assert there == here
+    assert all(final.presence_only and final.n for final in store.histograms("turns"))
     store.close()
     assert _tables(also_shown) == _tables(shown)
 

@@ -76,6 +76,32 @@ def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: Memo
     assert "relation any: the sum over all reports" in ledger.meaning
 
 
+def test_with_one_in_at_most_one_report_in_so_many_periods_has_cost(store: MemoStore) -> None:
+    memos = store.survey(respondent(budgets="eps: 0.5, one_in: 3"))
+    live(memos, 7)
+    memos.presence.delivered(EVERYONE[:10], 20)
+    ledger = memos.ledger(EVERYONE)
+    assert ledger.spent[10:] == pytest.approx(3 * 0.5)  # periods 0 to 6 hold three answers at most
+    assert ledger.spent[:10] == pytest.approx(7 * 0.5)  # 21 periods hold seven
+    assert set(ledger.reports[:10].tolist()) == {8}
+    answers = sum(memos.respondent.answering(EVERYONE, period) for period in range(7))
+    assert (ledger.spent > 0.5 * answers - 1e-9).all()
+    assert "at most one in 3 consecutive periods" in ledger.meaning
+    (survey,) = store.stats().surveys
+    assert survey.spent == ((pytest.approx(1.5), 990), (pytest.approx(3.5), 10))
+
+
+def test_a_fleet_that_takes_turns_is_charged_no_more_than_its_reports_and_its_periods_allow(store: MemoStore) -> None:
+    memos = store.survey(respondent(budgets="eps: 0.5, one_in: 3"))
+    presence = memos.fleet_presence(1000)
+    for period in range(7):
+        presence.status(EVERYONE, period)
+        presence.delivered(EVERYONE if period < 2 else EVERYONE[:400], period)
+    assert memos.ledger(EVERYONE).spent.tolist() == pytest.approx([1.5] * 400 + [0.5] * 600)
+    (survey,) = store.stats().surveys  # without a key it is not known when a device reported last
+    assert survey.spent == ((pytest.approx(1.0), 600), (pytest.approx(1.5), 400))
+
+
 def test_budgets_of_different_surveys_add_up_for_the_devices_of_one_keyring(store: MemoStore) -> None:
     here = respondent()
     live(store.survey(here), 2)

@@ -174,3 +174,35 @@ def test_a_closed_period_is_refused_and_not_taken_for_a_loss(store: MemoStore, s
     with pytest.raises(StoreError, match="period 1 of survey 'visits' is closed"):
         slow.lookup(QUESTION, devices(800)[400:], np.zeros(400, dtype=np.int64), 1)
     assert slow.presence_losses == ()
+
+
+def test_a_store_that_is_declared_new_goes_on_and_one_that_lost_data_says_so_for_good(
+    store: MemoStore, server: RedisServer
+) -> None:
+    uncapped = store.survey(respondent())
+    look_up(uncapped, 0)
+    store.confirm_history()
+    assert store.history_confirmed and not store.has_lost_data
+    capped = store.survey(CAPPED)
+    look_up(capped, 0)
+    look_up(uncapped, 1)
+    assert uncapped.presence_losses == () and not store.has_lost_data
+    assert "memo_cap bounds nothing" not in capped.ledger(EVERYONE).meaning
+    with redis.Redis.from_url(server.url) as client:
+        client.flushall()
+    with pytest.raises(HistoryLost):
+        look_up(capped, 1)
+    assert store.has_lost_data, "a process that has seen the store notices"
+    with pytest.raises(StoreError, match=r"has lost data \(accept the loss"):
+        store.confirm_history()
+    store.accept_loss()
+    look_up(capped, 1)
+    assert store.has_lost_data and store.stats().has_lost_data
+    assert "memo_cap bounds nothing" in capped.ledger(EVERYONE).meaning
+    assert "memo_cap" not in store.survey(respondent()).ledger(EVERYONE).meaning
+
+
+def test_an_operator_who_accepts_a_loss_says_that_there_was_one(store: MemoStore) -> None:
+    """Nobody is left who has seen the store before it was emptied: it looks new."""
+    store.accept_loss()
+    assert store.has_lost_data

@@ -12,7 +12,7 @@ import redis
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
-from producers.reporting import Reported
+from producers.reporting import FRAMES_PER_FLUSH, Reported
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
 from protocols.mechanisms import Values
 from protocols.question import Question
@@ -29,6 +29,7 @@ FAKES = "solution: rs+fd,"
 ONCE = "eps: 1, clock: source"
 HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell depends on the device
 BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
+TURNS = (scheme("one_in: 3,", ONCE), scheme(f"one_in: 3, {SPL}", ONCE))
 MakeFleet = Callable[..., Fleet]
 
 
@@ -45,8 +46,8 @@ def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
 
 @pytest.mark.parametrize(
     "survey",
-    [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE), HASHED, BUCKETS],
-    ids=["smp", "spl", "rs+fd", "one-shot smp", "one-shot spl", "hashed", "buckets"],
+    [scheme(), scheme(SPL), scheme(FAKES), scheme(budgets=ONCE), scheme(SPL, ONCE), HASHED, BUCKETS, *TURNS],
+    ids=["smp", "spl", "rs+fd", "one-shot smp", "one-shot spl", "hashed", "buckets", "smp in turns", "spl in turns"],
 )
 def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: MakeFleet, survey: Scheme) -> None:
     sink, world = KeepingSink(), Alternating(60)
@@ -61,7 +62,9 @@ def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: Ma
             one = day.devices[i : i + 1]
             gap, answers = rows[period, token]
             assert gap == world.gap(int(one[0]), period, 7)
-            asked = [survey.questions[sampled[i]]] if survey.discloses else survey.questions
+            asked = [survey.questions[sampled[i]]] if survey.discloses else list(survey.questions)
+            if survey.takes_turns and respondent.places(one)[0] != period % 3:
+                asked = []
             for question, (name, answer) in zip(asked, answers, strict=True):
                 value = day.values[question.name][i : i + 1]
                 if survey.survey.longitudinal:
@@ -81,6 +84,19 @@ def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Sch
     for partition, frame in sink.routed(survey):
         assert (row_faults(frame, survey, partition, 3) == FINE).all()
         assert (frame.tokens[1:] > frame.tokens[:-1]).all()
+
+
+@pytest.mark.parametrize("survey", [scheme(SPL), scheme(), *TURNS], ids=["spl", "smp", "smp in turns", "spl in turns"])
+def test_how_many_confirmations_are_needed_does_not_depend_on_who_answers_what(
+    fleet: MakeFleet, survey: Scheme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each confirmation makes the collector write its state and rebuild live results."""
+    flushes: list[KeepingSink] = []
+    monkeypatch.setattr(KeepingSink, "flush", lambda self: flushes.append(self))
+    world = Alternating(400)
+    fleet(survey, KeepingSink(), world, rows_per_frame=1).run([0])
+    portions = -(-len(world.presences(0).devices) // FRAMES_PER_FLUSH)
+    assert len(flushes) == portions + 2  # before each portion, after the last, and after the clock records
 
 
 def test_a_period_is_closed_after_its_reports_in_every_partition(fleet: MakeFleet) -> None:
@@ -277,3 +293,28 @@ def test_a_scenario_that_does_not_fit_the_survey_is_refused(
     world.attributes = attributes  # type: ignore[misc]
     with pytest.raises(ScenarioError, match=complaint):
         fleet(scheme(), KeepingSink(), world)
+
+
+@pytest.mark.parametrize("survey", TURNS, ids=["smp", "spl"])
+def test_only_answers_are_committed_and_an_answer_that_was_missed_is_not_made_up(
+    fleet: MakeFleet, survey: Scheme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed: list[tuple[int, int]] = []
+    commit = SurveyMemos.commit_values
+
+    def keep(memos: SurveyMemos, question: Question, devices: Devices, values: Values, period: int) -> Values:
+        committed.extend((device, period) for device in devices.tolist())
+        return commit(memos, question, devices, values, period)
+
+    monkeypatch.setattr(SurveyMemos, "commit_values", keep)
+    sink, world = KeepingSink(), Alternating(200, 6)
+    fleet(survey, sink, world).run()
+    places = Respondent(survey, KEYRING).places(np.arange(200, dtype=np.uint64))
+    present = {(device, period) for period in range(6) for device in world.presences(period).devices.tolist()}
+    answered = {(device, period) for device, period in present if places[device] == period % 3}
+    assert set(committed) == answered
+    assert len(committed) == len(answered) * (1 if survey.discloses else 2)
+    assert sum(len(frame) for frame in sink.frames(survey) if frame.answers) == len(answered)
+    assert sum(len(frame) for frame in sink.frames(survey)) == len(present)
+    seldom = {device for device, _ in present} - {device for device, _ in answered}
+    assert seldom, "some devices were never there in their periods"

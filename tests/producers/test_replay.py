@@ -14,8 +14,10 @@ import pytest
 import redis
 
 from producers.replay import Rule
+from producers.replay.people import People
 from producers.replay.quality import Fault
 from protocols.errors import SurveyError
+from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
     AREAS,
@@ -31,7 +33,7 @@ from tests.producers.events import (
     survey,
     write,
 )
-from tests.producers.populations import CLOCK_KEY
+from tests.producers.populations import CLOCK_KEY, KEYRING
 
 
 def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: MakeReplay, tmp_path: Path) -> None:
@@ -154,6 +156,32 @@ def test_under_smp_each_person_reports_the_sampled_attribute_alone(replay: MakeR
     seen = reported(sink, scheme, {e.person for e in events})
     assert len(seen) == summary.reports
     assert all(len(answers) == 1 for answers in seen.values())
+
+
+def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay, tmp_path: Path) -> None:
+    """A person without a known value does not report, in whichever period: so answers are a random part of reports."""
+    events = history(60, 2)
+    rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
+    path, turns = write(tmp_path / EVENTS, rows), survey("spl", "eps: 20, one_in: 3")
+    sink = KeepingSink()
+    summary = replay(path, sink, scheme=turns).run()
+    seen = reported(sink, turns, {e.person for e in events})
+    assert summary.incomplete > 0
+    assert seen.keys() == {key for key, group in _with_known_areas(events).items() if group}
+    people = Respondent(turns, KEYRING)
+    for (period, person), answers in seen.items():
+        (answering,) = people.answering(People(KEYRING).devices(pa.array([person])), period)
+        assert len(answers) == (2 if answering else 0)
+    assert {len(answers) for answers in seen.values()} == {0, 2}
+
+
+def _with_known_areas(events: list[Event]) -> dict[tuple[int, str], bool]:
+    """(period, person) -> whether any of its events has a known area, as every other one has."""
+    found: dict[tuple[int, str], bool] = {}
+    for place, event in enumerate(events):
+        key = (event.at - START) // timedelta(hours=6), event.person
+        found[key] = found.get(key, False) or place % 2 == 1
+    return found
 
 
 def test_a_period_larger_than_memory_is_reported_in_portions(replay: MakeReplay, tmp_path: Path) -> None:

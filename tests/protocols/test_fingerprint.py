@@ -42,7 +42,7 @@ def test_the_fingerprint_never_changes_by_itself() -> None:
         {"title": "Buttons", "description": "Which buttons are pressed?"},
         colour(groups={"warm": ["red"]}, role="area"),
         {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
-        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None},
+        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None, "one_in": 1},
         count(first=0, last=29, step=10),
     ],
 )

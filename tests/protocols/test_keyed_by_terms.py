@@ -43,6 +43,8 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (MEMO_ONLY, {"clock": "source"}),
     (ONE_SHOT, {"eps": 2.0}),
     (ONE_SHOT, {"grace": "1h"}),
+    (ONE_SHOT, {"one_in": 3}),
+    (ONE_SHOT | {"one_in": 3}, {"eps": 2.0}),
     (HIDDEN, {"eps_inf": 2.0}),
     (HIDDEN, {"guarantee": "attribute"}),
 ]
@@ -60,6 +62,8 @@ def drawn(scheme: Scheme) -> dict[str, Symbols]:
     columns: dict[str, Symbols] = {"token": (tokens[:, None] >> np.arange(0, 64, 8, dtype=np.uint64) & np.uint64(255))}
     if scheme.sampling:
         columns["sampled"] = people.sampled(DEVICES)
+    if scheme.takes_turns:
+        columns["place"] = people.places(DEVICES)
     for question in scheme.questions:
         mechanism, cells = question.mechanism, np.ones(len(DEVICES), dtype=np.int64)
         if not survey.longitudinal:
@@ -115,7 +119,7 @@ def test_one_changed_term_makes_all_draws_independent(terms: dict[str, Any], cha
     assert {what: sigmas for what, sigmas in found.items() if sigmas > SIGMAS} == {}
 
 
-@pytest.mark.parametrize("terms", [LONGITUDINAL, MEMO_ONLY, ONE_SHOT, HIDDEN])
+@pytest.mark.parametrize("terms", [LONGITUDINAL, MEMO_ONLY, ONE_SHOT, ONE_SHOT | {"one_in": 3}, HIDDEN])
 def test_the_comparison_would_see_noise_that_is_keyed_by_the_id_alone(
     terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

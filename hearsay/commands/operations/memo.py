@@ -54,24 +54,36 @@ def stats(data: Data = None, as_json: console.AsJson = False) -> None:
 
 @app.command()
 def accept_loss(
-    data: Data = None, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+    data: Data = None,
+    nothing_lost: Annotated[
+        bool,
+        typer.Option("--nothing-lost", help="The Redis is new: it knows all that devices have memoised."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Begin a new history: for a new Redis, or to accept that the record of what devices memoised is lost.
+    """Begin a new history: accept that the record of what devices memoised is lost. Or confirm that nothing was lost.
 
     A survey with a memo_cap is refused while the store does not know how many values its devices have memoised. After
     this command, devices may memoise up to their caps once more: what plans and results state for the cap no longer
-    holds for devices that memoised values before the loss; the figures without the cap do. Memos do not change: they
-    are derived from the devices' keys.
+    holds for devices that memoised values before the loss; the figures without the cap do. The store and the data
+    directory note the loss: reports that are read with the directory then show the figures without the cap. Memos do
+    not change: they are derived from the devices' keys.
+
+    For a new Redis use --nothing-lost: its history is confirmed and goes on, and caps hold.
 
     A data directory refuses every store but the one that its devices have used. With --data, it accepts this store from
     now on, and windows that go back before the next report are marked, because presence is lost.
 
     Example: hearsay memo accept-loss --data hearsay-data/run
     """
-    from hearsay.running.memo_storage import accept_loss, address, any_memo_store, noted_store
+    from hearsay.running.memo_storage import accept_loss, address, any_memo_store, confirm_history, noted_store
 
     directory, settings = _opened(data)
     with any_memo_store(directory, settings) as store:
+        if nothing_lost:
+            confirm_history(directory, store)
+            console.out.print("The history is confirmed. Surveys with a memo_cap are accepted.")
+            return
         known = noted_store(directory)
         if known is not None and known.id != store.id:
             console.out.print(
@@ -104,6 +116,8 @@ def _show(found: StoreStats) -> None:
     facts.add_row("size", f"{found.memory / 1e6:.1f} MB in {found.keys} keys")
     unconfirmed = "not confirmed: surveys with a cap are refused"
     facts.add_row("history", "confirmed complete" if found.history_confirmed else unconfirmed)
+    if found.has_lost_data:
+        facts.add_row("losses", "it has lost data: no memo_cap bounds what its devices have memoised")
     if durability.append_only:
         facts.add_row("persistence", "append-only file" + (f", synced: {durability.fsync}" if durability.fsync else ""))
     for warning in durability.warnings():

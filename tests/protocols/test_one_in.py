@@ -1,0 +1,254 @@
+"""Devices that take turns: a place for life, an answer in one of w periods, and what that costs (PROTOCOLS 3)."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import product
+from math import ceil, inf, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.planning import plan
+from protocols.privacy.crowd import evidence
+from protocols.respondent import Respondent
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.survey import Survey
+from tests.helpers.enumeration import Array, combine, one_attribute_losses, per_trait, whole_loss
+from tests.helpers.surveys import of_size, scheme_with
+
+DEVICES = np.arange(20_000, dtype=np.uint64)
+SIGMAS = 5.0
+TWO = (of_size(2, "a", mechanism="grr"), of_size(3, "b", mechanism="grr"))
+HIDDEN = (of_size(2, "a", mechanism="grr"), of_size(2, "b", mechanism="oue-z"))
+
+
+def taking_turns(one_in: int, **terms: Any) -> Respondent:
+    scheme = scheme_with(*TWO, **{"eps": 1.0, "one_in": one_in, **terms})
+    return Respondent(scheme, seeded_keyring(1))
+
+
+# The place of a device
+
+
+@pytest.mark.parametrize("one_in", [2, 7, 365])
+def test_every_place_is_drawn_equally_often(one_in: int) -> None:
+    found = np.bincount(taking_turns(one_in).places(DEVICES), minlength=one_in)
+    assert len(found) == one_in
+    expected = len(DEVICES) / one_in
+    chi_square = float(((found - expected) ** 2 / expected).sum())
+    assert abs(chi_square - (one_in - 1)) < SIGMAS * sqrt(2 * (one_in - 1))
+
+
+def test_a_device_answers_at_its_place_for_life_alone_and_among_others() -> None:
+    among = taking_turns(5)
+    places = among.places(DEVICES)
+    for period in (0, 1, 7, 4_000_000_000):
+        assert (among.answering(DEVICES, period) == (places == period % 5)).all()
+    alone = [int(taking_turns(5).places(np.array([device], dtype=np.uint64))[0]) for device in range(20)]
+    assert alone == places[:20].tolist()
+
+
+def test_any_w_consecutive_periods_have_exactly_one_answer_of_each_device() -> None:
+    people = taking_turns(6)
+    answered = np.array([people.answering(DEVICES[:500], period) for period in range(40)])
+    for first in range(len(answered) - 6):
+        assert (answered[first : first + 6].sum(axis=0) == 1).all()
+
+
+@pytest.mark.parametrize("change", [{"eps": 2.0}, {"horizon": 3}, {"solution": "spl"}])
+def test_under_other_terms_places_are_independent(change: dict[str, Any]) -> None:
+    one, other = (taking_turns(4, **terms).places(DEVICES) for terms in ({}, change))
+    table = np.zeros((4, 4))
+    np.add.at(table, (one, other), 1)
+    expected = len(DEVICES) / 16
+    assert abs(float(((table - expected) ** 2 / expected).sum()) - 15) < SIGMAS * sqrt(30)
+
+
+def test_the_place_is_independent_of_the_sampled_attribute_and_of_the_token() -> None:
+    people = taking_turns(4)
+    places, sampled = people.places(DEVICES), people.sampled(DEVICES)
+    token = (people.tokens(DEVICES, 3) % np.uint64(4)).astype(np.int64)
+    for other in (sampled, token):
+        share = np.array([np.mean(places[other == kind] == 0) for kind in np.unique(other)])
+        assert np.abs(share - 0.25).max() < SIGMAS * sqrt(0.25 * 0.75 / (len(DEVICES) / 4))
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_every_row_is_of_one_kind_and_presence_only_rows_are_asked_nothing(solution: str) -> None:
+    people = taking_turns(3, solution=solution)
+    asked = list(people.asked(DEVICES, period=10))
+    rows = np.concatenate([rows for _, rows in asked])
+    assert np.array_equal(np.sort(rows), np.arange(len(DEVICES)))
+    assert len(asked) == len(people.scheme.kinds)
+    assert asked[-1][0] == () and people.scheme.kinds[-1] == PRESENCE_ONLY
+    assert np.array_equal(asked[-1][1], np.flatnonzero(people.places(DEVICES) != 10 % 3))
+
+
+# The terms
+
+
+def survey(**terms: Any) -> Survey:
+    return scheme_with(of_size(3), **terms).survey
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({"eps_inf": 2, "eps_1": 1, "one_in": 7}, "one_in: 7 is for fresh noise, .* give eps instead of eps_inf"),
+        ({"eps_inf": 2, "one_in": 2}, "this survey has memos"),
+        ({"eps": 1, "one_in": 0}, "greater than or equal to 1"),
+        ({"eps": 1, "one_in": 10_001}, "less than or equal to 10000"),
+        ({"eps": 1, "one_in": 1.5}, "valid integer"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(terms: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        survey(**terms)
+
+
+def test_one_in_1_is_as_if_it_were_not_there_and_more_changes_the_fingerprint() -> None:
+    without, one, two, three = (
+        scheme_with(of_size(3), eps=1, **terms).fingerprint
+        for terms in ({}, {"one_in": 1}, {"one_in": 2}, {"one_in": 3})
+    )
+    assert without == one
+    assert len({without, two, three}) == 3
+
+
+# What it costs
+
+
+def distribution(scheme: Scheme, periods: range, constant: bool) -> Array:
+    """P(all reports of some periods | a history of each attribute), as [history_1, ..., history_d, outcome].
+
+    By brute force: for every place the answers in its periods, of all histories. Where no period is answered, the
+    observer sees the same from all such places.
+    """
+    one_in = scheme.survey.one_in
+    by_pattern: dict[tuple[int, ...], Array] = {}
+    for place in range(one_in):
+        answered = tuple(at for at, period in enumerate(periods) if period % one_in == place)
+        truths: list[Array] = []
+        fakes: list[Array | None] = []
+        for question in scheme.questions:
+            ((_, first, _, fake),) = per_trait(question)
+            every = product(range(question.k), repeat=len(periods))
+            histories = [(value,) * len(periods) for value in range(question.k)] if constant else list(every)
+            truths.append(np.array([_independent([first[h[at]] for at in answered]) for h in histories]))
+            fakes.append(None if fake is None else _independent([fake] * len(answered)))
+        seen = combine(scheme, truths, fakes) / one_in
+        by_pattern[answered] = by_pattern.get(answered, 0) + seen
+    return np.concatenate(list(by_pattern.values()), axis=-1)
+
+
+def _independent(rows: list[Array]) -> Array:
+    return reduce(np.multiply.outer, rows).ravel() if rows else np.ones(1)
+
+
+CASES = {
+    "one attribute": ((of_size(3, mechanism="grr"),), {}),
+    "bits": ((of_size(2, mechanism="oue"),), {}),
+    "ordered": ((of_size(3, mechanism="geometric"),), {}),
+    "smp": (TWO, {"solution": "smp"}),
+    "spl": (TWO, {"solution": "spl"}),
+    "rs+fd": (HIDDEN, {"solution": "rs+fd"}),
+    "rs+fd, published": (HIDDEN, {"solution": "rs+fd", "guarantee": "published"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("one_in", [2, 3])
+def test_the_stated_losses_are_those_of_all_histories(case: str, one_in: int) -> None:
+    attributes, terms = CASES[case]
+    scheme = scheme_with(*attributes, eps=0.7, one_in=one_in, **terms)
+    promise, answered = scheme.guarantees, scheme_with(*attributes, eps=0.7, **terms).guarantees
+    longest = 2 * one_in if len(attributes) == 1 or one_in == 2 else one_in
+    for t in range(1, longest + 1):
+        for first in range(one_in) if t == one_in else (1,):
+            seen = distribution(scheme, range(first, first + t), constant=False)
+            assert whole_loss(seen) == pytest.approx(promise.any(t).whole)
+            assert max(one_attribute_losses(seen)) == pytest.approx(promise.any(t).attribute)
+            unchanging = distribution(scheme, range(first, first + t), constant=True)
+            assert whole_loss(unchanging) == pytest.approx(promise.constant(t).whole)
+        assert promise.any(t).exact
+        assert promise.any(t).whole == answered.any(ceil(t / one_in)).whole
+    assert promise.per_window == promise.any(one_in)
+    assert answered.per_window is None
+
+
+def test_rs_fd_costs_e_prime_in_a_window_and_not_the_amplified_eps() -> None:
+    scheme = scheme_with(*HIDDEN, eps=1.0, one_in=4, solution="rs+fd", guarantee="published")
+    spent = scheme.questions[0].budget.inf
+    assert spent > 1.0
+    assert scheme.guarantees.per_window is not None
+    assert scheme.guarantees.per_window.whole == pytest.approx(spent)
+
+
+def test_windows_add_up_without_end() -> None:
+    promise = scheme_with(of_size(3, mechanism="grr"), eps=0.5, one_in=7).guarantees
+    assert [promise.any(t).whole for t in (1, 7, 8, 14, 15, 365)] == pytest.approx([0.5, 0.5, 1, 1, 1.5, 26.5])
+    assert promise.constant(inf).whole is None
+    assert promise.renaming is None
+
+
+# What links, and what a plan says
+
+
+def test_the_place_is_a_trait_of_log2_w_bits() -> None:
+    for attributes, solution in ((TWO, "smp"), (TWO, "spl")):
+        once, turns = (scheme_with(*attributes, eps=1.0, solution=solution, one_in=w) for w in (1, 8))
+        bits = [
+            evidence(s.questions, s.discloses, s.survey.longitudinal, s.survey.one_in)[0].trait_bits
+            for s in (once, turns)
+        ]
+        assert bits[1] - bits[0] == pytest.approx(3.0)
+        shown = [plan(s, devices=10_000).crowd.attributes["a"].trait_bits for s in (once, turns)]
+        assert shown[1] - shown[0] == pytest.approx(3.0)
+
+
+def test_a_plan_shows_the_window_the_error_and_the_other_ways() -> None:
+    once, turns = (plan(scheme_with(*TWO, eps=1.0, one_in=w), devices=14_000) for w in (1, 7))
+    assert turns.attributes[0].precision.reports == 1_000
+    grown = turns.attributes[0].precision.if_nobody / once.attributes[0].precision.if_nobody
+    assert grown == pytest.approx(sqrt(7))
+    assert turns.guarantee.per_window is not None and turns.guarantee.per_window.whole == pytest.approx(1.0)
+    assert turns.guarantee.declared == "eps = 1, one_in = 7"
+    assert "takes-turns" in {caution.code for caution in turns.cautions}
+    assert "costs-add-up" in {caution.code for caution in once.cautions}
+    ways = {way.terms: way for way in turns.ways}
+    assert list(ways) == ["eps_inf = 2, eps_1 = 1", "eps = 1", "eps = 1, one_in = 7", "eps = 1, one_in = 30"]
+    assert [way.terms for way in turns.ways if way.declared] == ["eps = 1, one_in = 7"]
+    assert ways["eps = 1, one_in = 7"].any[100].whole == pytest.approx(15.0)
+    assert ways["eps = 1, one_in = 7"].errors["a"] == pytest.approx(turns.attributes[0].precision.if_nobody)
+    memos = scheme_with(of_size(2, "a"), of_size(3, "b"), eps_inf=2.0, eps_1=1.0)
+    assert ways["eps_inf = 2, eps_1 = 1"].any[10] == memos.guarantees.any(10)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"eps_inf": 2.0, "eps_1": 1.0, "memo_cap": 1},
+        {"eps_inf": 2.0},
+        {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
+        {"eps": 15.0},
+    ],
+)
+def test_the_survey_is_always_one_of_the_ways(terms: dict[str, Any]) -> None:
+    attributes = (of_size(3, "a"), of_size(9, "b"))
+    scheme = scheme_with(*attributes, **terms)
+    drawn = plan(scheme, devices=5_000)
+    (own,) = [way for way in drawn.ways if way.declared]
+    assert own.any[10] == scheme.guarantees.any(10)
+    assert own.errors == {a.name: pytest.approx(a.precision.if_nobody) for a in drawn.attributes}
+    assert [way.terms.endswith("one_in = 30") for way in drawn.ways][-1]
+
+
+def test_a_mechanism_with_memos_becomes_the_one_of_that_name_without_them() -> None:
+    attributes = (of_size(5, "a", mechanism="l-geometric"), of_size(9, "b", mechanism="loloha", parameter=3))
+    drawn = plan(scheme_with(*attributes, eps_inf=2.0, eps_1=1.0), devices=5_000)
+    fresh = plan(scheme_with(of_size(5, "a", mechanism="geometric"), of_size(9, "b"), eps=1.0), devices=5_000)
+    ways = {way.terms: way.errors for way in drawn.ways}
+    assert ways["eps = 1"] == {a.name: pytest.approx(a.precision.if_nobody) for a in fresh.attributes}

@@ -1,0 +1,228 @@
+"""A survey whose devices take turns, from wire bytes to what is published."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from hearsay.library.answering import Fleet
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame, encode_report
+from stream_app.local import EmbeddedApp
+from stream_app.results import HISTOGRAMS, MOBILITY, Histogram
+
+KEY, SECRET = bytes(32), bytes(range(32))
+K = 4
+Record = tuple[int, str, bytes]
+
+
+def scheme_of(solution: str = "smp", more: str = "", terms: str = "") -> Scheme:
+    """Quarters of a day; a day is the longest window."""
+    return Scheme(
+        parse_survey(f"""
+            {{id: s, start: 2026-01-05T00:00:00Z, period: 6h, horizon: 4, clock: source, eps: 2, one_in: 3,
+              solution: {solution}, {terms}
+              attributes: [{{name: area, range: {{last: {K - 1}}}, mechanism: grr}}{more}]}}""")
+    )
+
+
+class Town:
+    """People who come more or less often, and whose values depend on that and change all the time.
+
+    So those who answer somewhere in a window differ from those who are in it, and from its first reports.
+    """
+
+    def __init__(self, people: int, periods: int, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        often = random.random(people)
+        self.there = random.random((periods, people)) < 0.1 + 0.8 * often**2
+        stays = random.random((periods, people)) < 0.2 + 0.7 * often
+        self.values = np.where(stays, 0, random.integers(1, K, (periods, people)))
+        self.periods = periods
+
+    def present(self, period: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self.there[period])
+
+    def first_values(self, first: int, last: int) -> dict[int, int]:
+        """The first value in a window of everybody in it, by looking."""
+        found: dict[int, int] = {}
+        for period in range(first, last + 1):
+            for person in self.present(period):
+                found.setdefault(int(person), int(self.values[period, person]))
+        return found
+
+
+def records(scheme: Scheme, town: Town, secret: bytes = SECRET) -> Iterator[list[Record]]:
+    """What the devices of the town send in each period, then the clock record. Some send single reports."""
+    fleet = Fleet(scheme.survey, town.there.shape[1], secret)
+    for period in range(town.periods):
+        there = town.present(period)
+        values = {q.name: [q.attribute.values[v % q.k] for v in town.values[period, there]] for q in scheme.questions}
+        sent: list[Record] = []
+        for frame in fleet.frames(period, values, there):
+            sent.append((0, FRAME, encode_frame(frame, scheme)))
+            sent += [(0, REPORT, encode_report(frame.take(slice(row, row + 1)), scheme)) for row in (0, len(frame) - 1)]
+        yield [*sent, (0, CLOCK, encode_clock(Clock("s", period), KEY))]
+
+
+def recount(sent: list[Record]) -> dict[int, Counter[tuple[object, ...]]]:
+    """Counts by period from the bytes alone: how many reports of each kind have each gap, and what they name."""
+    found: dict[int, Counter[tuple[object, ...]]] = defaultdict(Counter)
+    seen: set[tuple[int, int]] = set()
+    for _, kind, value in sent:
+        if kind == FRAME:
+            table = pa.ipc.open_stream(value).read_all()
+            period = int(table.schema.metadata[b"period"], 16)
+            rows = table.to_pylist()
+        elif kind == REPORT:
+            report = json.loads(value)
+            period = int(report["period"], 16)
+            answers = {name: bytes.fromhex(text) for name, text in report["answers"].items()}
+            rows = [{"token": int(report["token"], 16), "gap": int(report["gap"], 16), **answers}]
+        else:
+            continue
+        for row in rows:
+            token, gap = row.pop("token"), row.pop("gap")
+            if (period, token) in seen:
+                continue
+            seen.add((period, token))
+            if not row:
+                found[period]["presence only", gap] += 1
+            for name, answer in row.items():
+                found[period][name, gap, "n"] += 1
+                for value in supported(answer):
+                    found[period][name, gap, value] += 1
+    return found
+
+
+def supported(answer: int | bytes) -> list[int]:
+    """The values an answer supports: the symbol, or the bits that are set (attribute `page` has more than 8)."""
+    if isinstance(answer, int):
+        return [answer]
+    if len(answer) == 1:
+        return [answer[0]]
+    bits = int.from_bytes(answer, "little")
+    return [place for place in range(8 * len(answer)) if bits >> place & 1]
+
+
+def published(final: Histogram) -> Counter[tuple[object, ...]]:
+    found: Counter[tuple[object, ...]] = Counter()
+    assert final.presence_only is not None and final.presence_only.supports is None
+    for gap, n in zip(final.presence_only.gaps, final.presence_only.n, strict=True):
+        found["presence only", gap] = n
+    for attribute in final.attributes:
+        counts = attribute.statistics
+        assert counts is not None and counts.supports is not None
+        for gap, n, supports in zip(counts.gaps, counts.n, counts.supports, strict=True):
+            found[attribute.name, gap, "n"] = n
+            for value, support in enumerate(supports):
+                found[attribute.name, gap, value] = support
+    return +found
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Path) -> None:
+    page = "oue-r" if solution == "rs+fd" else "oue"
+    scheme = scheme_of(solution, f", {{name: page, range: {{last: 11}}, mechanism: {page}}}")
+    town = Town(300, 6, seed=1)
+    by_period = list(records(scheme, town))
+    sent = [record for period in by_period for record in period]
+    for some in (by_period[:2], by_period[2:4], by_period[4:]):  # a new process takes over in the middle of two periods
+        with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+            for record in (record for period in some for record in period[:-1]):
+                app.send(*record)
+            app.flush()
+        with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+            for period in some:
+                app.send(*period[-1])
+            app.flush()
+            finals, reports = list(app.store.histograms("s")), list(app.store.read(MOBILITY, "s"))
+    expected = recount(sent)
+    assert {final.period: published(final) for final in finals} == expected
+    people = Respondent(scheme, Keyring(SECRET))
+    for final, report in zip(finals, reports, strict=True):
+        assert final.n == len(town.present(final.period))
+        assert final.guarantees.per_window is not None
+        assert final.guarantees.per_window.whole == pytest.approx(scheme.guarantees.per_report.whole)
+        for window in report.windows:
+            visitors = town.first_values(window.first, window.last)
+            assert window.visitors is not None and window.visitors.value == len(visitors)
+            answered = 0
+            for period in range(window.first, window.last + 1):
+                new = [p for p in town.present(period) if not town.there[window.first : period, p].any()]
+                answered += int(people.answering(np.array(new, dtype=np.uint64), period).sum())
+            counted = [attribute.n for attribute in window.attributes]
+            assert None not in counted
+            assert (sum(counted) if solution == "smp" else counted[0]) == answered  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("solution", ["smp", "one attribute"])
+def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solution: str, tmp_path: Path) -> None:
+    scheme = scheme_of(more=", {name: plan, values: [free, paid]}" if solution == "smp" else "")
+    town = Town(1500, 240, seed=2)
+    with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+        for period in records(scheme, town):
+            for record in period:
+                if record[1] != REPORT:
+                    app.send(*record)
+        app.flush()
+        reports = list(app.store.read(MOBILITY, "s"))
+        finals = list(app.store.read(HISTOGRAMS, "s"))
+    windows = {(w.first, w.last): w for report in reports for w in report.windows}
+    errors: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
+    held: dict[int, list[NDArray[np.bool_]]] = defaultdict(list)
+    naive = []
+    for (first, last), window in windows.items():
+        shares = window.attribute("area").values
+        truth = np.bincount(list(town.first_values(first, last).values()), minlength=K)
+        truth = truth / truth.sum()
+        assert shares is not None
+        value, low, high = shares.share.value, shares.share.low, shares.share.high
+        errors[last - first].append(value - truth)
+        held[last - first].append((low <= truth) & (truth <= high))
+        if first < last:
+            everybody = np.bincount(town.values[first : last + 1][town.there[first : last + 1]], minlength=K)
+            naive.append(everybody / everybody.sum() - truth)
+        else:
+            assert finals[first].attribute("area").estimate == pytest.approx(value)
+    assert {length: len(errors[length]) for length in (0, 3)} == {0: 240, 3: 60}
+    for length in (0, 3):
+        wrong = np.array(errors[length])
+        standard = wrong.std(axis=0) / len(wrong) ** 0.5
+        assert (np.abs(wrong.mean(axis=0)) < 4 * standard).all(), "biased"
+        assert np.mean(held[length]) == pytest.approx(0.95, abs=0.03)
+        if (
+            length
+        ):  # with all answers of the window in place of its first reports, those who come often would weigh more
+            assert np.abs(np.mean(naive, axis=0)[0]) > 5 * standard[0]
+
+
+def test_too_few_answers_are_suppressed_although_enough_have_reported(tmp_path: Path) -> None:
+    scheme = scheme_of(terms="minimum: 60,")
+    town = Town(250, 4, seed=3)
+    with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+        for period in records(scheme, town):
+            for record in period:
+                app.send(*record)
+        app.flush()
+        finals, reports = list(app.store.histograms("s")), list(app.store.read(MOBILITY, "s"))
+    answers = [final.attribute("area").n for final in finals]
+    assert all(final.n is not None and final.n >= 60 for final in finals)
+    assert answers.count(None) > 0, "no period has few answers"
+    for final, report in zip(finals, reports, strict=True):
+        area, window = final.attribute("area"), report.window(final.period, final.period)
+        assert (area.n is None) == (area.suppressed == "minimum") == (final.presence_only is None)
+        assert window.visitors is not None
+        assert any("one in 3 devices answers" in note for note in report.notes)
+        if area.suppressed:
+            assert window.attribute("area").suppressed and not window.attribute("area").values
