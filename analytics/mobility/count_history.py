@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,11 @@ class CountHistory:
     def visitors(self, window: Window) -> Estimates:
         """The number of different devices that reported: exact, or with the error of the noise."""
         horizon = self.scheme.survey.horizon
-        total = sum(int(first_reports(cells, *self._place(window))) for cells in self._presence)
-        return self.counted(total, sum(horizon - later for later in range(window.length)))
+        return self.counted(self.unique(window), sum(horizon - later for later in range(window.length)))
+
+    def unique(self, window: Window) -> int:
+        """The sum of the published cells of a window: its number of visitors, which noise may make negative."""
+        return sum(self._first_reports(kind, window) for kind in self.scheme.kinds)
 
     def counted(self, total: int, cells: int) -> Estimates:
         """The sum of so many published cells of each attribute, not below 0: exact, or with the error of the noise."""
@@ -62,7 +66,7 @@ class CountHistory:
 
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, as published."""
-        return max(int(first_reports(self.cells[name], *self._place(window))), 0)
+        return max(self._first_reports(name, window), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.float64] | None:
         """The exact share of these answers that supports each value; None without answers."""
@@ -80,6 +84,32 @@ class CountHistory:
     def _presence(self) -> list[Sequence[ByGap]]:
         """The published cells of devices: a report is counted in one of them."""
         return [self.cells[kind] for kind in self.scheme.kinds]
+
+    def _first_reports(self, name: str, window: Window) -> int:
+        """The sum of `first_reports` over published cells, from sums that all windows with the same beginning share."""
+        start, length = self._place(window)
+        if not 0 <= start <= len(self.periods) - length:
+            raise ValueError(f"periods {window.first} to {window.last}; there are {self.periods}")
+        if (name, start) not in self._sums:
+            later = np.arange(min(len(self.periods) - start, self.scheme.survey.horizon))
+            self._sums[name, start] = np.cumsum(self._at_least[name][start + later, later])
+        return int(self._sums[name, start][length - 1])
+
+    @cached_property
+    def _sums(self) -> dict[tuple[str, int], NDArray[np.int64]]:
+        """Of the windows that begin with a period, by length."""
+        return {}
+
+    @cached_property
+    def _at_least(self) -> dict[str, NDArray[np.int64]]:
+        """The published cells `[period, gap - 1]`, each together with all longer gaps."""
+        tables = {}
+        for name, periods in self.cells.items():
+            table = np.zeros((len(periods), self.scheme.survey.horizon), dtype=np.int64)
+            for row, period in zip(table, periods, strict=True):
+                row[period.gaps - 1] = period.counts
+            tables[name] = np.flip(np.cumsum(np.flip(table, axis=1), axis=1), axis=1)
+        return tables
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

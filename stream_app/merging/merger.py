@@ -61,6 +61,7 @@ class Merger(LogReader):
         self._parts = recovered.parts
         self._finals = recovered.finals
         self._pieces = recovered.pieces
+        self._closed: dict[Period, ClosedPeriod] = {}  # of finals, made when a window first needs them
         self._limit = limit
         self._listed = dict(recovered.position.listed)
         self._published = self._published_through()  # as of the last flush
@@ -115,6 +116,7 @@ class Merger(LogReader):
             horizon = known_scheme(self._lookup, survey).survey.horizon
             for key in outdated(self._finals, survey, horizon):
                 del self._finals[key]
+                self._closed.pop(key, None)
                 self._deletions.append(Write(final_key(self.owner, key), None))
                 names = sorted(self._pieces.pop(key, ()))
                 self._deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
@@ -188,13 +190,15 @@ class Merger(LogReader):
 
     def _window_periods(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
         """All periods of the windows that end with this one, from the first period with a report."""
-        survey = scheme.survey
-        earlier = range(max(0, period - survey.horizon + 1), period)
-        known = {t: self._finals[survey.id, t].counts for t in earlier if (survey.id, t) in self._finals}
+        survey = scheme.survey.id
+        earlier = range(max(0, period - scheme.survey.horizon + 1), period)
+        known = {t: self._finals[survey, t].counts for t in earlier if (survey, t) in self._finals}
         known[period] = counts
-        return {
-            t: ClosedPeriod(counts, presence_counts(counts, scheme, t, self._keyring)) for t, counts in known.items()
-        }
+        for t in known:
+            if (survey, t) not in self._closed:
+                presence = presence_counts(known[t], scheme, t, self._keyring)
+                self._closed[survey, t] = ClosedPeriod(known[t], presence)
+        return {t: self._closed[survey, t] for t in known}
 
     def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
         counts = add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from pydantic import BaseModel
@@ -31,6 +32,19 @@ class ClosedPeriod:
     counts: Counts
     presence: PresenceCounts
 
+    @cached_property
+    def reports(self) -> dict[str, ByGap]:
+        """Reports by gap. Sums over gaps are made once, and used by every window that includes the period."""
+        return {name: ByGap(counted.gaps, counted.n) for name, counted in self.counts.items()}
+
+    @cached_property
+    def supports(self) -> dict[str, ByGap]:
+        return {name: ByGap(counted.gaps, counted.N) for name, counted in self.counts.items()}
+
+    @cached_property
+    def cells(self) -> dict[str, ByGap]:
+        return {name: ByGap(np.arange(1, len(n) + 1), n) for name, n in self.presence.items()}
+
 
 BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
 """Makes the mobility report of a period from all closed periods of its windows, itself included."""
@@ -38,15 +52,14 @@ BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
 
 def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> MobilityResult:
     """The report. It depends on the counts alone, so a republication has the same bytes."""
-    first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
+    first, names = min(closed), [question.name for question in scheme.questions]
     periods = [closed[t] for t in range(first, period + 1)]
-    counts = {q.name: [past.counts[q.name] for past in periods] for q in scheme.questions}
     history = CountHistory(
         scheme,
         first,
-        reports={name: [ByGap(past.gaps, past.n) for past in counted] for name, counted in counts.items()},
-        supports={name: [ByGap(past.gaps, past.N) for past in counted] for name, counted in counts.items()},
-        cells={name: [ByGap(gaps, past.presence[name]) for past in periods] for name in periods[0].presence},
+        reports={name: [past.reports[name] for past in periods] for name in names},
+        supports={name: [past.supports[name] for past in periods] for name in names},
+        cells={name: [past.cells[name] for past in periods] for name in periods[0].presence},
     )
     report = mobility_report(history)
     return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pytest
 
+from analytics.mobility import count_history
+from analytics.windows import ByGap
+from analytics.windows.first_reports import Counters
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, Lookup
@@ -16,10 +22,12 @@ from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
+from stream_app.merging import merger
 from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merged_key
 from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live
+from stream_app.results.presence_noise import PresenceCounts, presence_counts
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
@@ -250,3 +258,31 @@ def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods
 def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
     outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
     return {(output.topic, output.key): output.value for output in outputs}
+
+
+def test_a_final_sums_the_windows_that_end_with_it_and_reads_the_presence_of_one_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many periods were closed before it: also after the horizon, and after a year."""
+    long = scheme("minimum: 2,").survey.model_copy(update={"horizon": 30})
+    summed, read = Counter[int](), Counter[int]()
+    now = 0
+
+    def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
+        summed[now] += 1
+        return real(periods, start, length)
+
+    def presence(*given: Any) -> PresenceCounts:
+        read[now] += 1
+        return presence_counts(*given)
+
+    real = count_history.first_reports
+    monkeypatch.setattr(count_history, "first_reports", first_reports)
+    monkeypatch.setattr(merger, "presence_counts", presence)
+    owner = Owner(partitions=1, lookup={"s": Scheme(long)}.get)
+    for now in range(80):
+        (published,) = Memory(owner.take(part(now, 0, now, 10, closed=True), progress(0, now, now))).mobility("s")
+        windows = [window for window in published.windows if not window.suppressed]
+        assert summed[now] == 2 * 2 * len(windows), "answers and supports, of two attributes"
+        assert len(windows) <= 3, "the period, its week, and all days since the beginning"
+    assert set(read.values()) == {1}
