@@ -150,7 +150,7 @@ class PartitionCounter(LogReader):
             shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unsent]
             shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
-        return self._flush(tokens, counters, self._position_record(), shown)
+        return self._flush(tokens, counters, [self._position_record()], shown)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         together = self._count_together(batch) if len(batch) > 1 else None

@@ -23,7 +23,7 @@ from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
 from stream_app.merging.parts import HeldPart, PartKey
-from stream_app.merging.state import SurveyStatus, merged_key, part_key, recover_merge
+from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
 from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
 from stream_app.results.presence_noise import presence_counts
@@ -57,21 +57,22 @@ class Merger(LogReader):
         self._lookup = lookup
         self._keyring = keyring
         self._mobility = mobility
-        self._position = recovered.position
+        self._statuses = recovered.statuses
+        self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
         self._parts = recovered.parts
         self._finals = recovered.finals
         self._pieces = recovered.pieces
         self._closed: dict[Period, ClosedPeriod] = {}  # of finals, made when a window first needs them
         self._limit = limit
-        self._listed = dict(recovered.position.listed)
         self._published = self._published_through()  # as of the last flush
-        # Surveys whose live result may be out of date.
-        self._changed = set(self._position.surveys) | self._parts.surveys()
+        # Surveys whose live result may be out of date, and those whose record is.
+        self._changed = set(self._statuses) | self._parts.surveys()
+        self._unsaved = set(self._statuses) if recovered.missing else set()
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
-        return self._position.surveys
+        return self._statuses
 
     def apply(self, offset: int, value: bytes) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
@@ -79,10 +80,14 @@ class Merger(LogReader):
             return []
         self._read = offset
         partial = decode_partial(value)
+        status = self._statuses.setdefault(partial.survey, SurveyStatus())
+        new, status.offset = offset > status.offset, max(offset, status.offset)
+        if new:
+            self._unsaved.add(partial.survey)
         if isinstance(partial, Part):
-            self._gather(offset, partial)
+            self._gather(offset, partial, status)
             return []
-        return self._advance(partial) if offset > self._contained else []
+        return self._advance(partial, status) if new else []
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
@@ -102,7 +107,7 @@ class Merger(LogReader):
             self._changed.clear()
         self._published = self._published_through()
         last = [output for output in results if not is_piece(output)]
-        return self._flush(first, finals, self._position_record(), last, filter(is_piece, results))
+        return self._flush(first, finals, self._position_records(), last, filter(is_piece, results))
 
     def _unsaved_parts(self) -> list[tuple[PartKey, HeldPart]]:
         unsaved = sorted((item for item in self._parts.items() if item[1].unsaved), key=itemgetter(0))
@@ -127,7 +132,7 @@ class Merger(LogReader):
         It has no provisional histograms if the survey has noise on presence. The noise of each count is drawn once, so
         the difference of two provisional results would be the exact number of reports between them.
         """
-        scheme, status = known_scheme(self._lookup, survey), self._position.status(survey)
+        scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
         exact = scheme.survey.presence_epsilon is None
         open_periods = self._parts.periods(survey) if exact else []
         return Live(
@@ -138,19 +143,21 @@ class Merger(LogReader):
             lates=status.lates,
         )
 
-    def _gather(self, offset: int, part: Part) -> None:
+    def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
         key = part.survey, part.period, part.partition
         held = self._parts.get(key)
-        if part.period <= self._position.status(part.survey).through:
+        if part.period <= status.through:
             return
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
             self._parts.put(key, HeldPart(offset, part))
+            status.listed[key] = max(offset, status.listed.get(key, NOTHING))
             self._changed.add(part.survey)
+            self._unsaved.add(part.survey)
 
-    def _advance(self, progress: Progress) -> list[Period]:
-        survey, status = progress.survey, self._position.status(progress.survey)
+    def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
+        survey = progress.survey
         before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
@@ -184,8 +191,9 @@ class Merger(LogReader):
             )
             self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
         self._outputs += self._finals[key].outputs
-        for part in {*self._parts.take(key), *(part for part in self._listed if part[:2] == key)}:
-            self._listed.pop(part, None)
+        listed = self._statuses[scheme.survey.id].listed
+        for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
+            listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
 
     def _window_periods(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
@@ -209,12 +217,14 @@ class Merger(LogReader):
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""
-        return {survey: status.through for survey, status in self._position.surveys.items() if status.begun}
+        return {survey: status.through for survey, status in self._statuses.items() if status.begun}
 
-    def _position_record(self) -> Write:
-        self._position.offset = max(self._contained, self._read)
-        held = {part: held.offset for part, held in self._parts.items()}
-        self._position.listed = {
-            part: max(held.get(part, NOTHING), self._listed.get(part, NOTHING)) for part in {*held, *self._listed}
-        }
-        return Write(merged_key(self.owner), self._position.encode())
+    def _position_records(self) -> list[Write]:
+        """The records of the surveys that changed, and the position, which lists how far each of them has come."""
+        unsaved = sorted(self._unsaved)
+        self._unsaved.clear()
+        for survey in unsaved:  # one that is being read again is not as far yet as it was
+            self._saved[survey] = max(self._statuses[survey].offset, self._saved.get(survey, NOTHING))
+        position = MergePosition(max(self._contained, self._read), self._saved)
+        surveys = [Write(survey_key(self.owner, survey), self._statuses[survey].encode()) for survey in unsaved]
+        return [*surveys, Write(merged_key(self.owner), position.encode())]

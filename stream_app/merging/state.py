@@ -1,6 +1,7 @@
 """The merge state as records, recovered by the same rule as the counting state.
 
-    merge/Q/position                          last offset, status of each survey, {part: its offset}
+    merge/Q/position                          last offset, {survey: the offset its record contains}
+    merge/Q/survey/SURVEY                     its last offset, the status of the survey, {part: its offset}
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
     merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts for later windows
     merge/Q/piece/SURVEY/PERIOD/DIGEST        a piece of a final that is too large for one record (`finals`)
@@ -11,7 +12,7 @@ same bytes and headers.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -32,6 +33,10 @@ def merged_key(owner: int) -> bytes:
     return f"merge/{owner}/position".encode()
 
 
+def survey_key(owner: int, survey: str) -> bytes:
+    return f"merge/{owner}/survey/{survey}".encode()
+
+
 def part_key(owner: int, part: PartKey) -> bytes:
     return "/".join(map(str, ("merge", owner, "part", *part))).encode()
 
@@ -40,9 +45,11 @@ def part_key(owner: int, part: PartKey) -> bytes:
 class SurveyStatus:
     """The status of one survey in the merge: the progress of every partition, and the last published final."""
 
+    offset: int = NOTHING  # of the last partial of this survey
     through: int = NEVER  # the last period that has a final or needs none
     begun: bool = False  # periods before the first report get no final
     progress: dict[int, Progress] = field(default_factory=dict)  # by partition
+    listed: dict[PartKey, int] = field(default_factory=dict)  # the offset that each part record must contain
 
     def closed_everywhere(self, partitions: int) -> int:
         """The last period that every partition has closed."""
@@ -65,6 +72,25 @@ class SurveyStatus:
         """Late rows of all partitions by period, for the periods that windows can still include."""
         return _added(progress.lates for progress in self.progress.values())
 
+    def encode(self) -> bytes:
+        progress = [
+            [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items())]
+            for _, p in sorted(self.progress.items())
+        ]
+        listed = [[period, partition, offset] for (_, period, partition), offset in sorted(self.listed.items())]
+        head = {"offset": self.offset, "through": self.through, "begun": self.begun}
+        return pack({**head, "progress": progress, "listed": listed})
+
+    @staticmethod
+    def decode(survey: str, data: bytes) -> SurveyStatus:
+        head, _ = unpack(data)
+        progress = {
+            partition: Progress(survey, partition, offset, through, rejects, dict(lates))
+            for partition, offset, through, rejects, lates in head["progress"]
+        }
+        listed = {(survey, period, partition): offset for period, partition, offset in head["listed"]}
+        return SurveyStatus(head["offset"], head["through"], head["begun"], progress, listed)
+
 
 def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
     totals: Counter[K] = Counter()
@@ -75,45 +101,18 @@ def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
 
 @dataclass
 class MergePosition:
-    """The offset through which the partials are merged, and the offset that each part record must contain."""
+    """The offset through which the partials are merged, and the offset that each survey's record must contain."""
 
     offset: int = NOTHING
-    surveys: dict[str, SurveyStatus] = field(default_factory=dict)
-    listed: dict[PartKey, int] = field(default_factory=dict)
-
-    def status(self, survey: str) -> SurveyStatus:
-        return self.surveys.setdefault(survey, SurveyStatus())
+    surveys: dict[str, int] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        surveys = {
-            name: {
-                "through": status.through,
-                "begun": status.begun,
-                "progress": [
-                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items())]
-                    for _, p in sorted(status.progress.items())
-                ],
-            }
-            for name, status in self.surveys.items()
-        }
-        listed = [[*part, offset] for part, offset in sorted(self.listed.items())]
-        return pack({"offset": self.offset, "surveys": surveys, "listed": listed})
+        return pack({"offset": self.offset, "surveys": self.surveys})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:
         head, _ = unpack(data)
-        surveys = {
-            name: SurveyStatus(
-                status["through"],
-                status["begun"],
-                {
-                    partition: Progress(name, partition, offset, through, rejects, dict(lates))
-                    for partition, offset, through, rejects, lates in status["progress"]
-                },
-            )
-            for name, status in head["surveys"].items()
-        }
-        return MergePosition(head["offset"], surveys, {(s, t, p): offset for s, t, p, offset in head["listed"]})
+        return MergePosition(head["offset"], head["surveys"])
 
 
 @dataclass(frozen=True)
@@ -121,6 +120,7 @@ class RecoveredMerge:
     """The recovered state: read on after `start`, delete `stale` records; `missing` describes lost records, if any."""
 
     position: MergePosition
+    statuses: dict[str, SurveyStatus]
     parts: HeldParts
     finals: dict[Period, Final]
     pieces: dict[Period, set[str]]
@@ -133,44 +133,53 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
     found = dict(records)
     position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
+    statuses: defaultdict[str, SurveyStatus] = defaultdict(SurveyStatus)
     manifests: dict[Period, bytes] = {}
     pieces: dict[Period, dict[str, bytes]] = {}
     written: dict[PartKey, bytes] = {}
     for key, value in sorted(found.items()):
-        _, _, kind, survey, period, *rest = key.decode().split("/")
-        if kind == "final":
-            manifests[survey, int(period)] = value
+        _, _, kind, survey, *rest = key.decode().split("/")
+        if kind == "survey":
+            statuses[survey] = SurveyStatus.decode(survey, value)
+        elif kind == "final":
+            manifests[survey, int(rest[0])] = value
         elif kind == "piece":
-            pieces.setdefault((survey, int(period)), {})[rest[0]] = value
+            pieces.setdefault((survey, int(rest[0])), {})[rest[1]] = value
         else:
-            written[survey, int(period), int(rest[0])] = value
+            written[survey, int(rest[0]), int(rest[1])] = value
     decoded = {period: Final.decode(value, pieces.get(period, {})) for period, value in manifests.items()}
     finals = {period: final for period, final in decoded.items() if final is not None}
-    for (survey, _), final in finals.items():  # a late write may have replaced the position by an older one
-        position.status(survey).published_through(final.after)
+    for (survey, _), final in finals.items():  # a late write may have replaced the status by an older one
+        statuses[survey].published_through(final.after)
     stale = [final_key(owner, period) for period in decoded if period not in finals]
     for survey, number in [period for period in pieces if period not in finals]:
         # Of a period that is not final yet, someone may still write the manifest.
-        if number <= position.status(survey).through:
+        if number <= statuses[survey].through:
             stale += [piece_key(owner, (survey, number), name) for name in pieces.pop((survey, number))]
     parts, held = HeldParts(), {}
     for place, value in written.items():
-        if place[1] <= position.status(place[0]).through:
+        if place[1] <= statuses[place[0]].through:
             stale.append(part_key(owner, place))
         else:
             part = HeldPart.decode(value)
             parts.put(place, part)
             held[place] = part.offset
-    start = resume_after(position.offset, position.listed, held)
+    for status in statuses.values():  # parts of periods that have a final are not needed again
+        status.listed = {part: due for part, due in status.listed.items() if part[1] > status.through}
+    listed = {part: due for status in statuses.values() for part, due in status.listed.items()}
+    start = resume_after(position.offset, position.surveys, {name: statuses[name].offset for name in position.surveys})
+    start = min(start, resume_after(position.offset, listed, held))
     missing = ""
     if start + 1 < log_start:
         missing = (
             f"partition {owner} of the partials: offsets {start + 1} to {log_start - 1} are no longer in the log and "
             "not all of them are in the state; periods that they closed may lack reports"
         )
-        for lost in [part for part, due in position.listed.items() if due < log_start]:
-            del position.listed[lost]  # the log no longer has it: do not look for it at the next recovery
+        for status in statuses.values():  # the log no longer has them: do not look for them at the next recovery
+            status.listed = {part: due for part, due in status.listed.items() if due >= log_start}
+        for lost in [name for name, due in position.surveys.items() if due < log_start]:
+            position.surveys[lost] = statuses[lost].offset
         start = log_start - 1
     deletions = tuple(Write(key, None) for key in stale)
     named = {period: set(names) for period, names in pieces.items()}
-    return RecoveredMerge(position, parts, finals, named, start, deletions, missing)
+    return RecoveredMerge(position, statuses, parts, finals, named, start, deletions, missing)

@@ -25,7 +25,7 @@ from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging import merger
 from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merged_key
+from stream_app.merging.state import merged_key, survey_key
 from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live
 from stream_app.results.presence_noise import PresenceCounts, presence_counts
 from tests.helpers.published import Memory
@@ -232,12 +232,13 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
     assert len([key for key in store if b"/final/" in key]) == 3, "finals that are in no later window are deleted"
 
 
-def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods() -> None:
-    """A paused owner writes its old position after several periods, when finals of earlier periods were deleted."""
+@pytest.mark.parametrize("key", [merged_key(0), survey_key(0, "s")], ids=["position", "survey"])
+def test_an_old_record_republishes_no_final_whose_windows_lack_deleted_periods(key: bytes) -> None:
+    """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
     store: dict[bytes, bytes] = {}
     log: list[bytes] = []
     published: dict[tuple[str, bytes], bytes] = {}
-    positions = []
+    versions = []
     merger = Merger(0, 1, SURVEYS.get, KEYRING)
     for period in range(6):
         for partial in (part(period, 0, period, period + 1, closed=True), progress(0, period, period)):
@@ -246,13 +247,52 @@ def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods
         flush = merger.flush()
         keep(store, flush)
         published |= results(flush)
-        positions.append(store[merged_key(0)])
-    for position in positions:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {merged_key(0): position}).items())
+        versions.append(store[key])
+    for version in versions:
+        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {key: version}).items())
         for offset in range(merger.next_offset, len(log)):
             merger.apply(offset, log[offset])
         assert results(merger.flush()).items() <= published.items()
         assert merger.statuses["s"].through == 5
+
+
+def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interrupted() -> None:
+    """Another survey is further by then: nothing of it is read twice, and nothing of the first is passed over."""
+    schemes = {"s": SURVEYS["s"], "t": SURVEYS["s"]}
+    log = [encode_partial(Part(s, 0, p, 5, True, counts(7))) for s in "st" for p in range(3)]
+    log += [encode_partial(Progress(s, p, 5, 0, {}, {})) for p in range(3) for s in "ts"]
+    store: dict[bytes, bytes] = {}
+    versions: list[bytes | None] = [None]
+    merger = Merger(0, 3, schemes.get, KEYRING)
+    for offset, value in enumerate(log[:-1]):
+        merger.apply(offset, value)
+        keep(store, merger.flush())
+        versions.append(store.get(survey_key(0, "s")))
+    assert merger.statuses["t"].through == 0 and merger.statuses["s"].through == -1
+    for version in versions:
+        late = {key: value for key, value in store.items() if key != survey_key(0, "s")}
+        late |= {} if version is None else {survey_key(0, "s"): version}
+        while (merger := Merger(0, 3, schemes.get, KEYRING, late.items())).next_offset < len(log) - 1:
+            merger.apply(merger.next_offset, log[merger.next_offset])
+            before, again = merger.next_offset, merger.flush()
+            assert not results(again)
+            keep(late, again)
+            if Merger(0, 3, schemes.get, KEYRING, late.items()).next_offset < before:
+                break  # nothing was to be saved: read on without an interruption
+        for offset in range(merger.next_offset, len(log)):
+            merger.apply(offset, log[offset])
+        assert finals(merger.flush()) == {0: 21}
+
+
+def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() -> None:
+    """And their parts, each once: the rest of the merge costs nothing, however many surveys it has."""
+    names = [f"s{number}" for number in range(50)]
+    owner = Owner(partitions=2, lookup=dict.fromkeys(names, SURVEYS["s"]).get)
+    owner.take(*(Part(name, 0, p, 1, False, counts(5)) for name in names for p in range(2)))
+    flush = owner.take(Part("s7", 0, 1, 2, False, counts(6)))
+    written = [item.key for item in flush if not isinstance(item, Output)]
+    assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]
+    assert [item.key for item in flush if isinstance(item, Output)] == [b"s7"]
 
 
 def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
