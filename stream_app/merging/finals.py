@@ -83,11 +83,11 @@ def _output(value: bytes, topic: TopicName, key: str, headers: Iterable[tuple[st
     return Output(topic, key.encode(), value, tuple((name, text.encode()) for name, text in headers))
 
 
-def outdated(finals: Mapping[Period, Final], survey: str, horizon: int) -> list[Period]:
-    """Published finals that are in no window of a period whose final may still be made.
+def outdated(finals: Mapping[int, Final], horizon: int) -> list[int]:
+    """Periods of one survey whose published finals are in no window of a period whose final may still be made.
 
     Such a period comes after the last one that is known, from the kept finals, to be published.
     """
-    published_through = max((final.after for key, final in finals.items() if key[0] == survey), default=NEVER)
+    published_through = max((final.after for final in finals.values()), default=NEVER)
     oldest = published_through - max(horizon - 2, 0)
-    return [key for key in finals if key[0] == survey and key[1] < oldest]
+    return [period for period in finals if period < oldest]

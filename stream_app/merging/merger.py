@@ -7,8 +7,8 @@ the state before it is published.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from operator import itemgetter
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -22,7 +22,7 @@ from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
-from stream_app.merging.parts import HeldPart, PartKey
+from stream_app.merging.parts import HeldPart
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
 from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
@@ -60,7 +60,9 @@ class Merger(LogReader):
         self._statuses = recovered.statuses
         self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
         self._parts = recovered.parts
-        self._finals = recovered.finals
+        self._finals: defaultdict[str, dict[int, Final]] = defaultdict(dict)  # by survey and period
+        for (survey, period), final in recovered.finals.items():
+            self._finals[survey][period] = final
         self._pieces = recovered.pieces
         self._closed: dict[Period, ClosedPeriod] = {}  # of finals, made when a window first needs them
         self._limit = limit
@@ -91,15 +93,18 @@ class Merger(LogReader):
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
-        first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._unsaved_parts()]
-        finals = []
-        for key, final in self._finals.items():
-            if final.unsaved:
-                pieces, manifest = final.writes(self.owner, key, self._limit)
-                first += pieces
-                finals.append(manifest)
-                final.unsaved = False
-                self._pieces.setdefault(key, set()).update(piece.key.decode().rpartition("/")[2] for piece in pieces)
+        first: list[Write] = []
+        finals: list[Write] = []
+        for survey in sorted(self._unsaved):
+            first += [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
+            for period, final in self._finals[survey].items():
+                if final.unsaved:
+                    pieces, manifest = final.writes(self.owner, (survey, period), self._limit)
+                    first += pieces
+                    finals.append(manifest)
+                    final.unsaved = False
+                    names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
+                    self._pieces.setdefault((survey, period), set()).update(names)
         self._delete_outdated_finals()
         results, self._outputs = self._outputs, []
         if live:
@@ -109,18 +114,13 @@ class Merger(LogReader):
         last = [output for output in results if not is_piece(output)]
         return self._flush(first, finals, self._position_records(), last, filter(is_piece, results))
 
-    def _unsaved_parts(self) -> list[tuple[PartKey, HeldPart]]:
-        unsaved = sorted((item for item in self._parts.items() if item[1].unsaved), key=itemgetter(0))
-        for _, held in unsaved:
-            held.unsaved = False
-        return unsaved
-
     def _delete_outdated_finals(self) -> None:
         """Delete finals that are not needed again, even if a late write replaces the position by an older one."""
         for survey in self._changed:
             horizon = known_scheme(self._lookup, survey).survey.horizon
-            for key in outdated(self._finals, survey, horizon):
-                del self._finals[key]
+            for period in outdated(self._finals[survey], horizon):
+                key = survey, period
+                del self._finals[survey][period]
                 self._closed.pop(key, None)
                 self._deletions.append(Write(final_key(self.owner, key), None))
                 names = sorted(self._pieces.pop(key, ()))
@@ -182,15 +182,16 @@ class Merger(LogReader):
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
-        if key not in self._finals:  # else it was written before a crash, and is published as written
+        finals = self._finals[scheme.survey.id]
+        if period not in finals:  # else it was written before a crash, and is published as written
             histogram, counts = self._histogram("final", scheme, period)
             report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
             outputs = (
                 *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
                 *MOBILITY.messages(ResultKey(*key), report, self._limit),
             )
-            self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
-        self._outputs += self._finals[key].outputs
+            finals[period] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
+        self._outputs += finals[period].outputs
         listed = self._statuses[scheme.survey.id].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
             listed.pop(part, None)
@@ -200,7 +201,8 @@ class Merger(LogReader):
         """All periods of the windows that end with this one, from the first period with a report."""
         survey = scheme.survey.id
         earlier = range(max(0, period - scheme.survey.horizon + 1), period)
-        known = {t: self._finals[survey, t].counts for t in earlier if (survey, t) in self._finals}
+        finals = self._finals[survey]
+        known = {t: finals[t].counts for t in earlier if t in finals}
         known[period] = counts
         for t in known:
             if (survey, t) not in self._closed:

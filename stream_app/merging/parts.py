@@ -67,8 +67,10 @@ class HeldParts:
         """The parts of one period."""
         return [held.part for held in self._surveys.get(survey, {}).get(period, {}).values()]
 
-    def items(self) -> Iterator[tuple[PartKey, HeldPart]]:
-        for survey, periods in self._surveys.items():
-            for period, partitions in periods.items():
-                for partition, held in partitions.items():
+    def take_unsaved(self, survey: str) -> Iterator[tuple[PartKey, HeldPart]]:
+        """The parts of a survey that are not written yet; from now on they count as written."""
+        for period, partitions in sorted(self._surveys.get(survey, {}).items()):
+            for partition, held in sorted(partitions.items()):
+                if held.unsaved:
+                    held.unsaved = False
                     yield (survey, period, partition), held
