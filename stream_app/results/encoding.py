@@ -104,7 +104,8 @@ def _take_columns(tree: Any, path: str = "") -> Iterator[Range]:
 
 def _pieces(columns: list[Range], version: int, limit: int) -> Iterator[bytes]:
     """Pieces of at most `limit` bytes: the columns are halved, then the values of a single column."""
-    piece = compress(to_json({"schema_version": version, "columns": [column._asdict() for column in columns]}))
+    listed = [{"path": path, "begin": begin, "entries": entries} for path, begin, entries in columns]
+    piece = compress(to_json({"schema_version": version, "columns": listed}))
     if len(piece) <= limit or (len(columns) == 1 and len(columns[0].entries) == 1):
         yield piece
         return
