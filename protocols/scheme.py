@@ -26,6 +26,7 @@ from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.crowd import evidence
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.linking import pair_information
+from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.randomness.sampling import digest, uniform
@@ -131,6 +132,12 @@ class Scheme:
     def guarantees(self) -> Guarantees:
         """What these questions reveal."""
         return Guarantees(self.survey, self.questions)
+
+    @cached_property
+    def presence(self) -> PresenceNoise | None:
+        """The noise on what is published about presence; None where it is exact."""
+        epsilon, horizon = self.survey.presence_epsilon, self.survey.horizon
+        return None if epsilon is None else presence_noise(epsilon, horizon, self.questions, self.discloses)
 
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]

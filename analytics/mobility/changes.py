@@ -84,12 +84,13 @@ class _Comparison:
 
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
     """The people by value of one attribute, in every window that has answers."""
-    shares = {window: shown.attribute(name).values for window, shown in published.items()}
-    return {
-        window: values.people(visitors).estimates
-        for window, values in shares.items()
-        if values and (visitors := published[window].visitors)
-    }
+    shares = [
+        (window, shown.visitors, part.values)
+        for window, shown in published.items()
+        for part in shown.attributes
+        if part.name == name
+    ]
+    return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
 
 
 def _updated(attribute: AttributeReport, changes: Mapping[str, Changes | None]) -> AttributeReport:

@@ -33,7 +33,12 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 
 
 def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
-    """The report with the shortfall of each window. `lates` are the late reports by period."""
+    """The report with the shortfall of each window. `lates` are the late reports by period.
+
+    Where presence has noise, nobody publishes late reports by period, and no shortfall is known.
+    """
+    if report.presence == "noised":
+        return report
 
     def with_shortfall(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))

@@ -87,8 +87,8 @@ class Shares(_Model):
     consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
     smoothed: Quantities | None = Field(
         None,
-        description="the shares in a period, estimated with the help of earlier periods; null for longer windows, "
-        "for the first period, and where the survey has presence_epsilon",
+        description="the shares in a period, estimated with the help of earlier periods; null for longer windows and "
+        "for the first period",
     )
     change: Changes | None = Field(
         None, description="of people, since the previous comparable window; added by readers"
@@ -169,20 +169,32 @@ class WindowReport(_Model):
     end: datetime
     kind: Kind
     suppressed: Suppression | None = Field(description="why nothing is published; null if something is")
-    visitors: Quantity | None = Field(None, description="different devices that reported in the window")
+    visitors: Quantity | None = Field(
+        None, description="different devices that reported in the window; with presence_epsilon made to agree"
+    )
     new: Quantity | None = Field(None, description="visitors whose last report, if any, is a horizon or more ago")
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
+    unbiased_visitors: Quantity | None = Field(
+        None,
+        description="the plain sum of noised counts, may be negative; null unless the survey has presence_epsilon",
+    )
+    unbiased_new: Quantity | None = Field(None, description="the same for new visitors")
+    unbiased_returning: Quantity | None = Field(None, description="the same for returning visitors")
     change: Change | None = Field(
         None, description="of visitors, since the previous comparable window; added by readers"
     )
     baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
-    shortfall: int | None = Field(None, description="late reports of these periods; added by readers")
+    shortfall: int | None = Field(
+        None, description="late reports of these periods; added by readers; null where the survey has presence_epsilon"
+    )
     presence_lost: bool = Field(
         False, description="presence records were lost, so devices may be counted twice; added by readers"
     )
     truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
-    attributes: tuple[AttributeReport, ...] = ()
+    attributes: tuple[AttributeReport, ...] = Field(
+        (), description="none for windows of several periods where the survey has presence_epsilon"
+    )
 
     def attribute(self, name: str) -> AttributeReport:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -209,7 +221,7 @@ class MobilityReport(_Model):
     minimum: int
     confidence: float
     presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
-    presence_scale: float | None = Field(description="scale of the noise on each count; null if exact")
+    presence_scale: float | None = Field(description="scale of the noise on reports by gap; null if exact")
     notes: tuple[str, ...] = Field(description="how to read the numbers")
     attributes: tuple[AskedAttribute, ...] = Field(description="what was asked: the names of values and groups")
     windows: tuple[WindowReport, ...]

@@ -2,5 +2,16 @@
 
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
+from protocols.planning.presence import PresenceErrors, PresencePlan
 
-__all__ = ["DEVICES", "AttributePlan", "CrowdPlan", "LinkPlan", "NoisePlan", "Plan", "plan"]
+__all__ = [
+    "DEVICES",
+    "AttributePlan",
+    "CrowdPlan",
+    "LinkPlan",
+    "NoisePlan",
+    "Plan",
+    "PresenceErrors",
+    "PresencePlan",
+    "plan",
+]

@@ -104,7 +104,8 @@ class Survey(Strict):
     )
     presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = Field(
         None,
-        description="noise for published numbers of devices, which are otherwise exact and not private",
+        description="protects in what is published that a device reported in a period, which is otherwise not private; "
+        "all results get noise, and hearsay plan shows how much",
     )
     devices: int | None = Field(
         None,

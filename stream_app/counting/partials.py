@@ -24,6 +24,7 @@ class Part:
     offset: int
     closed: bool
     counts: Counts = field(repr=False)
+    late: int = 0  # late rows that came while this was the next period to close; only where presence has noise
 
     @property
     def total(self) -> int:
@@ -62,6 +63,7 @@ def encode_partial(partial: Partial) -> bytes:
         return pack(head | refused | {"kind": "progress", "through": partial.through})
     names = list(partial.counts)
     head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
+    head |= {"late": partial.late}
     return pack(head, arrays_of(partial.counts))
 
 
@@ -73,7 +75,7 @@ def decode_partial(data: bytes) -> Partial:
             return Progress(*common, head["through"], head["rejects"], dict(head["lates"]))
         survey, partition, offset = common
         counts = from_arrays(head["attributes"], arrays)
-        return Part(survey, head["period"], partition, offset, head["closed"], counts)
+        return Part(survey, head["period"], partition, offset, head["closed"], counts, head["late"])
     except (KeyError, TypeError) as error:
         raise StateError(
             f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"

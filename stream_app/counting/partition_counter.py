@@ -131,7 +131,7 @@ class PartitionCounter(LogReader):
                 break
             decoded_records.append((record, decoded))
             self._read = record.offset
-        in_batches = batches(decoded_records, self._contained)
+        in_batches = batches(decoded_records, self._contained, self._is_late)
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
     def flush(self, provisional: bool = True) -> Flush:
@@ -151,6 +151,9 @@ class PartitionCounter(LogReader):
             shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
         return self._flush(tokens, counters, [self._position_record()], shown)
+
+    def _is_late(self, frame: Frame) -> bool:
+        return frame.period <= self.closed_through(frame.survey)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         together = self._count_together(batch) if len(batch) > 1 else None
@@ -173,7 +176,7 @@ class PartitionCounter(LogReader):
         if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
-        period = self._period(frame, scheme)
+        period = self._period((frame.survey, frame.period), scheme)
         if judged.bad or first.offset <= period.offset:
             return None
         return self._count(last.offset, period, judged)
@@ -184,6 +187,8 @@ class PartitionCounter(LogReader):
         contained = record.offset <= self._contained
         reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
         if reject is not None:
+            if reject.reason is Reason.LATE and scheme.presence is not None:
+                self._note_late(record.offset, frame, scheme)
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
@@ -194,17 +199,31 @@ class PartitionCounter(LogReader):
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
-        period = self._period(frame, scheme)
+        period = self._period((frame.survey, frame.period), scheme)
         if record.offset <= period.offset:
             return Changes()
         return self._count(record.offset, period, judged)
 
-    def _period(self, frame: Frame, scheme: Scheme) -> OpenPeriod:
-        """The open period of a frame; the first frame of a period opens it."""
-        key = frame.survey, frame.period
+    def _note_late(self, offset: int, frame: Frame, scheme: Scheme) -> None:
+        """Add late rows to the next period to close, whose final will have their number, with noise.
+
+        Nothing changes if that period was closed since (when the log is read again), or contains this offset.
+        """
+        clock = self._position.clock(frame.survey)
+        through = clock.through_before(offset)
+        if through < clock.through or frame.period <= through - scheme.survey.horizon:
+            return
+        period = self._period((frame.survey, through + 1), scheme)
+        if offset > period.offset:
+            period.late += len(frame)
+            period.offset = offset
+            period.unsaved = period.unsent = True
+
+    def _period(self, key: Period, scheme: Scheme) -> OpenPeriod:
+        """An open period; the first frame of a period opens it."""
         if key not in self._periods:
             self._periods[key] = OpenPeriod.empty(scheme)
-            self._periods[key].tokens.reserve(self._expected.get(frame.survey, 0))
+            self._periods[key].tokens.reserve(self._expected.get(key[0], 0))
         return self._periods[key]
 
     def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
@@ -258,7 +277,7 @@ class PartitionCounter(LogReader):
 
     def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
         period.unsent = False
-        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
+        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot(), period.late))
 
     def _progress(self, survey: str, offset: int) -> Output:
         self._unsent_progress.discard(survey)

@@ -90,6 +90,7 @@ class OpenPeriod:
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
+    late: int = 0  # rows of earlier periods that came while this was the next one to close, if presence has noise
     tokens: TokenSet = field(default_factory=TokenSet)
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
@@ -114,6 +115,7 @@ class OpenPeriod:
             "offset": self.offset,
             "tokens": len(self.tokens),
             "rejects": self.rejects,
+            "late": self.late,
             "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
@@ -129,4 +131,5 @@ class OpenPeriod:
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
-        return OpenPeriod(scheme, counts, head["offset"], rejects, expected_tokens=head["tokens"], unsent=True)
+        late, tokens = head["late"], head["tokens"]
+        return OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)

@@ -48,7 +48,9 @@ class Counting:
         while records:
             applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
             for changes in applied.changes:
-                note_changes(changes)
+                scheme = self._surveys.lookup(changes.survey)
+                if scheme is None or scheme.presence is None:
+                    note_changes(changes)
                 closed |= changes.closed_through is not None
             if applied.postponed is not None:
                 await self._surveys.make_certain(task.tp, applied.postponed.offset, end(task.tp))

@@ -19,9 +19,10 @@ import numpy as np
 from stream_app.counting.clocks import NEVER
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.counting.state import Period
-from stream_app.log.codec import Array, pack, unpack
+from stream_app.log.codec import Array, Head, pack, unpack
 from stream_app.log.flushes import Output, TopicName, Write
 from stream_app.results.encoding import compress, decompress, digest
+from stream_app.results.presence_noise import Release
 
 
 def final_key(owner: int, period: Period) -> bytes:
@@ -34,10 +35,10 @@ def piece_key(owner: int, period: Period, name: str) -> bytes:
 
 @dataclass
 class Final:
-    """A closed period: its messages, its counts, and the last period whose final was published before it."""
+    """A closed period: its messages, its counts (or release), and the last period published before it."""
 
     outputs: tuple[Output, ...]
-    counts: Counts
+    counts: Counts | Release
     after: int = NEVER
     unsaved: bool = True
 
@@ -62,12 +63,20 @@ class Final:
         outputs = tuple(
             _output(value.tobytes(), *described) for described, value in zip(inner["outputs"], values, strict=True)
         )
-        _, arrays = unpack(decompress(packed.tobytes()))
-        return Final(outputs, from_arrays(inner["attributes"], arrays), head["after"], unsaved=False)
+        names, (_, arrays) = inner["attributes"], unpack(decompress(packed.tobytes()))
+        released = "late" in inner
+        counts = Release.of_arrays(names, inner["late"], arrays) if released else from_arrays(names, arrays)
+        return Final(outputs, counts, head["after"], unsaved=False)
 
     def _encode(self) -> bytes:
-        head = {"outputs": [_described(output) for output in self.outputs], "attributes": list(self.counts)}
-        packed = compress(pack({}, arrays_of(self.counts)))  # the messages are compressed already
+        head: Head = {"outputs": [_described(output) for output in self.outputs]}
+        if isinstance(self.counts, Release):
+            arrays = self.counts.arrays
+            head |= {"attributes": list(self.counts.n), "late": self.counts.late}
+        else:
+            arrays = arrays_of(self.counts)
+            head |= {"attributes": list(self.counts)}
+        packed = compress(pack({}, arrays))  # the messages are compressed already
         return pack(head, [_bytes(packed), *(_bytes(output.value) for output in self.outputs)])
 
 

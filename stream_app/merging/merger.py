@@ -24,9 +24,9 @@ from stream_app.log.log_reader import LogReader
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
 from stream_app.merging.parts import HeldPart
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
-from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
+from stream_app.results.histograms import Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
-from stream_app.results.presence_noise import presence_counts
+from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
 
 PLAIN = "the partials topic must be plain: no compaction, no transactions"
@@ -64,7 +64,6 @@ class Merger(LogReader):
         for (survey, period), final in recovered.finals.items():
             self._finals[survey][period] = final
         self._pieces = recovered.pieces
-        self._closed: dict[Period, ClosedPeriod] = {}  # of finals, made when a window first needs them
         self._limit = limit
         self._published = self._published_through()  # as of the last flush
         # Surveys whose live result may be out of date, and those whose record is.
@@ -108,7 +107,8 @@ class Merger(LogReader):
         self._delete_outdated_finals()
         results, self._outputs = self._outputs, []
         if live:
-            results += [output for survey in sorted(self._changed) for output in self._live(survey)]
+            shown = sorted(survey for survey in self._changed if self._shows(survey) or self._has_closed(survey))
+            results += [output for survey in shown for output in self._live(survey)]
             self._changed.clear()
         self._published = self._published_through()
         last = [output for output in results if not is_piece(output)]
@@ -121,26 +121,23 @@ class Merger(LogReader):
             for period in outdated(self._finals[survey], horizon):
                 key = survey, period
                 del self._finals[survey][period]
-                self._closed.pop(key, None)
                 self._deletions.append(Write(final_key(self.owner, key), None))
                 names = sorted(self._pieces.pop(key, ()))
                 self._deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
 
     def live(self, survey: str) -> Live:
-        """The live result of a survey.
-
-        It has no provisional histograms if the survey has noise on presence. The noise of each count is drawn once, so
-        the difference of two provisional results would be the exact number of reports between them.
-        """
+        """The live result of a survey. With noise on presence it only says what is closed."""
         scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
-        exact = scheme.survey.presence_epsilon is None
+        exact = scheme.presence is None
         open_periods = self._parts.periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
-            open=tuple(self._histogram("provisional", scheme, period)[0] for period in open_periods),
-            rejects=status.rejects,
-            lates=status.lates,
+            open=tuple(
+                build_histogram("provisional", scheme, period, self._counts(scheme, period)) for period in open_periods
+            ),
+            rejects=status.rejects if exact else {},
+            lates=status.lates if exact else {},
         )
 
     def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
@@ -153,38 +150,60 @@ class Merger(LogReader):
         if held is None or part.closed or part.offset > held.part.offset:
             self._parts.put(key, HeldPart(offset, part))
             status.listed[key] = max(offset, status.listed.get(key, NOTHING))
-            self._changed.add(part.survey)
             self._unsaved.add(part.survey)
+            if self._shows(part.survey):
+                self._changed.add(part.survey)
 
     def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
         survey = progress.survey
         before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
+        closed = status.closed_everywhere(self._partitions)
         status.progress[progress.partition] = progress
-        self._changed.add(survey)
+        if self._shows(survey) or status.closed_everywhere(self._partitions) > closed:
+            self._changed.add(survey)
         return list(self._close(survey, status))
+
+    def _shows(self, survey: str) -> bool:
+        """Whether live results follow the reports. With noise on presence, one would show that somebody reported."""
+        return known_scheme(self._lookup, survey).presence is None
+
+    def _has_closed(self, survey: str) -> bool:
+        return self._statuses.get(survey, SurveyStatus()).closed_everywhere(self._partitions) > NEVER
 
     def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
         """Make finals of the periods that every partition has closed, from the first period with a report."""
         scheme = known_scheme(self._lookup, survey)
         closed = status.closed_everywhere(self._partitions)
-        first = status.through + 1
+        periods = range(status.through + 1, closed + 1)
         if not status.begun:
-            counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
-            first = next(counted, closed + 1)
-        for period in range(first, closed + 1):
+            periods = self._first_periods(scheme, closed)
+        for period in periods:
             status.through = period
             status.begun = True
             self._make_final(scheme, period)
             yield survey, period
         status.through = max(status.through, closed)
 
+    def _first_periods(self, scheme: Scheme, closed: int) -> range:
+        """The periods of the first finals of a survey.
+
+        They begin with the first period that has a report. With noise on presence that would show somebody's presence:
+        there they are all periods for which reports are accepted before the first clock record.
+        """
+        if scheme.presence is not None:
+            return range(min(closed + 1, scheme.survey.ahead))
+        survey = scheme.survey.id
+        counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
+        return range(next(counted, closed + 1), closed + 1)
+
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
         finals = self._finals[scheme.survey.id]
         if period not in finals:  # else it was written before a crash, and is published as written
-            histogram, counts = self._histogram("final", scheme, period)
+            counts = self._closed(scheme, period)
+            histogram = build_histogram("final", scheme, period, counts)
             report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
             outputs = (
                 *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
@@ -197,22 +216,28 @@ class Merger(LogReader):
             listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
 
-    def _window_periods(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
-        """All periods of the windows that end with this one, from the first period with a report."""
-        survey = scheme.survey.id
-        earlier = range(max(0, period - scheme.survey.horizon + 1), period)
-        finals = self._finals[survey]
-        known = {t: finals[t].counts for t in earlier if t in finals}
-        known[period] = counts
-        for t in known:
-            if (survey, t) not in self._closed:
-                presence = presence_counts(known[t], scheme, t, self._keyring)
-                self._closed[survey, t] = ClosedPeriod(known[t], presence)
-        return {t: self._closed[survey, t] for t in known}
+    def _window_periods(self, scheme: Scheme, period: int, counts: ClosedPeriod) -> dict[int, ClosedPeriod]:
+        """All periods of the windows that end with this one, from the first period with a final."""
+        finals = self._finals[scheme.survey.id]
+        known: dict[int, ClosedPeriod] = {period: counts}
+        for earlier in range(period - 1, max(-1, period - scheme.survey.horizon), -1):
+            if earlier not in finals:
+                break
+            known[earlier] = finals[earlier].counts
+        return known
 
-    def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
-        counts = add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
-        return build_histogram(kind, scheme, period, counts, self._keyring), counts
+    def _closed(self, scheme: Scheme, period: int) -> ClosedPeriod:
+        """What is kept of a period that is closed: its counts or, with noise on presence, its release."""
+        counts = self._counts(scheme, period)
+        if scheme.presence is None:
+            return counts
+        before = self._finals[scheme.survey.id].get(period - 1)
+        known = before.counts if before is not None and isinstance(before.counts, Release) else None
+        late = sum(part.late for part in self._parts.of(scheme.survey.id, period))
+        return release(counts, late, scheme, period, known, self._keyring)
+
+    def _counts(self, scheme: Scheme, period: int) -> Counts:
+        return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
 
     def _live(self, survey: str) -> list[Output]:
         return LIVE.messages(ResultKey(survey), self.live(survey), self._limit)

@@ -3,7 +3,7 @@
     merge/Q/position                          last offset, {survey: the offset its record contains}
     merge/Q/survey/SURVEY                     its last offset, the status of the survey, {part: its offset}
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
-    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts for later windows
+    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts (or release) for later windows
     merge/Q/piece/SURVEY/PERIOD/DIGEST        a piece of a final that is too large for one record (`finals`)
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the

@@ -2,7 +2,7 @@
 
 from stream_app.results.histograms import Histogram, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
-from stream_app.results.presence_noise import presence_counts
+from stream_app.results.presence_noise import Release, release
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, RESULT_TOPICS, ResultKey, ResultTopic
 from stream_app.results.tables import histogram_table
@@ -17,10 +17,11 @@ __all__ = [
     "Live",
     "MobilityResult",
     "PublishedResults",
+    "Release",
     "ResultKey",
     "ResultTopic",
     "build_histogram",
     "build_mobility",
     "histogram_table",
-    "presence_counts",
+    "release",
 ]

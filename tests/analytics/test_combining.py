@@ -34,7 +34,7 @@ def history() -> CountHistory:
         np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
         last[here] = t
     n = by_gap(supports.sum(axis=2))
-    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)}, {"a": n})
+    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)})
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from protocols.randomness import Keyring
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.kafka import Topics, read_topic
@@ -80,7 +79,5 @@ def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
         )
         for question in SCHEME.questions
     }
-    (final,) = HISTOGRAMS.messages(
-        ResultKey("s", period), build_histogram("final", SCHEME, period, counts, Keyring(KEY))
-    )
+    (final,) = HISTOGRAMS.messages(ResultKey("s", period), build_histogram("final", SCHEME, period, counts))
     return final.value

@@ -19,7 +19,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod
+from stream_app.results import ClosedPeriod, Release
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
@@ -82,11 +82,14 @@ class Reached(BaseModel):
     """In the place of a mobility report: all that it would be made from."""
 
     schema_version: int = 2
-    counts: dict[int, dict[str, list[int]]]
+    counts: dict[int, dict[str, tuple[list[int], list[int]]]]
 
 
 def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Reached:
-    return Reached(counts={t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)})
+    counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
+    return Reached(
+        counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
+    )
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int, limit: int = VALUE_BYTES) -> World:

@@ -6,7 +6,6 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +21,10 @@ from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
-from stream_app.merging import merger
 from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merged_key, survey_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live
-from stream_app.results.presence_noise import PresenceCounts, presence_counts
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
@@ -210,18 +207,69 @@ def test_rejects_are_in_the_live_result_and_not_in_finals() -> None:
     assert b"reject" not in b"".join(map(gzip.decompress, finals))
 
 
-def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None:
-    noised = {"s": scheme("presence_epsilon: 1,")}
-    merger = Merger(0, 1, noised.get, KEYRING)
-    merger.apply(0, encode_partial(part(0, 0, 5, 10)))
-    assert live(merger.flush()).open == ()
+NOISED = {"s": scheme("presence_epsilon: 1,")}
+
+
+def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_else() -> None:
+    owner = Owner(partitions=1, lookup=NOISED.get)
+    owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}))
+    expected = {"survey": "s", "closed_through": 0, "open": (), "rejects": {}, "lates": {}}
+    assert owner.merger.live("s").model_dump() == {"schema_version": 2, **expected, "lost": {}, "pieces": ()}
+
+
+def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
+    """Neither a report nor a refused row makes a live result: that it came would show that somebody was there."""
+    owner, store = Owner(partitions=1, lookup=NOISED.get), dict[bytes, bytes]()
+    for partial in (part(0, 0, 5, 10), progress(0, 6, -1, repeat=1), part(0, 0, 7, 11)):
+        flush = owner.take(partial)
+        assert not [item for item in flush if isinstance(item, Output)]
+        keep(store, flush)
+    owner = Owner(partitions=1, lookup=NOISED.get, records=store.items())
+    assert not [item for item in owner.take() if isinstance(item, Output)], "nor does a restart"
+    assert live(owner.take(progress(0, 8, 0))).closed_through == 0
+
+
+def test_with_noise_on_presence_the_first_final_does_not_depend_on_who_reported() -> None:
+    def published(*partials: Part | Progress) -> list[bytes]:
+        flush = Owner(partitions=1, lookup=NOISED.get).take(*partials)
+        return [item.key for item in flush if isinstance(item, Output)]
+
+    somebody = published(part(0, 0, 3, 1, closed=True), part(1, 0, 3, 9, closed=True), progress(0, 3, 1))
+    assert somebody == published(part(1, 0, 3, 9, closed=True), progress(0, 3, 1))
+    assert somebody == published(progress(0, 3, 1)) == [b"s/0", b"s/0", b"s/1", b"s/1", b"s"]
+    ahead = NOISED["s"].survey.ahead
+    expected = [key for t in range(ahead) for key in [f"s/{t}".encode()] * 2]
+    assert published(progress(0, 3, 100)) == [*expected, b"s"], "later ones cannot have a report"
+
+
+def test_the_release_of_a_period_is_kept_instead_of_its_counts() -> None:
+    owner = Owner(partitions=1, lookup=NOISED.get)
+    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    (record,) = [item for item in flush.stages[1] if not isinstance(item, Output)]
+    assert record.value is not None
+    final = Final.decode(record.value, {})
+    assert final is not None and isinstance(final.counts, Release)
+    kept, (shown,) = final.counts, Memory(flush).histograms("s")
+    for attribute in shown.attributes:
+        assert attribute.statistics is not None
+        assert list(attribute.statistics.n) == kept.n[attribute.name].tolist()
+        assert np.array_equal(attribute.statistics.supports_of_all_gaps, kept.N[attribute.name])
+    store: dict[bytes, bytes] = {}
+    keep(store, flush)
+    after = part(1, 0, 6, 9, closed=True), progress(0, 6, 1)
+    restarted = Owner(partitions=1, lookup=NOISED.get, records=store.items())
+    assert results(restarted.take(*after)) == results(owner.take(*after)), "also after a restart"
 
 
 def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
+    def dense(counts: ClosedPeriod) -> list[int]:
+        assert not isinstance(counts, Release)
+        return list(counts["colour"].dense(3)[0].tolist())
+
     def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Live:
-        seen.append((period, {t: closed[t].presence["colour"].tolist() for t in closed}))
+        seen.append((period, {t: dense(closed[t]) for t in closed}))
         return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 
     store: dict[bytes, bytes] = {}
@@ -300,29 +348,23 @@ def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
     return {(output.topic, output.key): output.value for output in outputs}
 
 
-def test_a_final_sums_the_windows_that_end_with_it_and_reads_the_presence_of_one_period(
+def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """However many periods were closed before it: also after the horizon, and after a year."""
     long = scheme("minimum: 2,").survey.model_copy(update={"horizon": 30})
-    summed, read = Counter[int](), Counter[int]()
+    summed = Counter[int]()
     now = 0
 
     def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
         summed[now] += 1
         return real(periods, start, length)
 
-    def presence(*given: Any) -> PresenceCounts:
-        read[now] += 1
-        return presence_counts(*given)
-
     real = count_history.first_reports
     monkeypatch.setattr(count_history, "first_reports", first_reports)
-    monkeypatch.setattr(merger, "presence_counts", presence)
     owner = Owner(partitions=1, lookup={"s": Scheme(long)}.get)
     for now in range(80):
         (published,) = Memory(owner.take(part(now, 0, now, 10, closed=True), progress(0, now, now))).mobility("s")
         windows = [window for window in published.windows if not window.suppressed]
-        assert summed[now] == 2 * 2 * len(windows), "answers and supports, of two attributes"
+        assert summed[now] == 2 * len(windows), "the supports of two attributes"
         assert len(windows) <= 3, "the period, its week, and all days since the beginning"
-    assert set(read.values()) == {1}

@@ -1,4 +1,7 @@
-"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer."""
+"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer.
+
+Surveys with `presence_epsilon` have no metrics that count reports or tokens: these numbers are exact.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,8 @@ class StateCollector(Collector):
         open_periods, tokens, token_bytes = Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
             for (survey, _), period in counter.open_periods.items():
+                if period.scheme.presence is not None:
+                    continue
                 open_periods[survey] += 1
                 tokens[survey] += len(period.tokens)
                 token_bytes[survey] += period.tokens.nbytes
