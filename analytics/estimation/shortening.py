@@ -15,22 +15,22 @@ LEAST_DECIMALS_OF_SHARES = 4
 
 
 def decimals(error: Floats) -> int | None:
-    """How many decimals the smallest of some standard errors carries: those of its first two digits.
+    """How many decimals the smallest of some standard errors carries: those of its first three digits.
 
     None if there is no error: the numbers are exact, or nothing is known.
 
     >>> decimals(np.array([0.0312, 0.17])), decimals(np.array([25.0])), decimals(np.array([0.0, np.inf]))
-    (3, 0, None)
+    (4, 1, None)
     """
     noisy = error[np.isfinite(error) & (error > 0)]
-    return None if not len(noisy) else min(max(ceil(-log10(noisy.min())) + 1, 0), MOST_DECIMALS)
+    return None if not len(noisy) else min(max(ceil(-log10(noisy.min())) + 2, 0), MOST_DECIMALS)
 
 
 def shortened(estimates: Estimates) -> Estimates:
     """Estimates with the decimals that their errors carry.
 
     >>> shortened(Estimates(*np.array([[0.123456], [0.031234], [0.06123], [0.18578]]))).value.tolist()
-    [0.123]
+    [0.1235]
     """
     places = decimals(estimates.error)
     if places is None:

@@ -186,7 +186,9 @@ class WindowReport(_Model):
     )
     baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
     shortfall: int | None = Field(
-        None, description="late reports of these periods; added by readers; null where the survey has presence_epsilon"
+        None,
+        description="late and lost reports of these periods, at most; added by readers; "
+        "null where the survey has presence_epsilon",
     )
     presence_lost: bool = Field(
         False, description="presence records were lost, so devices may be counted twice; added by readers"

@@ -11,7 +11,6 @@ Files are written atomically and synced to disk. Files that were sent may be rem
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,8 @@ import pyarrow as pa
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
 from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from servers.limited_reading import read_limited
+from servers.private_files import private_directory, write_private
 
 CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
@@ -30,14 +31,14 @@ class DirectorySink:
     """Writes records to a directory, one file per flush. Files that are already there stay."""
 
     def __init__(self, directory: Path, partitions: int) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        private_directory(directory)
         self._directory = directory
         if (directory / CAPTURE).exists() and captured_partitions(directory) != partitions:
             raise SettingsError(
                 f"{directory} was captured for {captured_partitions(directory)} partitions, not {partitions}",
                 "capture into another directory, or for the same number of partitions",
             )
-        _write_whole(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
+        write_private(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
         self.partitions = partitions
         numbers = map(_number, captured_files(directory))
         self._next = max([_first_unsent(directory), *(number + 1 for number in numbers)])
@@ -59,7 +60,7 @@ class DirectorySink:
                 "run one capture at a time",
             )
         try:
-            _write_whole(path, _as_file(batch))
+            write_private(path, _as_file(batch))
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -80,7 +81,7 @@ def captured_files(directory: Path) -> list[Path]:
 def captured_partitions(directory: Path) -> int:
     """The number of partitions a capture is for."""
     try:
-        return int(json.loads((directory / CAPTURE).read_text())["partitions"])
+        return int(json.loads(read_limited(directory / CAPTURE))["partitions"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ReplayError(
             f"{directory} is not a capture: it has no readable {CAPTURE}",
@@ -125,7 +126,7 @@ def send_capture(
         for record in records:
             sink.send(*record)
         sink.flush()
-        _write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
+        write_private(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
         size = sum(len(value) for *_, value in records)
         sent = Sent(sent.files + 1, len(files), sent.records + len(records), sent.bytes + size)
         progress(sent)
@@ -141,7 +142,7 @@ def _number(path: Path) -> int:
 
 def _first_unsent(directory: Path) -> int:
     try:
-        return int(json.loads((directory / SENT).read_text())["files"])
+        return int(json.loads(read_limited(directory / SENT))["files"])
     except FileNotFoundError:
         return 0
     except (ValueError, KeyError, TypeError):
@@ -172,18 +173,3 @@ def _as_file(batch: pa.RecordBatch) -> bytes:
     with pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically, and sync it to disk."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -20,8 +20,8 @@ from stream_app.counting.clocks import NEVER
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.counting.state import Period
 from stream_app.log.codec import Array, Head, pack, unpack
+from stream_app.log.encoding import compress, decompress, digest
 from stream_app.log.flushes import Output, TopicName, Write
-from stream_app.results.encoding import compress, decompress, digest
 from stream_app.results.presence_noise import Release
 
 

@@ -21,6 +21,8 @@ from stream_app.counting.state import NOTHING, Period
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import NO_EPOCH
+from stream_app.log.skipped import Skipped
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
 from stream_app.merging.parts import HeldPart
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
@@ -29,7 +31,7 @@ from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobil
 from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
 
-PLAIN = "the partials topic must be plain: no compaction, no transactions"
+PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
 class Merger(LogReader):
@@ -51,7 +53,8 @@ class Merger(LogReader):
         limit: int = VALUE_BYTES,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
-        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
+        position = recovered.position
+        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
@@ -68,20 +71,20 @@ class Merger(LogReader):
         self._published = self._published_through()  # as of the last flush
         # Surveys whose live result may be out of date, and those whose record is.
         self._changed = set(self._statuses) | self._parts.surveys()
-        self._unsaved = set(self._statuses) if recovered.missing else set()
+        self._unsaved = set(self._statuses) if recovered.missing else set(recovered.changed)
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._statuses
 
-    def apply(self, offset: int, value: bytes) -> list[Period]:
+    def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
         if not self._is_next(offset, "the partials go", PLAIN):
             return []
-        self._read = offset
+        self._advance_to(offset, epoch)
         partial = decode_partial(value)
-        status = self._statuses.setdefault(partial.survey, SurveyStatus())
+        status = self._statuses.setdefault(partial.survey, SurveyStatus(acceptances=self._mark.acceptances))
         new, status.offset = offset > status.offset, max(offset, status.offset)
         if new:
             self._unsaved.add(partial.survey)
@@ -89,6 +92,12 @@ class Merger(LogReader):
             self._gather(offset, partial, status)
             return []
         return self._advance(partial, status) if new else []
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on after offsets that hold no partial, unless that was done before."""
+        if skipped.last >= self.next_offset:
+            self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
+            self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
@@ -138,6 +147,7 @@ class Merger(LogReader):
             ),
             rejects=status.rejects if exact else {},
             lates=status.lates if exact else {},
+            lost=status.lost if exact else {},
         )
 
     def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
@@ -160,7 +170,7 @@ class Merger(LogReader):
         if before is not None and progress.offset <= before.offset:
             return []
         closed = status.closed_everywhere(self._partitions)
-        status.progress[progress.partition] = progress
+        status.hear(progress)
         if self._shows(survey) or status.closed_everywhere(self._partitions) > closed:
             self._changed.add(survey)
         return list(self._close(survey, status))
@@ -252,6 +262,6 @@ class Merger(LogReader):
         self._unsaved.clear()
         for survey in unsaved:  # one that is being read again is not as far yet as it was
             self._saved[survey] = max(self._statuses[survey].offset, self._saved.get(survey, NOTHING))
-        position = MergePosition(max(self._contained, self._read), self._saved)
+        position = MergePosition(max(self._contained, self._read), self._mark, self._saved)
         surveys = [Write(survey_key(self.owner, survey), self._statuses[survey].encode()) for survey in unsaved]
         return [*surveys, Write(merged_key(self.owner), position.encode())]

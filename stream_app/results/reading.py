@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from protocols.errors import ResultsError
+from stream_app.log.encoding import decode, digest, join
 from stream_app.log.flushes import Output, TopicName
-from stream_app.results.encoding import decode, digest, join
+from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
+from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
 
@@ -36,10 +37,17 @@ class PublishedResults(ABC):
     def messages(self, topic: TopicName) -> Iterator[Output]:
         """Every message of a topic, in the order of publication."""
 
-    def read(self, topic: ResultTopic[R], survey: str) -> list[R]:
-        """The results of a survey on one topic, by period. One that lacks a piece is not there yet, or no longer."""
+    def read(self, topic: ResultTopic[R], survey: str, since: int = 0) -> list[R]:
+        """The results of a survey on one topic, by period, from one period on.
+
+        A result that lacks a piece is not there yet, or no longer.
+        """
         values, pieces = self._holding(topic, survey)
-        read = (_decode(topic, key, value, pieces.get(key, {}).values()) for key, value in values.items())
+        read = (
+            decode_result(topic, key, value, pieces.get(key, {}).values())
+            for key, value in values.items()
+            if key.period is None or key.period >= since
+        )
         return [result for result in read if result is not None]
 
     def values(self, topic: ResultTopic[Any], survey: str | None = None) -> dict[ResultKey, bytes]:
@@ -77,6 +85,10 @@ class PublishedResults(ABC):
         """The mobility reports of a survey, by period."""
         return self.read(MOBILITY, survey)
 
+    def forecasts(self, survey: str) -> list[ForecastResult]:
+        """The forecasts that were published after each period of a survey."""
+        return self.read(FORECASTS, survey)
+
     def live(self, survey: str) -> Live | None:
         """The newest published status of a survey."""
         return next(iter(self.read(LIVE, survey)), None)
@@ -101,7 +113,7 @@ def _decode_key(topic: ResultTopic[Any], key: bytes) -> tuple[ResultKey, int | N
         ) from None
 
 
-def _decode(topic: ResultTopic[R], key: ResultKey, value: bytes, pieces: Iterable[bytes]) -> R | None:
+def decode_result(topic: ResultTopic[R], key: ResultKey, value: bytes, pieces: Iterable[bytes] = ()) -> R | None:
     """The result in a record and its pieces, if this program knows its version; None if a piece is missing."""
     try:
         tree = decode(value)

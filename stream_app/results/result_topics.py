@@ -11,9 +11,10 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from protocols.wire import CONTENT_TYPE_HEADER
+from stream_app.log.encoding import encode
 from stream_app.log.flushes import Output, TopicName
 from stream_app.log.limits import VALUE_BYTES
-from stream_app.results.encoding import encode
+from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
 
@@ -95,5 +96,6 @@ def _headers(content_type: str) -> tuple[tuple[str, bytes], ...]:
 RESULT_TOPICS: tuple[ResultTopic[Any], ...] = (
     HISTOGRAMS := ResultTopic(TopicName("histograms"), "histogram", Histogram, key="survey/period", keep="first"),
     MOBILITY := ResultTopic(TopicName("mobility"), "mobility", MobilityResult, key="survey/period", keep="first"),
+    FORECASTS := ResultTopic(TopicName("forecasts"), "forecast", ForecastResult, key="survey/period", keep="first"),
     LIVE := ResultTopic(TopicName("live"), "live", Live, key="survey", keep="newest"),
 )

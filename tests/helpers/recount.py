@@ -20,19 +20,27 @@ from stream_app.kafka import Topics, read_topic
 from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
+LIMIT = 16 << 20  # what a batch may decompress to
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
 
 
 def recount(kafka: KafkaSettings, topics: Topics) -> Recount:
     """Count everything on the reports topic again, from its first record to its last."""
-    partitions: list[list[Event]] = [[] for _ in range(topics.partitions)]
-    for record in read_topic(kafka, topics.reports):
+    return Recount.of_logs(logged(kafka, topics))
+
+
+def logged(kafka: KafkaSettings, topics: Topics) -> list[dict[int, Event]]:
+    """Everything on the reports topic by offset, in each partition; also what decompresses to too much."""
+    partitions: list[dict[int, Event]] = [{} for _ in range(topics.partitions)]
+    for record in read_topic(kafka.model_copy(update={"max_batch_bytes": 1 << 30}), topics.reports):
         kind = dict(record.headers).get("content-type", b"").decode().removeprefix("application/vnd.hearsay.")
-        partitions[record.partition].append(event_of(kind, record.value or b""))
-    return Recount.of(partitions)
+        partitions[record.partition][record.offset] = event_of(kind, record.value or b"")
+    return partitions
 
 
 def event_of(kind: str, value: bytes) -> Event:
+    if len(value) > LIMIT:
+        return Garbage(b"", "too-large")
     try:
         if kind == "frame+arrow":
             table = pa.ipc.open_stream(value).read_all()

@@ -13,6 +13,7 @@ import pytest
 from analytics.mobility import count_history
 from analytics.windows import ByGap
 from analytics.windows.first_reports import Counters
+from protocols.errors import LogError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, Lookup
@@ -21,9 +22,11 @@ from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
+from stream_app.log.marks import Acceptance, LogView, Mark, compare
+from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merged_key, survey_key
+from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
 from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
@@ -160,8 +163,9 @@ def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contai
 def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:
     flush = Owner(partitions=1).take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     outputs = {output.topic: output for output in flush if isinstance(output, Output)}
-    assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
-    for topic in RESULT_TOPICS:
+    made = [topic for topic in RESULT_TOPICS if topic.name != "forecasts"]
+    assert set(outputs) == {topic.name for topic in made}
+    for topic in made:
         headers = {CONTENT_TYPE_HEADER: topic.content_type.encode(), "content-encoding": b"gzip"}
         assert dict(outputs[topic.name].headers) == headers
         value = gzip.decompress(outputs[topic.name].value)
@@ -212,9 +216,9 @@ NOISED = {"s": scheme("presence_epsilon: 1,")}
 
 def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_else() -> None:
     owner = Owner(partitions=1, lookup=NOISED.get)
-    owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}))
-    expected = {"survey": "s", "closed_through": 0, "open": (), "rejects": {}, "lates": {}}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 2, **expected, "lost": {}, "pieces": ()}
+    owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
+    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
+    assert owner.merger.live("s").model_dump() == {"schema_version": 3, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
@@ -368,3 +372,30 @@ def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
         windows = [window for window in published.windows if not window.suppressed]
         assert summed[now] == 2 * len(windows), "the supports of two attributes"
         assert len(windows) <= 3, "the period, its week, and all days since the beginning"
+
+
+def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may_have_closed_in_them() -> None:
+    """A closed part may be among them: its period becomes final without it."""
+    store: dict[bytes, bytes] = {}
+    owner = Owner()
+    keep(store, owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0), progress(1, 2, -1)))
+    mark, next_offset = owner.merger.mark, owner.merger.next_offset
+    fault = compare(Mark("first", 0), next_offset, view := LogView("second", 0, 1))
+    assert fault is not None
+    store[merge_accepted_key(0)] = Acceptance.of(mark, next_offset, fault, view, lost=7).encode()
+    owner = Owner(records=store.items())
+    assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
+    flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))
+    assert finals(flush) == {0: 10, 1: 0, 2: 4}
+    assert live(flush).lost == {0: 7, 1: 7}
+    keep(store, flush)
+    assert live(Owner(records=store.items()).merger.flush()).lost == {0: 7, 1: 7}, "it is applied once"
+
+
+def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
+    owner = Owner(partitions=1)
+    owner.merger.skip(Skipped(0, 0, Why.MARKER))
+    assert finals(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))) == {0: 10}
+    for why in (Why.ABSENT, Why.TOO_LARGE, Why.UNDECODABLE):
+        with pytest.raises(LogError, match="records are missing"):
+            owner.merger.skip(Skipped(3, 4, why))
