@@ -1,6 +1,6 @@
 """Topics, the survey registry and published results on a Kafka cluster."""
 
-from stream_app.kafka.reading import read_topic
+from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import publish, published
 from stream_app.kafka.results import KafkaResults
 from stream_app.kafka.sizes import check_sizes
@@ -13,6 +13,7 @@ __all__ = [
     "check_sizes",
     "cluster_id",
     "create",
+    "ends",
     "existing",
     "publish",
     "published",
