@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.log.flushes import Output
 from stream_app.results.forecast_result import ForecastResult
-from stream_app.results.forecaster import Forecaster
 from stream_app.results.histograms import Histogram
 from stream_app.results.reading import PublishedResults, decode_result
 from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, ResultKey
+
+if TYPE_CHECKING:
+    from stream_app.results.forecaster import Forecaster
 
 Noted = Callable[[str, int, int], None]  # survey, published numbers with a forecast, and the unexpected ones of them
 
@@ -50,6 +53,10 @@ class Forecasting:
         scheme = self.wanted(survey)
         if scheme is None:
             return
+        from stream_app.results.forecaster import (
+            Forecaster,  # with numba and scipy, which readers of results do without
+        )
+
         published_through = max((key.period or 0 for key in self._published.values(FORECASTS, survey)), default=-1)
         first = Forecaster.since(scheme, published_through)
         forecaster = self._forecasters[survey] = Forecaster(scheme)

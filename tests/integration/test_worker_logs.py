@@ -20,7 +20,7 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import HISTOGRAMS, Histogram
+from stream_app.results import HISTOGRAMS
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
 from tests.helpers.topics import cut_log, remake
@@ -42,7 +42,7 @@ def crowd(period: int, first: int, last: int) -> Reports:
 
 
 def counted(kafka: KafkaSettings, topics: Topics, period: int) -> int | None:
-    return Histogram.model_validate_json(read_finals(kafka, topics)["s", period]).n
+    return next(final.n for final in KafkaResults(kafka, topics).histograms("s") if final.period == period)
 
 
 def shows(worker: WorkerProcess, fault: str) -> bool:
