@@ -31,5 +31,5 @@ class KafkaResults(PublishedResults):
 
 
 def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[ResultKey, bytes]:
-    """The final of every closed period of all surveys, as published: JSON of a `Histogram`."""
+    """The final of every closed period of all surveys, as published: compressed JSON of a `Histogram`."""
     return KafkaResults(kafka, topics).values(HISTOGRAMS)

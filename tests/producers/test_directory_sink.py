@@ -60,7 +60,7 @@ def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, ca
     rest = KeepingSink()
     sent = send_capture(tmp_path, rest)
     assert rest.records == direct.records[-len(rest.records) :]
-    assert len(failing.records) + len(rest.records) - len(direct.records) < 8  # twice: one file at most
+    assert len(failing.records) + len(rest.records) - len(direct.records) <= 8  # twice: one file at most
     assert sent.files == sent.of_files == len(captured_files(tmp_path))
 
 
