@@ -38,6 +38,9 @@ class Figure(_Model):
     best: float | None = Field(None, description="the best possible figure, computed; null: it has no closed form")
     exact: bool = Field(True, description="whether `best` is exact; otherwise it is an approximation or a bound")
 
+    reached: bool = Field(
+        True, description="whether the attack must reach `best`: not if it estimates what the best attacker knows"
+    )
     detectable: float | None = Field(
         None, description="of epsilon: the smallest loss above `best` that so many trials would have refuted"
     )

@@ -11,8 +11,8 @@ from audit.report import Figure, Finding
 def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     """Figures that contradict what is exact, all of them together with a chance of at most alpha if nothing is wrong.
 
-    A proven loss above the promise, and an attack that is right more often, or less often, than is computed for it: the
-    devices then do not do what the survey says.
+    A proven loss above the promise, and an attack that is right more often than is computed for it, or, if it knows all
+    that the best attacker knows, less often: the devices then do not do what the survey says.
     """
     known = [figure for figure in figures if figure.exact and figure.best is not None and figure.measured is not None]
     chances = [figure for figure in known if figure.unit == "chance" and figure.trials]
@@ -29,7 +29,7 @@ def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     for figure in chances:
         assert figure.best is not None and figure.measured is not None and figure.trials is not None
         low, high = Trials(figure.measured * figure.trials, figure.trials).interval(alpha / len(chances))
-        if not low <= figure.best <= high:
+        if low > figure.best or (figure.reached and figure.best > high):
             text = (
                 f"{figure.name}: the attack was right in {figure.measured:.2%} of {figure.trials:,.0f}, which means "
                 f"{low:.2%} to {high:.2%}, and {figure.best:.2%} is computed"

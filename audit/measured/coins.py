@@ -23,6 +23,7 @@ from protocols.arrays import Floats, Mask
 SPARED = 5  # every so many-th device decides from which ratio on to guess
 NEAR = 1e-9
 STEPS = 200  # thresholds that are tried
+CERTAIN = 1e6  # in place of an infinite ratio
 MOST = 30.0  # a loss beyond which no number of devices tells anything
 
 Law = tuple[Floats, Floats, Floats]  # ln of the ratio, its chance under heads, under tails
@@ -103,7 +104,7 @@ def _best_threshold(scores: Floats, right: Floats, guesses: Floats, alpha: float
     from scipy.stats import beta  # takes over a second to import
 
     order = np.argsort(-np.abs(scores), kind="stable")
-    sizes = np.abs(scores)[order].round(9)
+    sizes = np.minimum(np.abs(scores), CERTAIN)[order].round(9)
     ends = np.flatnonzero(np.append(np.diff(sizes) < 0, True) & (sizes > 0))  # equal ratios are taken or left together
     if not len(ends):
         return NEAR, 0.0, 0.0

@@ -116,6 +116,7 @@ class Population:
             yield self._figure(
                 attack="guess", target=name, knows=shares_known(prior), reports=reports, trials=trials,
                 luck=1 / question.k, histogram=float(self._spread[name][commonest]), best=best, exact=exact,
+                reached=prior is None,
             )  # fmt: skip
 
     def _whole(self, reports: int, trials: Trials) -> Figure:
@@ -189,12 +190,12 @@ class Population:
 
     def _figure(
         self, *, attack: Attack, target: str, knows: str, reports: int, trials: Trials, luck: float, histogram: float,
-        best: float | None, exact: bool,
+        best: float | None, exact: bool, reached: bool = True,
     ) -> Figure:  # fmt: skip
         low, high = trials.interval(self._alpha)
         return Figure(
             attack=attack, target=target, knows=knows, reports=reports, unit="chance", luck=luck, histogram=histogram,
-            measured=trials.share, low=low, high=high, trials=trials.count, best=best, exact=exact,
+            measured=trials.share, low=low, high=high, trials=trials.count, best=best, exact=exact, reached=reached,
         )  # fmt: skip
 
 
