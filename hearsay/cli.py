@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": "hearsay.commands.evaluate:evaluate",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
+    "deadletters": "hearsay.commands.operations.deadletters:app",
     "stack": "hearsay.commands.operations.stack:app",
     "topics": "hearsay.commands.operations.topics:app",
     "memo": "hearsay.commands.operations.memo:app",

@@ -1,6 +1,6 @@
 """Capture now, send later: records in a directory of Arrow files, and sending them from there to another sink.
 
-    capture.json       the number of partitions the records are for
+    capture.json       the number of partitions the records are for, and their surveys
     00000000.arrow     the records of one flush: columns partition, content_type, value, in the order sent
     00000001.arrow
     sent.json          the number of the first file that was not sent yet; missing if none was sent
@@ -11,7 +11,6 @@ Files are written atomically and synced to disk. Files that were sent may be rem
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,25 +18,21 @@ from pathlib import Path
 import pyarrow as pa
 
 from producers.sinks.base import Sink
+from producers.sinks.captures import begin_capture, read_capture, write_whole
 from producers.stopping import Stop, never
-from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from protocols.errors import DeliveryError, ReplayError, Stopped
+from protocols.scheme import Scheme
 
-CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
+SENT, SUFFIX = "sent.json", ".arrow"
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
 
 
 class DirectorySink:
-    """Writes records to a directory, one file per flush. Files that are already there stay."""
+    """Writes records of a survey to a directory, one file per flush. Files that are already there stay."""
 
-    def __init__(self, directory: Path, partitions: int) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+    def __init__(self, directory: Path, partitions: int, scheme: Scheme) -> None:
+        begin_capture(directory, partitions, scheme)
         self._directory = directory
-        if (directory / CAPTURE).exists() and captured_partitions(directory) != partitions:
-            raise SettingsError(
-                f"{directory} was captured for {captured_partitions(directory)} partitions, not {partitions}",
-                "capture into another directory, or for the same number of partitions",
-            )
-        _write_whole(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
         self.partitions = partitions
         numbers = map(_number, captured_files(directory))
         self._next = max([_first_unsent(directory), *(number + 1 for number in numbers)])
@@ -59,7 +54,7 @@ class DirectorySink:
                 "run one capture at a time",
             )
         try:
-            _write_whole(path, _as_file(batch))
+            write_whole(path, _as_file(batch))
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -75,17 +70,6 @@ class DirectorySink:
 def captured_files(directory: Path) -> list[Path]:
     """The files of a capture, in order."""
     return sorted(directory.glob(f"*{SUFFIX}"))
-
-
-def captured_partitions(directory: Path) -> int:
-    """The number of partitions a capture is for."""
-    try:
-        return int(json.loads((directory / CAPTURE).read_text())["partitions"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ReplayError(
-            f"{directory} is not a capture: it has no readable {CAPTURE}",
-            "give the directory that reports were captured into",
-        ) from None
 
 
 @dataclass(frozen=True)
@@ -106,12 +90,7 @@ def send_capture(
     Progress is recorded after each confirmed file. After a crash one file may be sent twice: its reports are then
     refused as repeats, and its clock records change nothing.
     """
-    partitions = captured_partitions(directory)
-    if partitions != sink.partitions:
-        raise DeliveryError(
-            f"{directory} was captured for {partitions} partitions, and the sink has {sink.partitions}",
-            "send it to a sink with as many partitions, or capture again",
-        )
+    read_capture(directory).check_partitions(directory, sink.partitions)
     files, first = captured_files(directory), _first_unsent(directory)
     unsent = [path for path in files if _number(path) >= first]
     sent = Sent(len(files) - len(unsent), len(files))
@@ -121,11 +100,11 @@ def send_capture(
                 f"stopped after {sent.files} of {len(files)} files of {directory}",
                 "send it again to continue from there",
             )
-        records = _read(path, partitions)
+        records = _read(path, sink.partitions)
         for record in records:
             sink.send(*record)
         sink.flush()
-        _write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
+        write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
         size = sum(len(value) for *_, value in records)
         sent = Sent(sent.files + 1, len(files), sent.records + len(records), sent.bytes + size)
         progress(sent)
@@ -172,18 +151,3 @@ def _as_file(batch: pa.RecordBatch) -> bytes:
     with pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically, and sync it to disk."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -1,8 +1,28 @@
-"""Topics, the survey registry and published results on a Kafka cluster."""
+"""Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
+from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Forecast, noted
 from stream_app.kafka.reading import read_topic
-from stream_app.kafka.registry import publish, published
-from stream_app.kafka.results import KafkaResults
+from stream_app.kafka.registry import Published, publish, publish_for, published, records
+from stream_app.kafka.results import KafkaResults, last_finals
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
-__all__ = ["KafkaResults", "Topics", "check", "cluster_id", "create", "existing", "publish", "published", "read_topic"]
+__all__ = [
+    "RESUBMITTED",
+    "DeadLetter",
+    "DeadLetters",
+    "Forecast",
+    "KafkaResults",
+    "Published",
+    "Topics",
+    "check",
+    "cluster_id",
+    "create",
+    "existing",
+    "last_finals",
+    "noted",
+    "publish",
+    "publish_for",
+    "published",
+    "read_topic",
+    "records",
+]
