@@ -16,10 +16,10 @@ from analytics.mobility.publication import Publication
 from analytics.mobility.rankings import rank
 from analytics.windows.calendar import Window
 from protocols.question import Question
+from protocols.survey import origin_and_destination
 
 PLACES = 5
 _ROWS = TypeAdapter(tuple[ValueReport, ...])
-ARROW = ">"  # between origin and destination in the values of a transition attribute
 
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
@@ -91,11 +91,10 @@ def _ranking(question: Question, answers: Answers) -> Ranking:
 
 
 def _flows(question: Question, answers: Answers) -> tuple[Flow, ...]:
-    """The origin-destination table, row by row; values without an origin and a destination are left out."""
+    """The origin-destination table, row by row."""
     people = quantities(answers.people(answers.shares))
-    pairs = [value.split(ARROW) for value in question.attribute.values]
+    pairs = map(origin_and_destination, question.attribute.values)
     return tuple(
-        Flow(origin=pair[0].strip(), destination=pair[1].strip(), people=count)
-        for pair, count in zip(pairs, people, strict=True)
-        if len(pair) == 2
+        Flow(origin=origin, destination=destination, people=count)
+        for (origin, destination), count in zip(pairs, people, strict=True)
     )

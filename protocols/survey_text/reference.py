@@ -11,6 +11,7 @@ from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.model import Survey
+from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -50,6 +51,15 @@ def reference() -> str:
             *_table("The survey", Survey),
             *_table("Each of `attributes`", Attribute),
             *_table("`range`", Span),
+            "## Roles",
+            "",
+            "What mobility reports show of an attribute, and how its values are written. Values that are not written",
+            "so are refused.",
+            "",
+            "| role | reports show | values |",
+            "|---|---|---|",
+            *(f"| `{role}` | {shown} | {written} |" for role, (shown, written) in ROLES.items()),
+            "",
             "## Mechanisms",
             "",
             "| mechanism | fits | what it does |",
