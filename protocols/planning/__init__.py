@@ -2,5 +2,16 @@
 
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
+from protocols.planning.prices import told_apart, widest_interval
 
-__all__ = ["DEVICES", "AttributePlan", "CrowdPlan", "LinkPlan", "NoisePlan", "Plan", "plan"]
+__all__ = [
+    "DEVICES",
+    "AttributePlan",
+    "CrowdPlan",
+    "LinkPlan",
+    "NoisePlan",
+    "Plan",
+    "plan",
+    "told_apart",
+    "widest_interval",
+]
