@@ -18,11 +18,10 @@ from analytics.estimation import clip_renormalise, estimate_all, norm_sub
 from analytics.estimation.smoothing import smooth
 from bench.tables import Table, best_of
 from protocols.mechanisms import Flip, SupportChannel
-from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.counting import Statistics
-from stream_app.results import ClosedPeriod, build_histogram, build_mobility, presence_counts
+from stream_app.results import ClosedPeriod, build_histogram, build_mobility
 
 PERIODS, ATTRIBUTES, K, REPORTS, HORIZON = 365, 10, 100, 20_000, 7
 WANTED_RATIO, WANTED_SHARE = 3, 0.1
@@ -54,11 +53,11 @@ def _publishing(scheme: Scheme, counts: Mapping[str, Counts], found: Table) -> N
     """How much of the time it takes to publish a period goes into estimates."""
     day = {name: table[:1] for name, table in counts.items()}
     estimates = best_of(15, partial(_ours, scheme, day), process_time)
-    closed = {period: _closed(scheme, counts, period) for period in range(HORIZON)}
-    last = closed[HORIZON - 1].counts
+    closed = {period: _closed(counts, period) for period in range(HORIZON)}
+    last = closed[HORIZON - 1]
     final = best_of(
         15,
-        lambda: build_histogram("final", scheme, HORIZON - 1, last, Keyring(bytes(32))).model_dump_json(),
+        lambda: build_histogram("final", scheme, HORIZON - 1, last).model_dump_json(),
         process_time,
     )
     report = best_of(5, lambda: build_mobility(scheme, HORIZON - 1, closed), process_time)
@@ -113,11 +112,10 @@ def _smoothing(scheme: Scheme, counts: Mapping[str, Counts]) -> None:
         smooth(recent, np.full(HORIZON, REPORTS), question.channel, question.memo_channel, population=REPORTS)
 
 
-def _closed(scheme: Scheme, counts: Mapping[str, Counts], period: int) -> ClosedPeriod:
+def _closed(counts: Mapping[str, Counts], period: int) -> ClosedPeriod:
     """A period's reports, spread evenly over all gaps."""
     gaps = np.arange(1, HORIZON + 1, dtype=np.uint16)
     n = np.full(HORIZON, REPORTS // HORIZON)
-    statistics = {
+    return {
         name: Statistics(gaps, n, np.tile(table[period] // HORIZON, (HORIZON, 1))) for name, table in counts.items()
     }
-    return ClosedPeriod(statistics, presence_counts(statistics, scheme, period, Keyring(bytes(32))))

@@ -2,7 +2,8 @@
 
     load_survey        a survey from a file or from text
     plan               what a survey reveals, and how precise its results will be
-    Fleet, Device      answer a survey in memory: many simulated devices, or one
+    Device, Limits     answer surveys for one person, within limits; state in one SQLite file
+    Fleet              answer a survey in memory, for many simulated devices
     estimate           histograms from reports
     estimate_counts    the same from counts
     run                a whole simulated collection, in this process
@@ -18,7 +19,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearsay.library.answering import Device, Fleet
+    from hearsay.library.answering import Fleet
+    from hearsay.library.device.device import Device
+    from hearsay.library.device.limits import Limits
     from hearsay.library.estimating import estimate, estimate_counts
     from hearsay.library.evaluating import evaluate
     from hearsay.library.planning import load_survey, plan
@@ -27,9 +30,10 @@ if TYPE_CHECKING:
     from protocols.survey import Survey
 else:
     _MODULES = {
-        "Device": "hearsay.library.answering",
+        "Device": "hearsay.library.device.device",
         "Fleet": "hearsay.library.answering",
         "HearsayError": "protocols.errors",
+        "Limits": "hearsay.library.device.limits",
         "Survey": "protocols.survey",
         "estimate": "hearsay.library.estimating",
         "estimate_counts": "hearsay.library.estimating",
@@ -56,6 +60,7 @@ __all__ = [
     "Device",
     "Fleet",
     "HearsayError",
+    "Limits",
     "Survey",
     "estimate",
     "estimate_counts",

@@ -17,12 +17,15 @@ COMMANDS = {
     "replay": "hearsay.commands.replay:replay",
     "send": "hearsay.commands.send:send",
     "report": "hearsay.commands.report:report",
+    "forecast": "hearsay.commands.forecast:forecast",
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
+    "audit": "hearsay.commands.audit:audit",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
     "deadletters": "hearsay.commands.operations.deadletters:app",
+    "recover": "hearsay.commands.operations.recover:recover",
     "stack": "hearsay.commands.operations.stack:app",
     "topics": "hearsay.commands.operations.topics:app",
     "memo": "hearsay.commands.operations.memo:app",
@@ -74,6 +77,8 @@ def main() -> None:
     typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
     _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     try:
         try:
             app()

@@ -8,14 +8,17 @@ from pathlib import Path
 from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
+from servers.limited_reading import read_limited
 
-EXAMPLES = ("mobility-week", "telemetry")
+MAX_BYTES = 4 << 20
+"""As many as the characters that a survey may have can take in UTF-8."""
+EXAMPLES = ("mobility-week", "telemetry", "demand-year")
 
 
 def read_survey(path: Path) -> Survey:
     """The survey in a file."""
     try:
-        return parse_survey(path.read_text("utf-8"), str(path))
+        return parse_survey(read_limited(path, MAX_BYTES).decode(), str(path))
     except OSError as error:
         hint = "give a survey file, such as survey.yaml"
         raise SurveyError(f"{path} cannot be read: {error.strerror}", hint) from None

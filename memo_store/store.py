@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from memo_store.connection.durability import warn_unless_durable
+from memo_store.connection.durability import durability, warn_unless_durable
 from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
 from memo_store.connection.link import Client, Link
 from memo_store.ledger import Spending, read_ledger
@@ -30,13 +30,16 @@ class MemoStore:
     """Memos that never change, and what each device has spent, on Redis.
 
     `target` is a URL (redis://, rediss://, unix://) or a client of redis-py. `options`, such as `username` and
-    `password`, go to the client that is made from a URL. A server that is part of a cluster is recognised.
+    `password`, go to the client that is made from a URL. A server that is part of a cluster is recognised. `lasting`:
+    warn if the server may lose what is written.
     """
 
-    def __init__(self, target: str | Client, *, now: Callable[[], datetime] = _now, **options: Any) -> None:
+    def __init__(
+        self, target: str | Client, *, now: Callable[[], datetime] = _now, lasting: bool = True, **options: Any
+    ) -> None:
         self._link = Link(target, **options)
         self._now = now
-        self.durability = warn_unless_durable(self._link)
+        self.durability = warn_unless_durable(self._link) if lasting else durability(self._link)
 
     @property
     def where(self) -> str:

@@ -13,6 +13,7 @@
     ├── StateError            recorded state that cannot be used: unreadable, of other terms, or in use elsewhere
     ├── TopicError            a topic that is missing, or holds a record that does not belong there
     ├── ResultsError          results that are not published, contradict each other, or cannot be read
+    ├── DeviceError           a person's device refuses: terms, limits, periods, a gateway, with a code for programs
     ├── DeliveryError         reports that did not reach their sink, with where (retriable)
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
     ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
@@ -95,6 +96,14 @@ class DeliveryError(HearsayError):
     """Reports did not reach their sink."""
 
     retriable = True
+
+
+class DeviceError(HearsayError):
+    """A person's device refuses. `code` says why, for programs (docs/device-protocol.md)."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
 
 
 class ReplayError(HearsayError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,19 @@ class Question:
             "second": () if second is None else encoding.report_tables(second),
         }
         return {part: tuple(map(digest, tables)) for part, tables in drawn.items()}
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Everything that a device needs to answer it: numbers that its tables follow from, and the tables' digests."""
+        second = self.mechanism.second
+        return {
+            "mechanism": self.label,
+            "encoding": self.mechanism.encoding.terms,
+            "fakes": self.fake_kind,
+            "first": self.mechanism.first.numbers,
+            "second": None if second is None else second.numbers,
+            "tables": self.tables,
+        }
 
     @cached_property
     def channel(self) -> Channel:

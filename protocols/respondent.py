@@ -72,7 +72,7 @@ class Respondent:
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: the value, its hash or its bucket."""
-        return question.mechanism.encoding.cells(values, self._traits(question, devices))
+        return question.mechanism.encoding.cells(values, self.traits(question, devices))
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
         """Round 1: always the same for a (device, cell)."""
@@ -89,7 +89,7 @@ class Respondent:
         """Round 2: the same for every attempt at one period."""
         draws = self.keyring.draws(self._purpose("report", question), devices, period)
         answers = question.mechanism.report(memo, draws)
-        return question.mechanism.encoding.finish(answers, self._traits(question, devices))
+        return question.mechanism.encoding.finish(answers, self.traits(question, devices))
 
     def tokens(self, devices: Devices, period: int) -> Tokens:
         """Non-zero, unpredictable, the same for every attempt at one period, unlinkable between periods."""
@@ -105,7 +105,8 @@ class Respondent:
         own = self.sampled(devices) == self.scheme.survey.index(question.name)
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
-    def _traits(self, question: Question, devices: Devices) -> Traits:
+    def traits(self, question: Question, devices: Devices) -> Traits:
+        """What each device keeps for life and shows in its answers to this question: its hash or its buckets."""
         return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
 
     def _purpose(self, what: str, question: Question) -> tuple[str, ...]:

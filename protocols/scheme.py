@@ -26,6 +26,7 @@ from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.crowd import evidence
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.linking import pair_information
+from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.randomness.sampling import digest, uniform
@@ -60,19 +61,30 @@ class Scheme:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
 
     @cached_property
+    def terms(self) -> bytes:
+        """The resolved terms: all that a device must know to answer, as canonical JSON (docs/device-protocol.md).
+
+        They have the declared terms, the mechanism of each attribute, the numbers that its tables follow from, and
+        digests of all integers that devices draw with.
+        """
+        sampled = digest(uniform(len(self.questions)).integers) if self.sampling else None
+        resolved = {
+            "version": TERMS_VERSION,
+            "declared": self.survey.declared_terms,
+            "sampled": sampled,
+            "questions": [question.terms for question in self.questions],
+        }
+        if self.takes_turns:
+            resolved["places"] = digest(uniform(self.survey.one_in).integers)
+        return json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of the resolved terms, 32 hexadecimal digits (PROTOCOLS 8).
 
-        It covers the declared terms, the mechanism of each attribute, and all integers that devices draw with. It is in
-        each report, so that a report made under other terms is refused, and all draws derive from it.
+        It is in each report, so that a report made under other terms is refused, and all draws derive from it.
         """
-        sampled = digest(uniform(len(self.questions)).integers) if self.sampling else None
-        asked = [[question.label, question.tables] for question in self.questions]
-        resolved = [TERMS_VERSION, self.survey.declared_terms, sampled, asked]
-        if self.takes_turns:
-            resolved.append(digest(uniform(self.survey.one_in).integers))
-        canonical = json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return sha256(canonical.encode()).hexdigest()[:32]
+        return sha256(self.terms).hexdigest()[:32]
 
     @property
     def sampling(self) -> bool:
@@ -131,6 +143,12 @@ class Scheme:
     def guarantees(self) -> Guarantees:
         """What these questions reveal."""
         return Guarantees(self.survey, self.questions)
+
+    @cached_property
+    def presence(self) -> PresenceNoise | None:
+        """The noise on what is published about presence; None where it is exact."""
+        epsilon, horizon = self.survey.presence_epsilon, self.survey.horizon
+        return None if epsilon is None else presence_noise(epsilon, horizon, self.questions, self.discloses)
 
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Java and Maven for the local Kafka, Redis for the memo store: installed where we may (Debian, as root), named otherwise.
+# Java and Maven for the local Kafka, Redis for the memo store, Node.js for the JavaScript library: installed where we may
+# (Debian, as root), named otherwise.
 set -eu
 
 packages=""
@@ -7,6 +8,8 @@ have() { command -v "$1" >/dev/null 2>&1; }
 have java || packages="$packages default-jre-headless"
 have mvn || packages="$packages maven"
 have redis-server || packages="$packages redis-server"
+have node || packages="$packages nodejs"
+have npm || packages="$packages npm"
 
 # Installing a server must not start one: Debian asks this program, if there is one, whether it may.
 policy=/usr/sbin/policy-rc.d
@@ -34,4 +37,12 @@ if ! have chromium && ! have google-chrome && have apt-get && [ "$(id -u)" = 0 ]
   echo "installing chromium"
   packages=chromium
   install_quietly 2>/dev/null || echo "no chromium here: nobody will look at the reports' pages" >&2
+fi
+
+# The packages of the JavaScript library, once for each lock file. Without them its tests say so and are skipped.
+library=clients/javascript
+if ! have node || ! have npm; then
+  echo "no Node.js and npm here: the JavaScript library is not tested" >&2
+elif [ ! "$library/node_modules/.package-lock.json" -nt "$library/package-lock.json" ]; then
+  npm ci --prefix "$library" --no-audit --no-fund --loglevel=error >/dev/null || echo "npm ci failed in $library" >&2
 fi

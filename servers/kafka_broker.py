@@ -15,11 +15,14 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerError
+from servers.kafka_attempts import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
+from servers.private_files import UMASK, write_private
 from servers.processes import ServerProcess
 
 HEAP = "512m"
+ANSWER_SECONDS = 5.0
 
 
 class KafkaBroker(ServerProcess):
@@ -60,7 +63,7 @@ class KafkaBroker(ServerProcess):
     def answers(self) -> bool:
         try:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            admin = KafkaAdminClient(bootstrap_servers=self.bootstrap, bootstrap_timeout_ms=5000)
+            admin = attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)
         except (OSError, KafkaError):
             return False
         try:
@@ -75,13 +78,13 @@ class KafkaBroker(ServerProcess):
         # Only the node itself connects to its controller, so the port may change at every start.
         ours = template.substitute(PORT=self.port, CONTROLLER_PORT=free_port(), DATA=self.data)
         extra = "".join(f"{name}={value}\n" for name, value in self.settings.items())
-        self.properties.write_text(ours + extra)
+        write_private(self.properties, ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
         cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
-        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False)
+        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False, umask=UMASK)
         if done.returncode != 0:
             raise ServerError(
                 f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable
+from servers.kafka_attempts import attempted
 from servers.settings import NO_KAFKA, KafkaSettings
 
 FIRST_SECONDS = 2.0
@@ -29,7 +30,7 @@ def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **
     with _connection_failures() as failures:
         while True:
             try:
-                return client(**options, bootstrap_timeout_ms=int(min(attempt, left) * 1000))
+                return attempted(client, min(attempt, left), **options)
             except (KafkaError, OSError) as error:
                 left -= attempt
                 attempt *= 2

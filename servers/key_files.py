@@ -7,14 +7,13 @@ second memo for the same value, so rotating keys requires a new survey.
 
 from __future__ import annotations
 
-import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
-from tempfile import mkstemp
 
 from protocols.errors import SettingsError
 from protocols.randomness import MIN_SECRET, Keyring
+from servers.limited_reading import read_limited
+from servers.private_files import create_private
 
 SECRET_BYTES = 32
 
@@ -27,9 +26,9 @@ def keyring_in(path: Path) -> Keyring:
 def secret_in(path: Path) -> bytes:
     """The secret in a file (hexadecimal); made if there is none. Processes that race get the same one."""
     if not path.exists():
-        _make(path)
+        create_private(path, secrets.token_hex(SECRET_BYTES) + "\n")
     try:
-        secret = bytes.fromhex(path.read_text().strip())
+        secret = bytes.fromhex(read_limited(path).decode().strip())
     except ValueError:
         secret = b""
     if len(secret) < MIN_SECRET:
@@ -38,21 +37,3 @@ def secret_in(path: Path) -> bytes:
             "restore it; a new key would redraw all noise",
         )
     return secret
-
-
-def _make(path: Path) -> None:
-    descriptor, draft = mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(SECRET_BYTES) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, a link never replaces an existing key
-    finally:
-        Path(draft).unlink()
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -22,19 +22,10 @@ def free_port() -> int:
 
 def is_free(port: int) -> bool:
     """Whether a server could listen on this loopback port now."""
-    try:
-        check_port("127.0.0.1", port, "")
-    except ServerError:
-        return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
     return True
-
-
-def check_port(host: str, port: int, hint: str) -> None:
-    """Raise ServerError, with the cause, if no server could listen on this port now."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        raise ServerError(f"port {port} of {host} cannot be listened on: {error.strerror}", hint) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -17,13 +18,14 @@ from pathlib import Path
 from typing import Self
 
 from protocols.errors import ServerError
+from servers.private_files import UMASK, private_directory
 
 POLL_SECONDS = 0.02
 END_SECONDS = 30
 LOG_BYTES = 10 * 1024 * 1024
 """A longer log is renamed (to `.1`) at the next start."""
 INHERITED_LOCK = 100
-"""The descriptor under which a server holds its lock: far from those it opens itself."""
+"""The descriptor under which a server holds its lock: far from those it opens itself, if the limit allows."""
 
 
 class ServerProcess(ABC):
@@ -66,7 +68,7 @@ class ServerProcess(ABC):
 
     def start(self) -> Self:
         """Start it in its own session and wait until it answers; raises ServerError if one is running."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_directory(self.directory)
         with self._lock_to_start() as locked:
             os.ftruncate(locked, 0)
             self._spawn(self.prepare(), locked)
@@ -142,9 +144,13 @@ class ServerProcess(ABC):
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(self.log_file), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
-            (os.POSIX_SPAWN_DUP2, locked, INHERITED_LOCK),
+            (os.POSIX_SPAWN_DUP2, locked, min(INHERITED_LOCK, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1)),
         ]
-        pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+        before = os.umask(UMASK)
+        try:
+            pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsid=True)
+        finally:
+            os.umask(before)
         os.pwrite(locked, b"%d\n" % pid, 0)
 
     def _wait_until_it_answers(self) -> None:

@@ -21,9 +21,12 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from protocols.errors import ServerError
+from protocols.errors import HearsayError, ServerError
+from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
 
+ANSWER_SECONDS = 30
+"""How long a program may take to say its version."""
 SOCKET_PATH_BYTES = 103
 """The longest unix socket path every system takes (Linux 107, macOS 103)."""
 
@@ -58,7 +61,8 @@ def redis_executable() -> Path:
 
 def version(executable: Path) -> tuple[int, int]:
     """Major and minor version of a redis-server."""
-    shown = subprocess.run([executable, "--version"], capture_output=True, text=True, check=False).stdout
+    asked = [str(executable), "--version"]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=ANSWER_SECONDS).stdout
     match = re.search(r"v=(\d+)\.(\d+)", shown)
     if match is None:
         raise ServerError(f"{executable} does not look like a redis-server", "install Redis 6.2 or later")
@@ -138,6 +142,11 @@ class RedisServer(ServerProcess):
             with suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
 
+    @property
+    def could_not_write(self) -> bool:
+        """Whether the last it logged is that it could not write, after which it ends."""
+        return any(words in self.tail(4) for words in ("AOF write error", "No space left on device"))
+
     def _refuse_older_than_data(self, executable: Path) -> None:
         """Redis 6 ignores the files of Redis 7 and would start empty, without what devices have spent."""
         if (self.directory / "appendonlydir").exists() and version(executable) < (7, 0):
@@ -155,17 +164,24 @@ def local(directory: Path) -> Iterator[RedisServer]:
     running is used as it is, and stopped at the end.
     """
     server = RedisServer(directory)
-    server.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_directory(server.directory)
     with _owned(server.directory):
         try:
             yield server.ensure()
+        except HearsayError:  # of a client that lost its connection, or of a start that failed
+            if not server.could_not_write:
+                raise
+            raise ServerError(
+                f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
+                "free disk space, then run the same command again: it resumes",
+            ) from None
         finally:
             server.stop()
 
 
 @contextmanager
 def _owned(directory: Path) -> Iterator[None]:
-    with (directory / "owner.lock").open("w") as owner:
+    with open_private(directory / "owner.lock", "w") as owner:
         try:
             fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

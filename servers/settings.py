@@ -6,16 +6,17 @@
     HEARSAY_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka
 
 Nothing is read until `load()` is called. A variable wins over the file (named by the caller or by `HEARSAY_SETTINGS`).
-A secret may be in a file of its own (`..._FILE`), and is never printed.
+A secret may be in a file of its own (`..._FILE`), and is never printed. A variable for one of the two wins over both.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import ssl
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import (
@@ -28,11 +29,14 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from protocols.errors import SettingsError
+from servers.limited_reading import read_limited
 
 PREFIX = "HEARSAY_"
+LINE = re.compile(rf"\s*(export\s+)?{PREFIX}\w+\s*=")
+HOW_TO_WRITE = f"write one {PREFIX}NAME=value a line"
 CLOCK_KEY_BYTES = 16
 """The shortest operator key accepted; the local stack makes one of 32."""
 
@@ -48,10 +52,27 @@ def _with_secrets_read(values: Any) -> Any:
             if values.get(secret) is not None:
                 raise ValueError(f"both {secret} and {name} are given")
             try:
-                read[secret] = Path(path).read_text().strip()
+                read[secret] = read_limited(Path(path)).decode().strip()
+            except UnicodeDecodeError:
+                raise ValueError(f"{name}: {path} is not UTF-8 text") from None
             except OSError as error:
                 raise ValueError(f"{name}: cannot read {path}: {error.strerror}") from None
     return read
+
+
+def _without_replaced(values: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
+    """Settings without the secrets that others replace, be it by the secret or by the name of its file.
+
+    >>> _without_replaced({"key_file": "/a", "redis": {"password": "b", "url": "c"}}, {"key": "d", "redis": {}})
+    {'redis': {'password': 'b', 'url': 'c'}}
+    """
+    kept = {}
+    for name, value in values.items():
+        if isinstance(value, dict) and isinstance(by.get(name), dict):
+            kept[name] = _without_replaced(value, by[name])
+        elif not {f"{name}_file", name.removesuffix("_file")} & (set(by) - {name}):
+            kept[name] = value
+    return kept
 
 
 class _Section(BaseModel):
@@ -82,6 +103,7 @@ class KafkaSettings(_Section):
     ssl_ca: Path | None = Field(None, description="Trusted authorities; the system's when left out.")
     ssl_certificate: Path | None = None
     ssl_key: Path | None = None
+    max_batch_bytes: int = Field(16 << 20, ge=1 << 20, description="The most that a batch may decompress to.")
 
     @model_validator(mode="after")
     def _sasl_is_complete(self) -> KafkaSettings:
@@ -185,6 +207,22 @@ class Settings(BaseSettings):
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")
     presence_key_file: Path | None = None
 
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Variables, then the file, of which a variable replaces both ways to give the same secret."""
+
+        def file() -> dict[str, Any]:
+            return _without_replaced(dotenv_settings(), env_settings())
+
+        return init_settings, env_settings, cast(PydanticBaseSettingsSource, file)
+
     @model_validator(mode="before")
     @classmethod
     def _read_secret_files(cls, values: Any) -> Any:
@@ -235,13 +273,27 @@ def load(file: Path | None = None) -> Settings:
     """The settings of this process: variables first, then the file, then defaults."""
     chosen = file or (Path(os.environ[f"{PREFIX}SETTINGS"]) if os.environ.get(f"{PREFIX}SETTINGS") else None)
     if chosen is not None and not chosen.is_file():
-        raise SettingsError(f"the settings file {chosen} does not exist", "write one HEARSAY_NAME=value a line")
+        raise SettingsError(f"the settings file {chosen} does not exist", HOW_TO_WRITE)
+    if chosen is not None:
+        _check_lines(chosen)
     try:
         return Settings(_env_file=chosen)
     except ValidationError as error:
         raise SettingsError(
             _explained(error), "correct the variable, or the line in the file that HEARSAY_SETTINGS names"
         ) from None
+
+
+def _check_lines(file: Path) -> None:
+    """Refuse a file that is something else: lines that are no settings would be ignored."""
+    try:
+        lines = read_limited(file).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SettingsError(f"the settings file {file} cannot be read: {why}", HOW_TO_WRITE) from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#") and not LINE.match(line):
+            raise SettingsError(f"the settings file {file}: line {number} is not a setting", HOW_TO_WRITE)
 
 
 def _explained(error: ValidationError) -> str:

@@ -3,14 +3,15 @@
 from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
-from analytics.estimation.rounding import rounded
+from analytics.estimation.noised import CellNoise, estimate_noised
 
 __all__ = [
+    "CellNoise",
     "ConsistentShares",
     "clip_renormalise",
     "consistent_shares",
     "estimate",
     "estimate_all",
+    "estimate_noised",
     "norm_sub",
-    "rounded",
 ]

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile, variance
+from analytics.estimation.noised import CellNoise, noise_variance
 from analytics.estimation.votes import Floats, unbiased
 from protocols.mechanisms import Channel
 
@@ -45,12 +46,14 @@ def smooth(
     *,
     population: float | None = None,
     confidence: float = CONFIDENCE,
+    noise: CellNoise | None = None,
 ) -> Estimates:
     """Frequencies `[value]` of the last period, from `counts[period, value]` and `n[period]` of it and earlier ones.
 
     `memo_channel` is that of the memos alone (Question.memo_channel); None for one-shot surveys, whose noise is all
     fresh. `population` is as for `estimate`, in the last period: the error is never larger than that of the unbiased
-    estimate. Earlier periods without reports are bridged; without reports in the last one nothing is known.
+    estimate. Earlier periods without reports are bridged; without reports in the last one nothing is known. `noise` on
+    counts and n is drawn anew in every period, like fresh noise.
 
     >>> from protocols.mechanisms import Flip
     >>> from protocols.mechanisms.rounds import oue
@@ -73,13 +76,17 @@ def smooth(
     memo = variance(pooled, 1, memo_channel) if memo_channel is not None else pooled * (1 - pooled)
     fresh = np.maximum(total - memo, 1e-3 * total)
     step = total / np.median(reports)
+    fresh_variance = fresh / reports[:, None]
+    if noise is not None:
+        fresh_variance = fresh_variance + noise_variance(pooled, reports, channel, noise)
+        step = np.median(fresh_variance, axis=0) + memo / np.median(reports)
     level, spread = np.empty((2, channel.k))
     for first in range(0, channel.k, BLOCK):
         block = slice(first, first + BLOCK)
-        level[block], spread[block] = _filtered(
-            seen[:, block], fresh[block] / reports[:, None], step[block], np.diff(known)
-        )
+        level[block], spread[block] = _filtered(seen[:, block], fresh_variance[:, block], step[block], np.diff(known))
     unbiased_variance = variance(pooled, reports[-1], channel, population)
+    if noise is not None:
+        unbiased_variance = unbiased_variance + noise_variance(pooled, reports[-1], channel, noise)
     error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))
     half_width = quantile(confidence) * error
     return Estimates(level, error, level - half_width, level + half_width)

@@ -1,7 +1,7 @@
 """Mobility reports: visitors, their answers, rankings, dwell times and flows."""
 
 from analytics.mobility.changes import with_changes
-from analytics.mobility.combining import WindowTruth, combine, with_lates, with_lost_presence, with_truth
+from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, WindowReport
 from analytics.mobility.output.page.rendering import render_page
@@ -21,7 +21,7 @@ __all__ = [
     "render_page",
     "tables",
     "with_changes",
-    "with_lates",
     "with_lost_presence",
+    "with_shortfall",
     "with_truth",
 ]

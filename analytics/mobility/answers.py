@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import Estimates, drawn_share, estimate
+from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
 from analytics.estimation.ratios import product
-from analytics.estimation.rounding import rounded
 from analytics.estimation.votes import Floats, covariance
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
@@ -21,23 +21,22 @@ from protocols.mechanisms import Channel
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers to one attribute in one window. Where presence is noised, all estimates from them are rounded."""
+    """The answers to one attribute in one window: `counts[value]` of `n` support each value."""
 
     channel: Channel
-    n: int  # as published
-    supported: Floats  # share of the answers that support each value
+    n: int
+    counts: NDArray[np.int64]
     visitors: Estimates
-    noised: bool
+    noise: CellNoise | None  # on counts and n, of a period
 
     @classmethod
     def of(cls, history: CountHistory, name: str, window: Window) -> Answers:
-        question, supported = history.scheme.question(name), history.supported(name, window)
         return cls(
-            question.channel,
-            0 if supported is None else history.answers(name, window),
-            np.zeros(question.k) if supported is None else supported,
+            history.scheme.question(name).channel,
+            history.answers(name, window),
+            history.supported(name, window),
             history.visitors(window),
-            history.scheme.survey.presence_epsilon is not None,
+            CellNoise.of(history.scheme, name),
         )
 
     @cached_property
@@ -46,22 +45,17 @@ class Answers:
 
     @cached_property
     def consistent(self) -> ConsistentShares:
-        """The consistent histogram; where presence is noised, of the rounded estimates."""
-        if self.noised:
+        """The consistent histogram; where counts have noise, the one nearest to the estimates."""
+        if self.noise is not None:
             return ConsistentShares(norm_sub(self.shares.value))
-        return consistent_shares(self.supported * self.n, self.n, self.channel)
+        return consistent_shares(self.counts, self.n, self.channel)
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
-        return self.as_published(
-            estimate(
-                self.supported * self.n,
-                self.n,
-                self.channel,
-                population=self.visitors.value,
-                groups=groups,
-            )
-        )
+        population = float(self.visitors.value)
+        if self.noise is None:
+            return estimate(self.counts, self.n, self.channel, population=population, groups=groups)
+        return estimate_noised(self.counts, self.n, self.channel, self.noise, population=population, groups=groups)
 
     def people(self, shares: Estimates) -> Estimates:
         """Shares as numbers of visitors."""
@@ -70,8 +64,7 @@ class Answers:
     def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
         """The covariance of the estimated shares, of all values or of some."""
         drawn = float(drawn_share(self.n, self.visitors.value))
-        return covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
-
-    def as_published(self, estimates: Estimates) -> Estimates:
-        """Rounded where numbers of devices carry noise, because the last digits would reveal the exact number."""
-        return rounded(estimates) if self.noised else estimates
+        own = covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
+        if self.noise is None:
+            return own
+        return own + noise_covariance(self.shares.value, self.n, self.channel, self.noise, places)

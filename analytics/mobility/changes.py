@@ -29,7 +29,7 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
     known = range(min(w.first for w in published), max(w.last for w in published) + 1)
     comparison = _Comparison(timedelta(seconds=report.period_seconds), known, baseline)
     visitors = comparison.changes({window: measured([shown.visitors]) for window, shown in published.items()})
-    names = [attribute.name for attribute in next(iter(published.values())).attributes]
+    names = list(dict.fromkeys(attribute.name for shown in published.values() for attribute in shown.attributes))
     people = {name: comparison.changes(_people(published, name)) for name in names}
 
     def changed(shown: WindowReport) -> WindowReport:
@@ -81,7 +81,9 @@ class _Comparison:
 
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
     """The people by value of one attribute, in every window that has answers."""
-    rows = {window: shown.attribute(name).values for window, shown in published.items()}
+    rows = {
+        window: part.values for window, shown in published.items() for part in shown.attributes if part.name == name
+    }
     return {window: measured([row.people for row in values]) for window, values in rows.items() if values}
 
 

@@ -32,14 +32,22 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     )
 
 
-def with_lates(report: MobilityReport, lates: Mapping[int, int]) -> MobilityReport:
-    """The report with the shortfall of each window. `lates` are the late reports by period."""
+def with_shortfall(
+    report: MobilityReport, lates: Mapping[int, int], lost: Mapping[int, int] | None = None
+) -> MobilityReport:
+    """The report with the shortfall of each window: the late reports, and those lost at most, by period.
 
-    def with_shortfall(window: WindowReport) -> WindowReport:
-        late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
-        return window if window.suppressed else window.model_copy(update={"shortfall": late})
+    Where presence has noise, nobody publishes them by period, and no shortfall is known.
+    """
+    if report.presence == "noised":
+        return report
 
-    return report.model_copy(update={"windows": tuple(map(with_shortfall, report.windows))})
+    def lacking(window: WindowReport) -> WindowReport:
+        periods = range(window.first, window.last + 1)
+        shortfall = sum(lates.get(period, 0) + (lost or {}).get(period, 0) for period in periods)
+        return window if window.suppressed else window.model_copy(update={"shortfall": shortfall})
+
+    return report.model_copy(update={"windows": tuple(map(lacking, report.windows))})
 
 
 def with_lost_presence(report: MobilityReport, losses: Collection[int]) -> MobilityReport:

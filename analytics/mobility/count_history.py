@@ -20,66 +20,92 @@ from protocols.scheme import Scheme
 class CountHistory:
     """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
 
-    `reports` and `supports` (of each value) are exact; `cells` are the reports as they may be published: the same, or
-    with noise. They also have those of presence-only reports, if the survey has any.
+    `reports` and `supports` (of each value) are as they may be published: exact, or released with noise. `reports` also
+    has presence-only reports, if the survey has any. Released supports are those of all gaps together, so windows of
+    several periods have none. `agreed` are the visitors by gap, made to agree, if there is noise.
     """
 
     scheme: Scheme
     first: int
     reports: Mapping[str, Sequence[ByGap]]
     supports: Mapping[str, Sequence[ByGap]]
-    cells: Mapping[str, Sequence[ByGap]]
+    agreed: Sequence[ByGap] | None = None
 
     @property
     def periods(self) -> range:
-        return range(self.first, self.first + len(next(iter(self.cells.values()))))
+        return range(self.first, self.first + len(next(iter(self.reports.values()))))
 
     def visitors(self, window: Window) -> Estimates:
-        """The number of different devices that reported: exact, or with the error of the noise."""
-        horizon = self.scheme.survey.horizon
-        total = sum(int(first_reports(cells, *self._place(window))) for cells in self._presence)
-        return self.counted(total, sum(horizon - later for later in range(window.length)))
+        """The number of different devices that reported: exact, or agreed with the error of the noise."""
+        place, cells = self._place(window), self._cells(window)
+        unbiased = sum(int(first_reports(periods, *place)) for periods in self._presence)
+        agreed = unbiased if self.agreed is None else int(first_reports(self.agreed, *place))
+        return self.counted(agreed, unbiased, cells)
 
-    def counted(self, total: int, cells: int) -> Estimates:
-        """The sum of so many published cells of each attribute, not below 0: exact, or with the error of the noise."""
-        epsilon = self.scheme.survey.presence_epsilon
-        if epsilon is None:
-            return exact(np.array(max(total, 0)))
+    def unbiased_visitors(self, window: Window) -> Estimates:
+        """The same as a plain sum of cells, which may be negative and contradict others."""
+        unbiased = sum(int(first_reports(periods, *self._place(window))) for periods in self._presence)
+        return self.unbiased(unbiased, self._cells(window))
+
+    def counted(self, agreed: int, unbiased: int, cells: int) -> Estimates:
+        """A number of visitors, and the interval of the sum of cells it was made of, not below 0."""
+        sums = self.unbiased(unbiased, cells)
+        low, high = np.maximum(np.minimum(sums.low, agreed), 0), np.maximum(sums.high, agreed)
+        return Estimates(np.array(float(agreed)), sums.error, low, high)
+
+    def unbiased(self, total: int, cells: int) -> Estimates:
+        """The sum of so many cells of each kind of report: exact, or with the error of the noise."""
+        noise = self.scheme.presence
+        if noise is None:
+            return exact(np.array(total))
         noisy = cells * len(self._presence)
-        error, half_width = noise_error(noisy, epsilon), noise_quantile(noisy, epsilon, CONFIDENCE)
-        parts = max(total, 0), error, max(total - half_width, 0), max(total + half_width, 0)
+        error = noise_error(noisy, noise.reports_scale)
+        half_width = noise_quantile(noisy, noise.reports_scale, CONFIDENCE)
+        parts = total, error, total - half_width, total + half_width
         return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
 
     def gap_counts(self, window: Window) -> NDArray[np.int64]:
-        """Published visitors by the gap of their first report in the window; the last entry is new visitors."""
+        """Visitors by the gap of their first report in the window, agreed; the last entry is new visitors."""
+        return self._by_gap(window, self._presence if self.agreed is None else [self.agreed])
+
+    def unbiased_gap_counts(self, window: Window) -> NDArray[np.int64]:
+        """The same as plain sums of cells."""
+        return self._by_gap(window, self._presence)
+
+    def _by_gap(self, window: Window, tables: Sequence[Sequence[ByGap]]) -> NDArray[np.int64]:
         counts = np.zeros(self.scheme.survey.horizon, dtype=np.int64)
-        for cells in self._presence:
+        for periods in tables:
             for later in range(window.length):
-                period = cells[window.first - self.first + later]
+                period = periods[window.first - self.first + later]
                 counted = period.gaps > later
                 counts[period.gaps[counted] - 1] += period.counts[counted]
         return counts
 
     def answers(self, name: str, window: Window) -> int:
-        """The number of answers to one attribute, as published."""
-        return max(int(first_reports(self.cells[name], *self._place(window))), 0)
+        """The number of answers to one attribute, not below 0."""
+        return max(int(first_reports(self.reports[name], *self._place(window))), 0)
 
-    def supported(self, name: str, window: Window) -> NDArray[np.float64] | None:
-        """The exact share of these answers that supports each value; None without answers."""
-        place = self._place(window)
-        reports = int(first_reports(self.reports[name], *place))
-        return first_reports(self.supports[name], *place) / reports if reports else None
+    def supported(self, name: str, window: Window) -> NDArray[np.int64]:
+        """How many of these answers support each value."""
+        if self.agreed is not None and window.length > 1:
+            raise ValueError("released supports are those of all gaps: longer windows than a period have none")
+        return np.asarray(first_reports(self.supports[name], *self._place(window)))
 
     def by_period(self, name: str, periods: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of each period on its own: the exact supports `[period, value]` and answers `[period]` of one attribute."""
+        """Of each period on its own: the supports `[period, value]` and answers `[period]` of one attribute."""
         supports, answers = (table[name] for table in (self.supports, self.reports))
         places = [period - self.first for period in periods]
         return np.array([supports[at].total for at in places]), np.array([answers[at].total for at in places])
 
+    def _cells(self, window: Window) -> int:
+        """How many cells of each kind of report are added up for the visitors of a window."""
+        horizon = self.scheme.survey.horizon
+        return sum(horizon - later for later in range(window.length))
+
     @property
     def _presence(self) -> list[Sequence[ByGap]]:
-        """The published cells of devices: a report is counted in one of them."""
-        return [self.cells[kind] for kind in self.scheme.kinds]
+        """The cells of devices: a report is counted in one of them."""
+        return [self.reports[kind] for kind in self.scheme.kinds]
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

@@ -22,7 +22,7 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
     half_width = quantile(CONFIDENCE) * error
     parts = value, error, value - half_width, value + half_width
-    mean = quantity(answers.as_published(Estimates(*map(np.asarray, parts))))
+    mean = quantity(Estimates(*map(np.asarray, parts)))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
     quartiles = _crossings(np.cumsum(answers.consistent.value))
     low, high = (_crossings(ends) for ends in (cumulative.high, cumulative.low))

@@ -58,8 +58,8 @@ class ValueReport(_Model):
     people: Quantity = Field(description="the share times the visitors")
     smoothed: Quantity | None = Field(
         None,
-        description="the share in a period, estimated with the help of earlier periods; null for longer windows, "
-        "for the first period, and where the survey has presence_epsilon",
+        description="the share in a period, estimated with the help of earlier periods; null for longer windows and "
+        "for the first period",
     )
     change: Change | None = Field(None, description="of people, since the previous comparable window; added by readers")
     baseline: Change | None = Field(None, description="of people, against the baseline; added by readers")
@@ -133,20 +133,34 @@ class WindowReport(_Model):
     end: datetime
     kind: Kind
     suppressed: Suppression | None = Field(description="why nothing is published; null if something is")
-    visitors: Quantity | None = Field(None, description="different devices that reported in the window")
+    visitors: Quantity | None = Field(
+        None, description="different devices that reported in the window; with presence_epsilon made to agree"
+    )
     new: Quantity | None = Field(None, description="visitors whose last report, if any, is a horizon or more ago")
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
+    unbiased_visitors: Quantity | None = Field(
+        None,
+        description="the plain sum of noised counts, may be negative; null unless the survey has presence_epsilon",
+    )
+    unbiased_new: Quantity | None = Field(None, description="the same for new visitors")
+    unbiased_returning: Quantity | None = Field(None, description="the same for returning visitors")
     change: Change | None = Field(
         None, description="of visitors, since the previous comparable window; added by readers"
     )
     baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
-    shortfall: int | None = Field(None, description="late reports of these periods; added by readers")
+    shortfall: int | None = Field(
+        None,
+        description="late and lost reports of these periods, at most; added by readers; "
+        "null where the survey has presence_epsilon",
+    )
     presence_lost: bool = Field(
         False, description="presence records were lost, so devices may be counted twice; added by readers"
     )
     truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
-    attributes: tuple[AttributeReport, ...] = ()
+    attributes: tuple[AttributeReport, ...] = Field(
+        (), description="none for windows of several periods where the survey has presence_epsilon"
+    )
 
     def attribute(self, name: str) -> AttributeReport:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -173,7 +187,7 @@ class MobilityReport(_Model):
     minimum: int
     confidence: float
     presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
-    presence_scale: float | None = Field(description="scale of the noise on each count; null if exact")
+    presence_scale: float | None = Field(description="scale of the noise on reports by gap; null if exact")
     notes: tuple[str, ...] = Field(description="how to read the numbers")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from analytics.estimation.estimates import CONFIDENCE
@@ -11,7 +13,7 @@ from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisit
 from analytics.mobility.publication import MOST_SMOOTHED, Publication
 from analytics.mobility.suppression import merged_gaps
 from analytics.windows.calendar import Window
-from analytics.windows.presence_noise import scale
+from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
 
 
@@ -22,7 +24,7 @@ def mobility_report(history: CountHistory) -> MobilityReport:
     periods, or on what is known outside the counts: `analytics.mobility.combining` and `changes` add that.
     """
     survey, publication = history.scheme.survey, Publication(history)
-    period, epsilon = history.periods[-1], survey.presence_epsilon
+    period, noise = history.periods[-1], history.scheme.presence
     return MobilityReport(
         survey=survey.id,
         title=survey.title or survey.id,
@@ -32,9 +34,9 @@ def mobility_report(history: CountHistory) -> MobilityReport:
         horizon=survey.horizon,
         minimum=survey.minimum,
         confidence=CONFIDENCE,
-        presence="exact" if epsilon is None else "noised",
-        presence_scale=None if epsilon is None else scale(epsilon),
-        notes=_notes(survey),
+        presence="exact" if noise is None else "noised",
+        presence_scale=None if noise is None else noise.reports_scale,
+        notes=_notes(survey, noise),
         windows=tuple(_window(publication, window) for window in publication.kinds if window.last == period),
         triangle=tuple(_cell(publication, window) for window in publication.triangle if window.last == period),
     )
@@ -52,11 +54,14 @@ def _window(publication: Publication, window: Window) -> WindowReport:
     )
     if header.suppressed:
         return header
-    published = {
+    published: dict[str, Any] = {
         "visitors": quantity(history.visitors(window)),
         **_new_and_returning(history, window),
-        "attributes": tuple(attribute_report(publication, q, window) for q in history.scheme.questions),
     }
+    if history.agreed is not None:
+        published["unbiased_visitors"] = quantity(history.unbiased_visitors(window))
+    if history.agreed is None or window.length == 1:
+        published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
     return header.model_copy(update=published)
 
 
@@ -65,51 +70,62 @@ def _cell(publication: Publication, window: Window) -> UniqueVisitors:
     return UniqueVisitors(first=window.first, last=window.last, visitors=visitors)
 
 
-def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Quantity | tuple[Gaps, ...]]:
+def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
     """New and returning visitors, and the gaps of the returning ones; nothing where either are too few."""
     counts, minimum = history.gap_counts(window), history.scheme.survey.minimum
     new, returning = int(counts[-1]), int(counts[:-1].sum())
     if len(counts) == 1 or any(0 < part < minimum for part in (new, returning)):
         return {}  # with a horizon of one period, nobody is known to return
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
+    plain, horizon = history.unbiased_gap_counts(window), len(counts)
 
     def visitors(low: int, high: int) -> Quantity:
-        return quantity(history.counted(int(counts[low - 1 : high].sum()), int(cells[low - 1 : high].sum())))
+        agreed, unbiased, added = (int(part[low - 1 : high].sum()) for part in (counts, plain, cells))
+        return quantity(history.counted(agreed, unbiased, added))
+
+    def unbiased(low: int, high: int) -> Quantity:
+        return quantity(history.unbiased(int(plain[low - 1 : high].sum()), int(cells[low - 1 : high].sum())))
 
     gaps = tuple(
         Gaps(shortest=low, longest=high, visitors=visitors(low, high))
         for low, high in merged_gaps(counts[:-1].tolist(), minimum)
     )
-    horizon = len(counts)
-    return {"new": visitors(horizon, horizon), "returning": visitors(1, horizon - 1), "gaps": gaps}
+    parts = {"new": (horizon, horizon), "returning": (1, horizon - 1)}
+    published = {name: visitors(*ends) for name, ends in parts.items()}
+    if history.agreed is not None:
+        published |= {f"unbiased_{name}": unbiased(*ends) for name, ends in parts.items()}
+    return {**published, "gaps": gaps}
 
 
-def _notes(survey: Survey) -> tuple[str, ...]:
+def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
     """How to read the numbers, the most important note first."""
-    if survey.presence_epsilon is None:
+    if noise is None:
         presence = (
             "Numbers of visitors are exact. Local differential privacy protects what devices answered, not that they "
             "reported."
         )
     else:
         presence = (
-            f"Numbers of visitors carry noise of scale {scale(survey.presence_epsilon):g} per count, drawn once. "
-            "Shares are rounded to about a tenth of their error."
+            "All numbers are computed from counts with noise, drawn once for each period: whether a device reported "
+            f"in a period is protected with epsilon {noise.epsilon:g}. Reports by gap have noise of scale "
+            f"{noise.reports_scale:.3g}, and their sums were made to agree; the unbiased sums stand beside them. "
+            "Windows of several periods have no answers."
         )
     notes = [
         presence,
         "Shares are unbiased estimates from noisy answers: they may be negative and need not sum to 100 %. "
         "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is non-negative and sums to "
         "100 %: the nearest one, or a smoothed one where the mechanism is ordered.",
-        "A window of several periods counts every device once, with its first value in the window.",
     ]
+    if noise is None:
+        notes.append("A window of several periods counts every device once, with its first value in the window.")
     if survey.one_in > 1:
         notes.append(
             f"In a period one in {survey.one_in} devices answers, drawn at random; the others only report that they "
             "are present. Shares are estimates for all visitors, from those whose first report in the window is an "
             "answer."
         )
-    if survey.horizon > 1 and survey.presence_epsilon is None:
+    if survey.horizon > 1:
         notes.append(
             f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. "
             "Their errors are smaller, but they follow an abrupt change with a delay."

@@ -1,7 +1,7 @@
 """Windows of periods: which ones there are, their first reports, and the noise on their counts."""
 
+from analytics.windows.agreement import Agreed, agree
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap
-from analytics.windows.presence_noise import scale
 
-__all__ = ["ByGap", "Window", "scale"]
+__all__ = ["Agreed", "ByGap", "Window", "agree"]

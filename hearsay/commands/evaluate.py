@@ -34,7 +34,7 @@ def _budgets(text: str) -> list[float]:
 
 def evaluate(
     scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry, virtual-humans or commuters.")
+        str, typer.Option("--scenario", help="telemetry, virtual-humans, commuters or demand.")
     ] = "virtual-humans",
     csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",

@@ -71,12 +71,14 @@ def plan(
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
+    presence = (_presence,) if drawn.presence is not None else ()
     parts = (
         _header,
         _mechanisms,
         _alternatives,
         _guarantees,
         _precision,
+        *presence,
         _ways,
         _risk,
         _links,
@@ -182,6 +184,25 @@ def _precision(drawn: Plan) -> Table:
             f"{p.devices_needed:,}",
         ]
         table.add_row(a.name, *row)
+    return table
+
+
+def _presence(drawn: Plan) -> Table:
+    presence = drawn.presence
+    assert presence is not None
+    title = f"The same with presence_epsilon = {presence.epsilon:g}, which protects a device's presence in a period"
+    wanted = f"devices for {drawn.error:g}"
+    table = _table(title, "attribute", "most supports", "noise scale", "no device has it", "half have it", wanted)
+    for name, a in presence.attributes.items():
+        errors = [_number(a.if_nobody), _number(a.if_half), f"{a.devices_needed:,}"]
+        table.add_row(name, str(a.largest), f"{a.scale:.3g}", *errors)
+    table.caption_justify = "left"
+    table.caption = (
+        f"{presence.supports_epsilon:.3g} of the budget is for the supports of each value, "
+        f"{presence.reports_epsilon:.3g} for reports by gap (noise of scale {presence.scale:.3g}). The visitors of a "
+        f"period have a standard error of {presence.visitors:.3g}. Longer windows have no answers, and nothing is "
+        "provisional."
+    )
     return table
 
 

@@ -52,7 +52,7 @@ def report(
     selected = whole if asked is None else narrowed(whole, *asked)
     written = write_files(selected, html, csv, parquet)
     if as_json:
-        typer.echo(selected.model_dump_json(indent=2))
+        console.print_json_text(selected.model_dump_json(indent=2))
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)

@@ -38,7 +38,7 @@ def demo(
 def run(
     survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file.", show_default=False)],
     scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans or commuters.")
+        str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans, commuters or demand.")
     ] = "telemetry",
     devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,6 +55,20 @@ def publish(
 
 
 @app.command()
+def terms(file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)]) -> None:
+    """Write the resolved terms of a survey, byte for byte as devices get them, without a newline.
+
+    Their SHA-256 begins with the fingerprint. An app that carries them needs to trust nobody for them.
+
+    Example: hearsay survey terms survey.yaml > terms.json
+    """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
+
+    sys.stdout.buffer.write(Scheme(read_survey(file)).terms)
+
+
+@app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
     as_json: console.AsJson = False,
@@ -98,7 +113,9 @@ def schema(
 @app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    example: Annotated[str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry.")] = "",
+    example: Annotated[
+        str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry, demand-year.")
+    ] = "",
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.
 

@@ -1,13 +1,12 @@
 """Devices in memory: they answer a survey as real ones do, without a server and without a store.
 
-For simulations and tests. A real device writes each period's report to disk before it sends it, so that a retry sends
-the same bytes; these devices forget everything with the process.
+For simulations and tests. A real device (`hearsay.Device`) writes each period's report to disk before it sends it, so
+that a retry sends the same bytes; these devices forget everything with the process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +18,7 @@ from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import MAX_PERIOD, Attribute, Survey
-from protocols.wire import Frame, encode_frame, encode_report
+from protocols.wire import Frame, encode_frame
 
 ROWS_PER_FRAME = 4096
 NEVER = -1
@@ -86,19 +85,6 @@ class Fleet:
         horizon, last = self._scheme.survey.horizon, self._last[devices]
         self._last[devices] = period
         return np.where(last == NEVER, horizon, np.minimum(period - last, horizon)).astype(np.uint16)
-
-
-class Device:
-    """One device that answers a survey, with a secret of its own."""
-
-    def __init__(self, survey: Survey, secret: bytes | None = None) -> None:
-        self._scheme = Scheme(survey)
-        self._alone = Fleet(survey, 1, secret)
-
-    def report(self, period: int, values: Mapping[str, Any]) -> bytes:
-        """The report of a period as JSON, as a client sends it. `values` has the true value of each attribute."""
-        (frame,) = self._alone.frames(period, {name: [value] for name, value in values.items()})
-        return encode_report(frame, self._scheme)
 
 
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:

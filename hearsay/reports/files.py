@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -85,10 +87,19 @@ def write_files(report: MobilityReport, html: Path | None, csv: Path | None, par
         html.write_text(render_page(report))
         written.append(html)
     if csv is not None:
-        written += _write_tables(report, csv, ".csv", pyarrow.csv.write_csv)
+        written += _write_tables(report, csv, ".csv", _write_csv)
     if parquet is not None:
         written += _write_tables(report, parquet, ".parquet", pyarrow.parquet.write_table)
     return written
+
+
+def _write_csv(table: pa.Table, path: Path) -> None:
+    """Write a table whose text no spreadsheet takes for a formula: such cells begin with an apostrophe."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            text = pc.replace_substring_regex(table[field.name], r"^([=+\-@\t\r])", r"'\1")
+            table = table.set_column(place, field.name, text)
+    pyarrow.csv.write_csv(table, path)
 
 
 def _write_tables(

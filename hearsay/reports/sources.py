@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from analytics.mobility import MobilityReport, combine, with_changes, with_lates
+from analytics.mobility import MobilityReport, combine, with_changes, with_shortfall
 from hearsay.terminal.console import Step
 from protocols.errors import ResultsError, ServerUnavailable
 from protocols.survey import Survey
@@ -42,7 +42,8 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
             "a period becomes final when it is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
-    report = with_changes(with_lates(combine(reports), live.lates if live else {}), baseline)
+    lates, lost = (live.lates, live.lost) if live else ({}, {})
+    report = with_changes(with_shortfall(combine(reports), lates, lost), baseline)
     if baseline is not None and not any(window.baseline for window in report.windows):
         raise ResultsError(
             f"no report of periods {baseline[0]} to {baseline[-1]} is published that could be compared with",

@@ -11,6 +11,7 @@ from pathlib import Path
 from protocols.errors import ScenarioError, SettingsError
 from protocols.randomness import Keyring
 from servers.key_files import keyring_in, secret_in
+from servers.private_files import create_private, open_private, private_directory, write_private
 
 COLLECTOR = "collector"
 
@@ -20,7 +21,7 @@ class DataDirectory:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        root.mkdir(parents=True, exist_ok=True)
+        private_directory(root)
 
     @property
     def redis(self) -> Path:
@@ -54,7 +55,7 @@ class DataDirectory:
         """Record losses. They are appended, so that two processes may do it at once."""
         new = sorted(set(losses) - self.presence_losses(survey))
         if new:
-            with self._losses(survey).open("a") as file:
+            with open_private(self._losses(survey), "a") as file:
                 file.write("".join(f"{period}\n" for period in new))
 
     @property
@@ -71,7 +72,7 @@ class DataDirectory:
         """The secret of the simulated or replayed devices."""
         key = self.root / "fleet.key"
         if not key.exists():
-            self.new_store_mark.touch()
+            self.new_store_mark.touch(mode=0o600)
         return keyring_in(key)
 
     def clock_key(self) -> bytes:
@@ -97,8 +98,8 @@ class DataDirectory:
         periods, and no reports. A destination may be given in more detail later: it begins with the earlier text.
         """
         recorded = self._record_once(f"{survey}.destination", destination)
-        if destination.startswith(recorded):
-            (self.root / f"{survey}.destination").write_text(f"{destination}\n")
+        if destination != recorded and destination.startswith(recorded):
+            write_private(self.root / f"{survey}.destination", f"{destination}\n")
         elif not recorded.startswith(destination):
             raise SettingsError(
                 f"the devices of {self.root} report to {recorded} for survey {survey!r}, not to {destination}",
@@ -107,17 +108,17 @@ class DataDirectory:
             )
 
     def _record_once(self, name: str, text: str) -> str:
-        """The text in a file of this name; written now if there is none."""
+        """The text in a file of this name; written now if there is none. One without its last line end is damaged."""
         file = self.root / name
-        recorded = file.read_text().strip() if file.exists() else ""
-        if not recorded:
-            file.write_text(f"{text}\n")
-        return recorded or text
+        if not file.exists():
+            create_private(file, f"{text}\n")
+        recorded = file.read_text()
+        if not recorded.strip() or not recorded.endswith("\n"):
+            raise SettingsError(f"{file} is damaged", "restore it from a copy of the directory")
+        return recorded.removesuffix("\n")
 
     def _losses(self, survey: str) -> Path:
         return self.root / f"{survey}.lost"
 
     def _subdirectory(self, name: str) -> Path:
-        path = self.root / name
-        path.mkdir(exist_ok=True)
-        return path
+        return private_directory(self.root / name)

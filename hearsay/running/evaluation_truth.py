@@ -36,7 +36,7 @@ def from_scenario(scenario: Scenario, attributes: Sequence[str], once: bool, ste
 def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
     """One period from a table with one row per person and the names of the columns in its first line."""
     step(0, 1, f"reading {path}")
-    table = _table(path)
+    table = read_table(path)
     chosen = _chosen(columns, table.column_names, str(path))
     sizes, values = {}, {}
     for name in chosen:
@@ -50,7 +50,7 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
     return Truth(sizes, [Snapshot(0, np.arange(len(table), dtype=np.uint64), values)])
 
 
-def _table(path: Path) -> pa.Table:
+def read_table(path: Path) -> pa.Table:
     """The table with all columns as text: 01 and 1 are different values."""
     try:
         one_thread = pa.csv.ReadOptions(use_threads=False)  # only then are faulty rows numbered

@@ -7,7 +7,6 @@ survey it notes what was last seen of the store, so that a loss between two runs
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import SettingsError
 from protocols.respondent import Respondent
+from servers.private_files import write_private
 from servers.redis_server import local
 from servers.settings import Settings
 
@@ -105,7 +105,7 @@ def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore
         store.accept_loss()
     if data is not None:
         _note_store(data, settings, store)
-        data.loss_note.touch()
+        data.loss_note.touch(mode=0o600)
 
 
 def confirm_history(data: DataDirectory | None, store: MemoStore) -> None:
@@ -121,9 +121,9 @@ def confirm_history(data: DataDirectory | None, store: MemoStore) -> None:
 
 def _note_store(data: DataDirectory, settings: Settings, store: MemoStore) -> None:
     if store.has_lost_data:
-        data.loss_note.touch()
+        data.loss_note.touch(mode=0o600)
     if store.id is not None:
-        _write(data.store_note, f"{store.id}\n{address(settings, store)}")
+        write_private(data.store_note, f"{store.id}\n{address(settings, store)}\n")
         data.new_store_mark.unlink(missing_ok=True)
 
 
@@ -149,7 +149,7 @@ def _another(known: StoreNote, now: str) -> SettingsError:
 
 def _note_survey(data: DataDirectory, survey: str, memos: SurveyMemos) -> None:
     data.add_presence_losses(survey, memos.presence_losses)
-    _write(data.epochs_note(survey), TypeAdapter(Seen).dump_json(memos.seen).decode())
+    write_private(data.epochs_note(survey), TypeAdapter(Seen).dump_json(memos.seen) + b"\n")
 
 
 def _seen(note: Path) -> Seen:
@@ -161,10 +161,3 @@ def _seen(note: Path) -> Seen:
 
 def _damaged(note: Path) -> SettingsError:
     return SettingsError(f"{note} is damaged", "restore it from a copy of the directory")
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a small file at once, or not at all."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    draft.write_text(f"{text}\n")
-    draft.replace(file)

@@ -13,6 +13,7 @@ from memo_store.store import MemoStore
 from protocols.errors import ServerError
 from servers.kafka_broker import KafkaBroker
 from servers.kafka_jars import java, kafka_jars
+from servers.private_files import open_private, private_directory, write_private
 from servers.processes import ServerProcess
 from servers.redis_server import RedisServer
 from servers.settings import KafkaSettings
@@ -95,17 +96,18 @@ class Stack:
 
     def _write_settings(self, broker: KafkaBroker) -> None:
         DataDirectory(self.directory).clock_key()
-        self.settings_file.write_text(
+        write_private(
+            self.settings_file,
             f"HEARSAY_KAFKA_BOOTSTRAP={broker.bootstrap}\n"
             f"HEARSAY_REDIS_URL={self.redis.url}\n"
-            f"HEARSAY_CLOCK_KEY_FILE={self.directory / 'clock.key'}\n"
+            f"HEARSAY_CLOCK_KEY_FILE={self.directory / 'clock.key'}\n",
         )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One `up` or `down` at a time; the next one waits."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self.directory / "stack.lock").open("w") as lock:
+        private_directory(self.directory)
+        with open_private(self.directory / "stack.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

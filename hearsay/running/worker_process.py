@@ -16,6 +16,7 @@ from pathlib import Path
 
 from protocols.errors import ServerError
 from servers.ports import free_port
+from servers.private_files import open_private, private_directory
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 
@@ -47,8 +48,8 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> WorkerProcess:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as log:
+        private_directory(self.log.parent)
+        with open_private(self.log, "ab") as log:
             self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
         return self
 

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Annotated, Any, Protocol
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+from servers.printable import printable, printable_json
+
+NARROWEST = 80
+"""Tables are made for so many columns at least. A narrower terminal breaks their lines; cut numbers would be wrong."""
+
+
+class SafeConsole(Console):
+    """A console that shows text from outside only as text, in characters that the terminal has."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text, self.encoding))
+
+
+out = SafeConsole(highlight=False)
+if out.width < NARROWEST:
+    out.width = NARROWEST
+err = SafeConsole(stderr=True, highlight=False)
 
 Kafka = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Send reports to this Kafka cluster; its workers count them.")
@@ -48,7 +65,12 @@ class Lines:
 
 def print_json(data: Any) -> None:
     """Print JSON on standard output, without colours and wrapping."""
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    print_json_text(json.dumps(data, indent=2, ensure_ascii=not out.encoding.startswith("utf"), default=str))
+
+
+def print_json_text(text: str) -> None:
+    """Print text that is JSON."""
+    typer.echo(printable_json(text))
 
 
 @contextmanager

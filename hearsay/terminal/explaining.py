@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 
 from rich.markup import escape
 
@@ -12,13 +13,18 @@ from protocols.errors import HearsayError, Stopped
 
 MAY_NOT_WRITE = "choose a path where you may write"
 NO_DIRECTORY = "a file is where a directory is needed: choose another path"
+FULL = "free disk space, then run the same command again: it resumes"
+FEW_FILES = "allow more open files (`ulimit -n 1024`), then run the same command again"
 HINTS = {
     errno.EACCES: MAY_NOT_WRITE,
     errno.EPERM: MAY_NOT_WRITE,
     errno.EROFS: MAY_NOT_WRITE,
     errno.EEXIST: NO_DIRECTORY,
     errno.ENOTDIR: NO_DIRECTORY,
-    errno.ENOSPC: "free disk space, then run the same command again: it resumes",
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EMFILE: FEW_FILES,
+    errno.ENFILE: FEW_FILES,
 }
 
 
@@ -38,5 +44,7 @@ def _explained(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}", HINTS.get(error.errno or 0, "check the path, or choose another"), REFUSED
+    if isinstance(error, sqlite3.OperationalError) and "disk is full" in str(error):
+        return "the disk is full", FULL, REFUSED
     what = f"unexpected error: {type(error).__name__}: {error}"
     return what, "this is a bug: `hearsay --debug` with the same arguments shows the traceback", BROKEN

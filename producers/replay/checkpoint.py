@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protocols.errors import ReplayError
+from servers.limited_reading import read_limited
+from servers.private_files import private_directory, write_private
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,10 @@ class Checkpoint:
         if not self._path.exists():
             return Totals()
         try:
-            return Totals(**json.loads(self._path.read_text()))
+            return Totals(**json.loads(read_limited(self._path)))
         except (ValueError, TypeError):
             raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
 
     def write(self, totals: Totals) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(asdict(totals)))
-        unfinished.replace(self._path)
+        private_directory(self._path.parent)
+        write_private(self._path, json.dumps(asdict(totals)))

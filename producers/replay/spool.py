@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from producers.replay.choosing import Events, event_type
 from protocols.randomness import Devices
+from servers.private_files import open_private, private_directory
 
 AT_ONCE = 1 << 18
 """Events in memory at a time."""
@@ -27,7 +28,7 @@ class Spool:
     """
 
     def __init__(self, directory: Path, attributes: int, at_once: int = AT_ONCE) -> None:
-        directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+        private_directory(directory)
         self._lock = os.open(directory, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,5 +88,5 @@ class Spool:
 
 
 def _append(path: Path, events: Events) -> None:
-    with path.open("ab") as file:
+    with open_private(path, "ab") as file:
         events.tofile(file)

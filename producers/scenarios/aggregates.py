@@ -19,7 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from producers.scenarios.base import MOST_DEVICES
 from producers.scenarios.presence import MOST_DAYS, combinations_from_unions, day_names, people_seen
 from protocols.errors import ScenarioError
+from servers.limited_reading import read_limited
 
+MAX_BYTES = 16 << 20
 Count = Annotated[int, Field(ge=0, le=MOST_DEVICES)]
 
 
@@ -128,7 +130,8 @@ def read_aggregates(path: Path | None = None) -> Aggregates:
     """
     where = resources.files("producers") / "data" / "msfimu.json" if path is None else path
     try:
-        return Aggregates.model_validate(json.loads(where.read_text(encoding="utf-8")))
+        data = where.read_bytes() if path is None else read_limited(path, MAX_BYTES)
+        return Aggregates.model_validate(json.loads(data))
     except OSError as error:
         raise ScenarioError(f"the table {where} cannot be read: {error}", "give the path of a JSON file") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or not a table

@@ -20,6 +20,7 @@ SCENARIOS = {
     "telemetry": "producers.scenarios.telemetry:Telemetry",
     "virtual-humans": "producers.scenarios.virtual_humans:VirtualHumans",
     "commuters": "producers.scenarios.commuters:Commuters",
+    "demand": "producers.scenarios.demand:Demand",
 }
 
 

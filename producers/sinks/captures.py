@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,12 @@ from pydantic import ValidationError
 from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from servers.limited_reading import read_limited
+from servers.private_files import private_directory, write_private
 
 CAPTURE = "capture.json"
+MOST_BYTES = 64 << 20
+"""More than the surveys of a capture have."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Capture:
 def read_capture(directory: Path) -> Capture:
     """What is captured in a directory."""
     try:
-        content = json.loads((directory / CAPTURE).read_text("utf-8"))
+        content = json.loads(read_limited(directory / CAPTURE, MOST_BYTES))
         surveys = {
             id: CapturedSurvey(Survey.model_validate_json(json.dumps(entry["survey"])), str(entry["fingerprint"]))
             for id, entry in content["surveys"].items()
@@ -59,7 +62,7 @@ def read_capture(directory: Path) -> Capture:
 
 def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
     """Make a directory a capture for so many partitions, or add a survey to the one that it is."""
-    directory.mkdir(parents=True, exist_ok=True)
+    private_directory(directory)
     surveys: dict[str, CapturedSurvey] = {}
     if (directory / CAPTURE).exists():
         before = read_capture(directory)
@@ -80,19 +83,4 @@ def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
         id: {"fingerprint": kept.fingerprint, "survey": kept.survey.model_dump(mode="json")}
         for id, kept in surveys.items()
     }
-    write_whole(directory / CAPTURE, json.dumps({"partitions": partitions, "surveys": entries}).encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically, and sync it to disk."""
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    write_private(directory / CAPTURE, json.dumps({"partitions": partitions, "surveys": entries}).encode())

@@ -18,10 +18,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from producers.sinks.base import Sink
-from producers.sinks.captures import begin_capture, read_capture, write_whole
+from producers.sinks.captures import begin_capture, read_capture
 from producers.stopping import Stop, never
 from protocols.errors import DeliveryError, ReplayError, Stopped
 from protocols.scheme import Scheme
+from servers.limited_reading import read_limited
+from servers.private_files import write_private
 
 SENT, SUFFIX = "sent.json", ".arrow"
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
@@ -54,7 +56,7 @@ class DirectorySink:
                 "run one capture at a time",
             )
         try:
-            write_whole(path, _as_file(batch))
+            write_private(path, _as_file(batch))
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -104,7 +106,7 @@ def send_capture(
         for record in records:
             sink.send(*record)
         sink.flush()
-        write_whole(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
+        write_private(directory / SENT, json.dumps({"files": _number(path) + 1}).encode())
         size = sum(len(value) for *_, value in records)
         sent = Sent(sent.files + 1, len(files), sent.records + len(records), sent.bytes + size)
         progress(sent)
@@ -120,7 +122,7 @@ def _number(path: Path) -> int:
 
 def _first_unsent(directory: Path) -> int:
     try:
-        return int(json.loads((directory / SENT).read_text())["files"])
+        return int(json.loads(read_limited(directory / SENT))["files"])
     except FileNotFoundError:
         return 0
     except (ValueError, KeyError, TypeError):

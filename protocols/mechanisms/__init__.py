@@ -4,20 +4,25 @@ from protocols.arrays.aliases import Values
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding
-from protocols.mechanisms.mechanism import Calibration
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.mechanism import Budget, Calibration
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
-from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.rounds import Flip, MatrixRound
 
 __all__ = [
     "CHOOSERS",
     "NAMES",
     "RECORDS",
+    "Buckets",
+    "Budget",
     "Calibration",
     "Channel",
     "Direct",
     "Encoding",
     "Flip",
+    "Hashed",
     "MatrixChannel",
+    "MatrixRound",
     "MechanismRecord",
     "SupportChannel",
     "Use",

@@ -51,6 +51,11 @@ class Encoding(Protocol):
         ...
 
     @property
+    def terms(self) -> dict[str, int | str]:
+        """Its kind and its own parameter, as devices read them."""
+        ...
+
+    @property
     def memo(self) -> Layout: ...
     @property
     def answer(self) -> Layout: ...
@@ -132,6 +137,10 @@ class Direct(_Plain):
     detail = ""
 
     @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": "direct"}
+
+    @property
     def states(self) -> int:
         return self.k
 
@@ -190,6 +199,10 @@ class Unary(_Plain):
     k: int
     exclusive = False
     detail = ""
+
+    @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": "unary"}
 
     @property
     def states(self) -> int:

@@ -53,6 +53,10 @@ class Hashed:
         return f"g = {self.g}"
 
     @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": "hashed", "g": self.g}
+
+    @property
     def memo(self) -> Symbols:
         return Symbols(self.g)
 
@@ -146,6 +150,10 @@ class Buckets:
     @property
     def detail(self) -> str:
         return f"d = {self.d}"
+
+    @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": "buckets", "d": self.d}
 
     @property
     def memo(self) -> PackedBits:

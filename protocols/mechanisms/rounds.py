@@ -39,6 +39,11 @@ class Flip:
     def gain(self) -> float:
         return self.p - self.q
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What its tables follow from."""
+        return {"p": self.p, "q": self.q}
+
     def then(self, other: Flip) -> Flip:
         return Flip(self.p * other.gain + other.q, self.q * other.gain + other.q)
 
@@ -62,6 +67,16 @@ class MatrixRound:
     def rising(self) -> bool:
         """Whether the likelihood ratio of any two inputs rises with the output, as for geometric noise."""
         return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
+
+    @property
+    def numbers(self) -> dict[str, list[float]]:
+        """What its tables follow from: the entries by distance, in the columns of both ends and in those between.
+
+        >>> geometric(3, log(2)).numbers["ends"], geometric(2, log(2)).numbers["inside"]
+        ([0.6666666666666666, 0.3333333333333333, 0.16666666666666666], [])
+        """
+        inside = self.matrix[1:, 1].tolist() if len(self.matrix) > 2 else []
+        return {"ends": self.matrix[:, 0].tolist(), "inside": inside}
 
     def then(self, other: MatrixRound) -> MatrixRound:
         return MatrixRound(self.matrix @ other.matrix)

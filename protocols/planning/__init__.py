@@ -2,6 +2,7 @@
 
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
+from protocols.planning.presence import PresenceErrors, PresencePlan
 from protocols.planning.prices import told_apart, widest_interval
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "LinkPlan",
     "NoisePlan",
     "Plan",
+    "PresenceErrors",
+    "PresencePlan",
     "plan",
     "told_apart",
     "widest_interval",

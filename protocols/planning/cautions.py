@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan
+from protocols.planning.presence import PresencePlan
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import forged_weight
@@ -30,10 +31,11 @@ class Caution(BaseModel):
     text: str
 
 
-def cautions(scheme: Scheme, crowd: CrowdPlan) -> tuple[Caution, ...]:
+def cautions(scheme: Scheme, crowd: CrowdPlan, presence: PresencePlan | None) -> tuple[Caution, ...]:
     """Every caution that applies."""
-    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery, _of_presence)
+    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery)
     found = [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
+    found += _of_presence(presence, crowd.devices)
     return tuple(Caution(code=code, text=" ".join(text.split())) for code, text in found)
 
 
@@ -174,11 +176,20 @@ def _of_forgery(scheme: Scheme) -> Found:
             yield "cheap-to-poison", text
 
 
-def _of_presence(scheme: Scheme) -> Found:
-    if scheme.survey.presence_epsilon is None:
+def _of_presence(presence: PresencePlan | None, devices: int) -> Found:
+    if presence is None:
         text = """The number of devices that report is published exactly and is not private. Set presence_epsilon to
             publish it with noise."""
         yield "presence", text
+        return
+    for name, errors in presence.attributes.items():
+        if errors.useless:
+            text = f"""{name}: the noise of presence_epsilon makes its answers useless. With {devices:,} devices a share
+                has a standard error of {errors.if_half:.2g}: its interval is as wide as everything it can be. One
+                report may support {errors.largest} values, and the noise must cover them all. Leave presence_epsilon
+                out and set minimum instead: then nothing is published about few devices, and the numbers of many are
+                exact. Or use grr, whose reports support one value, a larger presence_epsilon, or more devices."""
+            yield "useless-with-presence-noise", text
 
 
 def _names(questions: list[Question]) -> str:

@@ -16,6 +16,7 @@ from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import mean_variance, standard_error
+from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.ways import WayPlan, budgets_in_words, ways
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
@@ -112,6 +113,7 @@ class Plan(_Model):
     attribute_guess_if_same: float | None  # the same, if all devices have the same values
     ways: tuple[WayPlan, ...]
     crowd: CrowdPlan
+    presence: PresencePlan | None  # what presence_epsilon costs
     cautions: tuple[Caution, ...]
 
 
@@ -129,6 +131,8 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
     devices = devices or survey.devices or DEVICES
     crowd = crowd_plan(scheme, devices)
     hides = questions[0].faked
+    attributes = tuple(_attribute(scheme, question, devices, error) for question in questions)
+    presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes}, error)
     return Plan(
         survey=survey.id,
         title=survey.title,
@@ -136,13 +140,14 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
         calibration=survey.calibration,
         devices=devices,
         error=error,
-        attributes=tuple(_attribute(scheme, question, devices, error) for question in questions),
+        attributes=attributes,
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
         ways=ways(scheme, devices),
         crowd=crowd,
-        cautions=cautions(scheme, crowd),
+        presence=presence,
+        cautions=cautions(scheme, crowd, presence),
     )
 
 

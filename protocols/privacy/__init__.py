@@ -1,7 +1,33 @@
 """What reports reveal: losses and the histories they hold between, amplification, and the risk of single reports."""
 
+from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_values
 from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
+from protocols.privacy.linking import first_guess, memo_ones, memo_shares, of_the_value, pair_information
 from protocols.privacy.loss import Loss, Relation
+from protocols.privacy.presence import PresenceNoise, geometric_variance
+from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
 
-__all__ = ["Guarantees", "Loss", "Relation", "loss_of_values"]
+__all__ = [
+    "Evidence",
+    "Guarantees",
+    "Loss",
+    "PresenceNoise",
+    "Relation",
+    "attribute_guess",
+    "evidence",
+    "first_guess",
+    "forged_weight",
+    "geometric_variance",
+    "held",
+    "hidden_bits",
+    "loss_of_values",
+    "mean_of_largest",
+    "memo_ones",
+    "memo_shares",
+    "of_the_value",
+    "pair_information",
+    "trait_values",
+    "value_guess",
+]

@@ -65,7 +65,7 @@ def pair_information(question: Question, memoised: bool = True) -> float:
 def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of. Where nothing is memoised, the value itself links them."""
     if not memoised:
-        question = _of_the_value(question)
+        question = of_the_value(question)
     mechanism = question.mechanism
     noise = mechanism.second
     if isinstance(mechanism.first, MatrixRound):
@@ -75,17 +75,17 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     second = noise or KEPT
     if isinstance(mechanism.encoding.memo, PackedBits):
         return list(_of_bits(question, second))
-    return [_of_symbols(_memo_shares(question), second)]
+    return [_of_symbols(memo_shares(question), second)]
 
 
-def _of_the_value(question: Question) -> Question:
+def of_the_value(question: Question) -> Question:
     """The same noise as round 2 over the value, for devices whose attribute is true (fakes are new in every report)."""
     noise = question.mechanism.first
     kept = MatrixRound(np.eye(question.k)) if isinstance(noise, MatrixRound) else KEPT
     return replace(question, mechanism=replace(question.mechanism, first=kept, second=noise), share=1.0, fake=None)
 
 
-def _memo_shares(question: Question) -> Floats:
+def memo_shares(question: Question) -> Floats:
     """How memos are spread over symbols: of the truth, and of fakes where there are any."""
     first = question.mechanism.first
     assert isinstance(first, Flip)
@@ -96,6 +96,18 @@ def _memo_shares(question: Question) -> Floats:
         return shares
     assert question.fake_memo is not None, "a symbol has no zero vector"
     return np.asarray(question.share * shares + (1 - question.share) * question.fake_memo)
+
+
+def memo_ones(question: Question) -> Floats:
+    """How often each bit of a memo is set: of the truth, and of fakes where there are any."""
+    first = question.mechanism.first
+    assert isinstance(first, Flip)
+    bits = question.mechanism.encoding.memo.count
+    ones = _values(question, bits) * first.gain + first.q
+    if not question.faked:
+        return ones
+    fakes = np.zeros(bits) if question.fake is None else question.fake
+    return np.asarray(question.share * ones + (1 - question.share) * (fakes * first.gain + first.q))
 
 
 def _of_symbols(memos: Floats, second: Flip) -> Pairs:
@@ -112,15 +124,7 @@ def _of_symbols(memos: Floats, second: Flip) -> Pairs:
 
 def _of_bits(question: Question, second: Flip) -> Iterator[Pairs]:
     """Pairs of bits: both set, one of them, none; bits with the same share of ones gathered."""
-    first = question.mechanism.first
-    assert isinstance(first, Flip)
-    bits = question.mechanism.encoding.memo.count
-    values = _values(question, bits)
-    ones = values * first.gain + first.q
-    if question.faked:
-        fakes = np.zeros(bits) if question.fake is None else question.fake
-        ones = question.share * ones + (1 - question.share) * (fakes * first.gain + first.q)
-    for share, count in zip(*np.unique(ones.round(15), return_counts=True), strict=True):
+    for share, count in zip(*np.unique(memo_ones(question).round(15), return_counts=True), strict=True):
         cells = [(second.p**a * (1 - second.p) ** (2 - a), second.q**a * (1 - second.q) ** (2 - a)) for a in (2, 1, 0)]
         times = np.array([1, 2, 1])
         together = times * np.array([share * up + (1 - share) * down for up, down in cells])
@@ -151,16 +155,21 @@ def _values(question: Question, size: int) -> Floats:
 def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True) -> float:
     """The chance that, among `crowd` devices, the best guess of which earlier report belongs to a device is right.
 
-    A report answers all `questions`. Scores of independent parts add up; their sum is computed on a grid. Ties are
-    shared.
+    A report answers all `questions`. Scores of independent parts add up; the sum of several is computed on a grid.
+    Ties are shared.
     """
     parts = [part for question in questions for part in pairs_of(question, memoised)]
     low, high = _window(parts)
     if high - low < 1e-12:
         return 1 / crowd
-    step = (high - low) / (GRID - 8)
-    same = _sum_of_scores([(part, part.together) for part in parts], low, step)
-    other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
+    if len(parts) == 1 and parts[0].count == 1:  # nothing to add up
+        _, place = np.unique(parts[0].score.round(12), return_inverse=True)
+        chances = parts[0].together, parts[0].apart
+        same, other = (np.asarray(np.bincount(place, weights=of), dtype=np.float64) for of in chances)
+    else:
+        step = (high - low) / (GRID - 8)
+        same = _sum_of_scores([(part, part.together) for part in parts], low, step)
+        other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
     below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
     lost = max(0.0, 1 - below[-1])  # an impossible pair: never better than a possible one
     better = (below[1:] + lost).clip(0, 1) ** crowd - (below[:-1] + lost).clip(0, 1) ** crowd

@@ -46,7 +46,7 @@ def attribute_guess(questions: Sequence[Question], same: bool) -> float:
     where fakes are zero vectors). `same`: all devices have the same values, which is the worst case, as the accuracy is
     convex in how values are spread; only for uniform and zero fakes.
     """
-    return _mean_of_largest([_ratio(question, same) for question in questions]) / len(questions)
+    return mean_of_largest([_ratio(question, same) for question in questions]) / len(questions)
 
 
 def _ratio(question: Question, same: bool) -> Variable:
@@ -87,12 +87,23 @@ def forged_weight(channel: Channel) -> float:
     return float((1 - channel.floor.min()) / channel.gain)
 
 
-def _mean_of_largest(variables: Sequence[Variable]) -> float:
-    """E[max] of independent variables, from the product of their distribution functions."""
+def mean_of_largest(variables: Sequence[Variable], copies: int = 1) -> float:
+    """E[max] of independent variables, of which each is there `copies` times.
+
+    From the chances that a variable is above each place, which keep their precision where they are small: there the
+    places may be very large.
+
+    >>> coin = np.array([0.0, 1.0]), np.array([0.5, 0.5])
+    >>> mean_of_largest([coin, coin]), mean_of_largest([coin], copies=3)
+    (0.75, 0.875)
+    """
     places = np.unique(np.concatenate([values for values, _ in variables]))
-    below = np.ones(len(places))
+    none_above = np.zeros(len(places))  # ln of the chance
     for values, chances in variables:
         order = np.argsort(values)
-        running = np.concatenate([[0.0], np.cumsum(chances[order])])
-        below *= running[np.searchsorted(values[order], places, side="right")]
-    return float(places @ np.diff(below, prepend=0.0))
+        above = np.append(np.cumsum(chances[order][::-1])[::-1], 0.0)
+        at = np.minimum(above[np.searchsorted(values[order], places, side="right")], 1.0)
+        with np.errstate(divide="ignore"):
+            none_above += copies * np.log1p(-at)
+    above_all = np.concatenate([[1.0], -np.expm1(none_above)])
+    return float(places @ -np.diff(above_all))

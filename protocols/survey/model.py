@@ -17,6 +17,7 @@ from protocols.errors import SurveyError
 from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
 from protocols.survey.durations import Duration, format_duration
 from protocols.survey.names import Text
+from protocols.survey.outlook import ForecastPlan
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -104,7 +105,8 @@ class Survey(Strict):
     )
     presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = Field(
         None,
-        description="noise for published numbers of devices, which are otherwise exact and not private",
+        description="protects in what is published that a device reported in a period, which is otherwise not private; "
+        "all results get noise, and hearsay plan shows how much",
     )
     devices: int | None = Field(
         None,
@@ -112,6 +114,9 @@ class Survey(Strict):
         le=10**10,
         description="how many devices are expected to report in a period, the crowd that hides each of them; auto "
         "avoids mechanisms by whose answers a device is recognised in it",
+    )
+    forecast: ForecastPlan | None = Field(
+        None, description="forecasts to publish after every period, from what is published; no part of the terms"
     )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
 
@@ -187,7 +192,12 @@ class Survey(Strict):
     @property
     def declared_terms(self) -> dict[str, Any]:
         """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
-        shown: Any = {"title": True, "description": True, "attributes": {"__all__": {"groups", "role"}}}
+        shown: Any = {
+            "title": True,
+            "description": True,
+            "forecast": True,
+            "attributes": {"__all__": {"groups", "role"}},
+        }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         terms["start"] = self.start.astimezone(UTC).isoformat()
         return terms

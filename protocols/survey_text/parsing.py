@@ -25,6 +25,7 @@ KINDS = {"tuple_type": "should be a list"} | dict.fromkeys(
 )  # by pydantic's names, which are those of Python
 PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # parts of its other messages that are left out
 WIDTH = 110
+MOST_PROBLEMS = 20
 
 
 class _Dumper(yaml.SafeDumper):
@@ -68,8 +69,10 @@ def parse_survey(text: str, source: str = "survey") -> Survey:
 
 
 def explain(error: ValidationError, document: Document) -> str:
-    """Every problem that validation found in a document, one a line."""
-    return "\n".join(_explain(problem, document) for problem in _shown_problems(error.errors(include_url=False)))
+    """The problems that validation found in a document, one a line."""
+    problems = _shown_problems(error.errors(include_url=False))
+    lines = [_explain(problem, document) for problem in problems[:MOST_PROBLEMS]]
+    return "\n".join([*lines, *([f"and {len(problems) - MOST_PROBLEMS:,} more"] if problems[MOST_PROBLEMS:] else [])])
 
 
 def format_survey(survey: Survey) -> str:

@@ -7,14 +7,19 @@ once. Anchors and tags are refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import yaml
 
 Path = tuple[str | int, ...]
 NULL = "tag:yaml.org,2002:null"
-MAX_TEXT = 4 << 20
+MAX_TEXT = 1 << 20
+MAX_PARTS = 75_000
+"""The largest attribute has 65,536 values. So many take a second or two to read; a text with more is not begun."""
+MAX_DEPTH = 100
 
 
 class NotPlain(ValueError):
@@ -43,53 +48,87 @@ def read_yaml(text: str) -> Document:
     """
     if len(text) > MAX_TEXT:
         raise NotPlain(f"{len(text)} characters; at most {MAX_TEXT} are read")
-    document = Document()
+    if text.count(",") + text.count("\n") > MAX_PARTS:
+        raise NotPlain(f"more than {MAX_PARTS} lines and values")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        document.data = None if node is None else _Reader(document.lines).read(node, ())
+        return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).document()
     except yaml.MarkedYAMLError as error:
         where = "" if error.problem_mark is None else f"line {error.problem_mark.line + 1}: "
         raise NotPlain(f"{where}not YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise error if isinstance(error, NotPlain) else NotPlain(f"not YAML: {error}") from None
-    except RecursionError:
-        raise NotPlain("not YAML: nested too deeply") from None
-    return document
 
 
 class _Reader:
-    def __init__(self, lines: dict[Path, int]) -> None:
-        self._lines = lines
-        self._seen: set[int] = set()
+    """Makes data of the parser's events, which are read one by one: a text with too many ends early."""
 
-    def read(self, node: yaml.Node, path: Path) -> Any:
-        line = node.start_mark.line + 1
+    def __init__(self, events: Iterator[yaml.Event]) -> None:
+        self._events = islice(events, MAX_PARTS)
+        self._lines: dict[Path, int] = {}
+        self._depth = 0
+
+    def document(self) -> Document:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                data = self._read(self._next(), ())
+                self._next()  # the end of the document
+                if not isinstance(more := self._next(), yaml.StreamEndEvent):
+                    raise NotPlain(f"line {_line(more)}: not YAML: a second document begins")
+                return Document(data, self._lines)
+        return Document()
+
+    def _read(self, event: yaml.Event, path: Path) -> Any:
+        line = _line(event)
         self._lines[path] = line
-        if id(node) in self._seen:
+        if isinstance(event, yaml.AliasEvent):
             raise NotPlain(f"line {line}: an anchor is used again; write it out")
-        self._seen.add(id(node))
-        _refuse_tag(node, line)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.read(entry, (*path, place)) for place, entry in enumerate(node.value)]
-        return None if node.tag == NULL else node.value
+        _refuse_tag(event, line)
+        if isinstance(event, yaml.ScalarEvent):
+            return None if _is_null(event) else event.value
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise NotPlain(f"line {line}: not YAML: nested too deeply")
+        data = self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._sequence(path)
+        self._depth -= 1
+        return data
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+    def _sequence(self, path: Path) -> list[Any]:
+        data: list[Any] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            data.append(self._read(event, (*path, len(data))))
+        return data
+
+    def _mapping(self, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            line = _line(event)
+            if not isinstance(event, yaml.ScalarEvent):
                 raise NotPlain(f"line {line}: a key that is not one word; put it in quotes")
-            _refuse_tag(key_node, line)
-            key: str = key_node.value
+            _refuse_tag(event, line)
+            key: str = event.value
             if key in data:
                 raise NotPlain(f"line {line}: {key!r} is there twice; keep one")
-            data[key] = self.read(value_node, (*path, key))
+            data[key] = self._read(self._next(), (*path, key))
             self._lines[(*path, key)] = line
         return data
 
+    def _next(self) -> yaml.Event:
+        event = next(self._events, None)
+        if event is None:
+            raise NotPlain(f"more than {MAX_PARTS} lines and values")
+        return event
 
-def _refuse_tag(node: yaml.Node, line: int) -> None:
-    if not node.tag.startswith("tag:yaml.org,2002:"):
-        raise NotPlain(f"line {line}: the tag {node.tag} is not supported; leave it out")
+
+def _line(event: yaml.Event) -> int:
+    return 0 if event.start_mark is None else event.start_mark.line + 1
+
+
+def _is_null(event: yaml.ScalarEvent) -> bool:
+    plain = event.implicit[0] and event.value in ("", "~", "null", "Null", "NULL")
+    return plain or event.tag == NULL
+
+
+def _refuse_tag(event: yaml.Event, line: int) -> None:
+    tag: str | None = getattr(event, "tag", None)
+    if tag is not None and not tag.startswith("tag:yaml.org,2002:"):
+        raise NotPlain(f"line {line}: the tag {tag} is not supported; leave it out")

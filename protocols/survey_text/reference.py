@@ -11,6 +11,7 @@ from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.model import Survey
+from protocols.survey.outlook import ForecastPlan
 from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -41,15 +42,16 @@ def reference() -> str:
             "like. `hearsay survey check FILE` checks a file, `hearsay survey new` writes one, and `hearsay survey",
             "schema` prints the JSON Schema that editors use. `hearsay plan FILE` shows what a survey guarantees.",
             "",
-            "Everything except `title`, `description`, `groups` and `role` is part of the survey's fingerprint, which",
-            "travels with every report: reports made under other terms are refused. It also covers the mechanisms that",
-            "were chosen and their tables of probabilities. Changed terms need a new `id`.",
+            "Everything except `title`, `description`, `forecast`, `groups` and `role` is part of the survey's",
+            "fingerprint, which travels with every report: reports made under other terms are refused. It also covers",
+            "the mechanisms that were chosen and their tables of probabilities. Changed terms need a new `id`.",
             "",
             "Budgets: `eps_inf` and `eps_1` (a memo, and fresh noise on it for every report), or `eps_inf` alone (the",
             "memo itself is sent every time: memo only), or `eps` (fresh noise on the truth for every report).",
             "",
             *_table("The survey", Survey),
             *_table("Each of `attributes`", Attribute),
+            *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
             "## Roles",
             "",

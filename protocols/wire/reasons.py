@@ -21,6 +21,7 @@ class Reason(StrEnum):
     BAD_TOKEN = "bad-token"  # noqa: S105 (zero)
     BAD_GAP = "bad-gap"
     BAD_VALUE = "bad-value"
+    TOO_MANY_BITS = "too-many-bits"  # supports more values than the noise of presence_epsilon covers
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from protocols.wire import (
     row_faults,
 )
 from stream_app.log.flushes import DEADLETTERS, Output
+from stream_app.log.marks import NO_EPOCH
+from stream_app.log.skipped import Skipped, Why
 
 LONGEST_HEADER = 200
 KEPT_OF_TOO_LARGE = 64 << 10
@@ -39,6 +41,7 @@ class Record:
     offset: int
     content_type: str | None
     value: bytes | None
+    epoch: int = field(default=NO_EPOCH, compare=False)  # the leader epoch of its batch; in files, its checksum
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,15 @@ def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
     except OverflowError:
         return Reject(Reason.UNDECODABLE, f"period {clock.through} ends after the calendar does", clock.survey)
     return clock
+
+
+def refused_skip(skipped: Skipped) -> tuple[Record, Reject] | None:
+    """Offsets that were skipped as one refused record without a value; None if there never were reports in them."""
+    if skipped.why not in (Why.TOO_LARGE, Why.UNDECODABLE):
+        return None
+    how = "decompresses to more than is allowed" if skipped.why is Why.TOO_LARGE else "cannot be read"
+    detail = f"the batch with the records {skipped.first} to {skipped.last} {how}"
+    return Record(skipped.first, None, None), Reject(Reason(skipped.why), detail, rows=skipped.last - skipped.first + 1)
 
 
 def time_fault(frame: Frame, through: int, ahead: int) -> Reject | None:

@@ -24,6 +24,7 @@ class Part:
     offset: int
     closed: bool
     counts: Counts = field(repr=False)
+    late: int = 0  # late rows that came while this was the next period to close; only where presence has noise
 
     @property
     def total(self) -> int:
@@ -35,8 +36,8 @@ class Part:
 class Progress:
     """A partition has closed a survey through a period, as of an offset of the reports topic.
 
-    `rejects` are rows by reason since the beginning; `lates` are late rows by period, for the periods that windows can
-    still reach.
+    `rejects` are rows by reason since the beginning; `lates` are late rows by period, and `lost` reports that are lost
+    at most by period, for the periods that windows can still reach.
     """
 
     survey: str
@@ -45,6 +46,7 @@ class Progress:
     through: int
     rejects: dict[str, int]
     lates: dict[int, int]
+    lost: dict[int, int] = field(default_factory=dict)
 
 
 Partial = Part | Progress
@@ -57,11 +59,12 @@ def encode_partial(partial: Partial) -> bytes:
         "offset": partial.offset,
     }
     if isinstance(partial, Progress):
-        lates = sorted(partial.lates.items())
-        refused = {"rejects": partial.rejects, "lates": lates}
-        return pack(head | refused | {"kind": "progress", "through": partial.through})
+        lates, lost = sorted(partial.lates.items()), sorted(partial.lost.items())
+        lacking = {"rejects": partial.rejects, "lates": lates, "lost": lost}
+        return pack(head | lacking | {"kind": "progress", "through": partial.through})
     names = list(partial.counts)
     head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
+    head |= {"late": partial.late}
     return pack(head, arrays_of(partial.counts))
 
 
@@ -70,10 +73,10 @@ def decode_partial(data: bytes) -> Partial:
     try:
         common = head["survey"], head["partition"], head["offset"]
         if head["kind"] == "progress":
-            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]))
+            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]), dict(head["lost"]))
         survey, partition, offset = common
         counts = from_arrays(head["attributes"], arrays)
-        return Part(survey, head["period"], partition, offset, head["closed"], counts)
+        return Part(survey, head["period"], partition, offset, head["closed"], counts, head["late"])
     except (KeyError, TypeError) as error:
         raise StateError(
             f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
@@ -22,17 +22,19 @@ from stream_app.counting.judging import (
     judge_rows,
     refused_record,
     refused_rows,
+    refused_skip,
     time_fault,
 )
 from stream_app.counting.partials import Part, Progress, message
-from stream_app.counting.recovery import Records, known_scheme, recover
+from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
+from stream_app.log.skipped import Skipped, Why
 
 PLAIN = (
-    "the reports topic must be plain: no compaction, no transactional producers, and retained for longer than a period "
-    "stays open"
+    "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
+    "recover` lets workers go on"
 )
 UNKNOWN = ""  # the survey of a record that could not be read
 
@@ -59,9 +61,11 @@ class PartitionCounter(LogReader):
     """The counter of one input partition. Feed it every record in order, flush now and then.
 
     `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
-    `log_start`. Read on at `next_offset`; `missing` is what the log no longer has. `check_tokens=False` counts
-    repeats too: for senders that are known never to repeat.
+    `log_start`. Read on at `next_offset`; `missing` is what the log no longer has, perhaps reports of these `surveys`.
+    `check_tokens=False` counts repeats too: for senders that are known never to repeat.
     """
+
+    NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
 
     def __init__(
         self,
@@ -72,20 +76,23 @@ class PartitionCounter(LogReader):
         records: Records = (),
         log_start: int = 0,
         check_tokens: bool = True,
+        surveys: Iterable[str] = (),
     ) -> None:
-        recovered = recover(partition, records, lookup, log_start)
-        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
+        recovered = recover(partition, records, lookup, log_start, surveys)
+        position = recovered.position
+        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.partition = partition
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
         self._check_tokens = check_tokens
-        self._position = recovered.position
+        self._position = position
         self._periods = recovered.periods
-        self._listed = dict(recovered.position.open)
+        self._listed = dict(position.open)
         self._pending = 0
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
-        self._unsent_progress = set(self.rejects) - {UNKNOWN}  # surveys whose rejects the merge may lack
+        # Surveys whose rejects or losses the merge may lack.
+        self._unsent_progress = {*self.rejects, *surveys_losing(position)} - {UNKNOWN}
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
@@ -104,16 +111,24 @@ class PartitionCounter(LogReader):
             totals.setdefault(survey, Counter()).update(period.rejects)
         return totals
 
+    @property
+    def lost(self) -> dict[str, Counter[int]]:
+        """Reports that are lost at most, by survey and period, for periods that windows can still include."""
+        names = surveys_losing(self._position)
+        return {survey: self._position.lost_of(survey, ahead_of(self._lookup, survey)) for survey in names}
+
     def closed_through(self, survey: str) -> int:
         return self._position.clock(survey).through
 
-    def apply(self, record: Record) -> Changes:
+    def apply(self, record: Record | Skipped) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
         changes = self.apply_all([record]).changes
         return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Iterable[Record], certain_before: int | None = None) -> Applied:
+    def apply_all(self, records: Iterable[Record | Skipped], certain_before: int | None = None) -> Applied:
         """Count records with the same result as one by one, but much faster; several may share one `Changes`.
+
+        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused.
 
         It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
         offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
@@ -121,8 +136,12 @@ class PartitionCounter(LogReader):
         decoded_records: list[DecodedRecord] = []
         postponed = None
         for record in records:
-            if decoded_records and record.offset > self.next_offset:
+            first = record.first if isinstance(record, Skipped) else record.offset
+            if decoded_records and first > self.next_offset:
                 break
+            if isinstance(record, Skipped):
+                decoded_records += self._skip(record)
+                continue
             if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
                 continue
             decoded = decode(record, self._lookup, self._clock_key, certain_before)
@@ -130,8 +149,8 @@ class PartitionCounter(LogReader):
                 postponed = decoded
                 break
             decoded_records.append((record, decoded))
-            self._read = record.offset
-        in_batches = batches(decoded_records, self._contained)
+            self._advance_to(record.offset, record.epoch)
+        in_batches = batches(decoded_records, self._contained, self._is_late)
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
     def flush(self, provisional: bool = True) -> Flush:
@@ -151,6 +170,19 @@ class PartitionCounter(LogReader):
             shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
         return self._flush(tokens, counters, self._position_record(), shown)
+
+    def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
+        """Go on after the offsets that were skipped, unless that was done before."""
+        if skipped.last < self.next_offset:
+            return []
+        left = replace(skipped, first=max(skipped.first, self.next_offset))
+        self._is_next(left.first if self.may_skip(left) else left.last + 1, f"partition {self.partition} goes", PLAIN)
+        self._advance_to(left.last, left.epoch)
+        refused = refused_skip(left)
+        return [] if refused is None else [refused]
+
+    def _is_late(self, frame: Frame) -> bool:
+        return frame.period <= self.closed_through(frame.survey)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         together = self._count_together(batch) if len(batch) > 1 else None
@@ -173,7 +205,7 @@ class PartitionCounter(LogReader):
         if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
-        period = self._period(frame, scheme)
+        period = self._period((frame.survey, frame.period), scheme)
         if judged.bad or first.offset <= period.offset:
             return None
         return self._count(last.offset, period, judged)
@@ -184,6 +216,8 @@ class PartitionCounter(LogReader):
         contained = record.offset <= self._contained
         reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
         if reject is not None:
+            if reject.reason is Reason.LATE and scheme.presence is not None:
+                self._note_late(record.offset, frame, scheme)
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
@@ -194,17 +228,31 @@ class PartitionCounter(LogReader):
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
-        period = self._period(frame, scheme)
+        period = self._period((frame.survey, frame.period), scheme)
         if record.offset <= period.offset:
             return Changes()
         return self._count(record.offset, period, judged)
 
-    def _period(self, frame: Frame, scheme: Scheme) -> OpenPeriod:
-        """The open period of a frame; the first frame of a period opens it."""
-        key = frame.survey, frame.period
+    def _note_late(self, offset: int, frame: Frame, scheme: Scheme) -> None:
+        """Add late rows to the next period to close, whose final will have their number, with noise.
+
+        Nothing changes if that period was closed since (when the log is read again), or contains this offset.
+        """
+        clock = self._position.clock(frame.survey)
+        through = clock.through_before(offset)
+        if through < clock.through or frame.period <= through - scheme.survey.horizon:
+            return
+        period = self._period((frame.survey, through + 1), scheme)
+        if offset > period.offset:
+            period.late += len(frame)
+            period.offset = offset
+            period.unsaved = period.unsent = True
+
+    def _period(self, key: Period, scheme: Scheme) -> OpenPeriod:
+        """An open period; the first frame of a period opens it."""
         if key not in self._periods:
             self._periods[key] = OpenPeriod.empty(scheme)
-            self._periods[key].tokens.reserve(self._expected.get(frame.survey, 0))
+            self._periods[key].tokens.reserve(self._expected.get(key[0], 0))
         return self._periods[key]
 
     def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
@@ -231,8 +279,11 @@ class PartitionCounter(LogReader):
         """Close what a clock record closes. Each one is acknowledged by progress, also a repeat or an empty one."""
         survey = clock.survey
         scheme = known_scheme(self._lookup, survey)
+        before = self.closed_through(survey)
         moved = self._position.clock(survey).move(offset, clock.through, scheme.survey.ahead)
         through = self.closed_through(survey)
+        if moved:
+            self._position.settle_lost(survey, before, scheme.survey.ahead)
         for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
             period = self._periods.pop(key)
             period.offset = offset
@@ -242,9 +293,9 @@ class PartitionCounter(LogReader):
             self._listed.pop(key, None)
             keys = [tokens_key(self.partition, key, at) for at in period.token_offsets]
             self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
-        lates = self._position.lates.get(survey, Counter())
-        for forgotten in [period for period in lates if period <= through - scheme.survey.horizon]:
-            del lates[forgotten]
+        for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
+            for forgotten in [period for period in by_period if period <= through - scheme.survey.horizon]:
+                del by_period[forgotten]
         self._send([self._progress(survey, offset)])
         return Changes(survey, closed_through=through if moved else None)
 
@@ -258,13 +309,14 @@ class PartitionCounter(LogReader):
 
     def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
         period.unsent = False
-        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot()))
+        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot(), period.late))
 
     def _progress(self, survey: str, offset: int) -> Output:
         self._unsent_progress.discard(survey)
         rejects = dict(self.rejects.get(survey, Counter()))
         lates = dict(self._position.lates.get(survey, Counter()))
-        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates))
+        lost = dict(self._position.lost_of(survey, ahead_of(self._lookup, survey)))
+        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates, lost))
 
     def _send(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
@@ -274,5 +326,6 @@ class PartitionCounter(LogReader):
     def _position_record(self) -> Write:
         """The position, which lists through which offset the counter of each open period must be."""
         self._position.offset = max(self._contained, self._read)
+        self._position.mark = self._mark
         self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
         return Write(position_key(self.partition), self._position.encode())

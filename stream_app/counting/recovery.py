@@ -7,16 +7,18 @@ newer skips the offsets it contains, and what belongs to a closed period is dele
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from protocols.errors import StateError
 from protocols.scheme import Scheme
-from protocols.wire import Lookup
-from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, position_key
+from protocols.wire import MAX_ROWS, Lookup
+from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
+from stream_app.log.marks import Acceptance
 
 Records = Iterable[tuple[bytes, bytes]]
 
@@ -32,10 +34,19 @@ class Recovered:
     missing: str = ""
 
 
-def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0) -> Recovered:
-    """The state of one partition from its records, of any age and in any order. The log begins at `log_start`."""
+def recover(
+    partition: int, records: Records, lookup: Lookup, log_start: int = 0, surveys: Iterable[str] = ()
+) -> Recovered:
+    """The state of one partition from its records, of any age and in any order.
+
+    The log begins at its offset `log_start`. If it lacks records, reports of the `surveys` may be among them.
+    """
     found = dict(records)
     position = Position.decode(found.pop(position_key(partition))) if position_key(partition) in found else Position()
+    accepted = found.pop(accepted_key(partition), None)
+    if accepted is not None:
+        apply_acceptance(position, Acceptance.decode(accepted), surveys)
+    log_start = max(log_start + position.mark.shift, position.mark.floor)
     counters, tokens, stale = {}, [], []
     for key, value in sorted(found.items()):
         _, _, kind, survey, period, *rest = key.decode().split("/")
@@ -60,14 +71,44 @@ def recover(partition: int, records: Records, lookup: Lookup, log_start: int = 0
     start = resume_after(position.offset, position.open, {key: counter.offset for key, counter in counters.items()})
     missing = ""
     if start + 1 < log_start:
+        held = {key: counter.offset for key, counter in counters.items()}
+        note_missing(position, held, log_start, surveys)
+        affected = [f"{s} {p}" for s in surveys_losing(position) for p in position.lost_of(s, ahead_of(lookup, s))]
         missing = (
             f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
-            "them are in the state; reports among them are not counted"
+            f"them are in the state; reports among them are not counted, of these periods: {', '.join(affected)}"
         )
-        for lost in (key for key, due in position.open.items() if due < log_start):
-            position.open[lost] = counters[lost].offset  # the log cannot bring it further: do not report it again
         start = log_start - 1
     return Recovered(position, counters, start, tuple(stale), missing)
+
+
+def apply_acceptance(position: Position, acceptance: Acceptance, surveys: Iterable[str]) -> None:
+    """Go on with the log that an operator has accepted, unless this position does so already."""
+    if acceptance.mark.acceptances > position.mark.acceptances:
+        position.mark = acceptance.mark
+        position.lose(surveys, acceptance.lost)
+
+
+def note_missing(position: Position, held: Mapping[Period, int], log_start: int, surveys: Iterable[str]) -> None:
+    """Note how many reports are lost at most, if the log begins only at `log_start` and periods hold these offsets."""
+    for key, due in position.open.items():
+        records = min(due, log_start - 1) - held[key]
+        if records > 0:
+            position.lost.setdefault(key[0], Counter())[key[1]] += records * MAX_ROWS
+        if due < log_start:
+            position.open[key] = held[key]  # the log cannot bring it further: do not report it again
+    records = log_start - 1 - position.offset
+    if records > 0:
+        position.lose(surveys, records * MAX_ROWS)
+
+
+def surveys_losing(position: Position) -> list[str]:
+    """The surveys of which reports may be lost."""
+    return sorted({*position.lost, *position.losing})
+
+
+def ahead_of(lookup: Lookup, survey: str) -> int:
+    return known_scheme(lookup, survey).survey.ahead
 
 
 def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:

@@ -1,6 +1,8 @@
 """The counting state as records, each with the offset of the log that it contains.
 
-    count/P/position                        last offset, moves of the clocks, rejects, {open period: its offset}
+    count/P/position                        last offset, which log, moves of the clocks, rejects, losses,
+                                            {open period: its offset}
+    count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
     count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens added by one flush, after which the counter stood at OFFSET
 
@@ -22,6 +24,7 @@ from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tokens import Tokens, TokenSet
 from stream_app.log.codec import Head, pack, unpack
+from stream_app.log.marks import Mark
 
 NOTHING = -1  # the offset contained by something that contains none
 Period = tuple[str, int]  # survey, period
@@ -41,6 +44,10 @@ def position_key(partition: int) -> bytes:
     return f"count/{partition}/position".encode()
 
 
+def accepted_key(partition: int) -> bytes:
+    return f"count/{partition}/accepted".encode()
+
+
 def counter_key(partition: int, period: Period) -> bytes:
     return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
 
@@ -54,10 +61,34 @@ class Position:
     """How far a partition has been counted, and all state that belongs to no open period."""
 
     offset: int = NOTHING
+    mark: Mark = field(default_factory=Mark)
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
     lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
+    lost: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period: in reports, at most
+    losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, int] = field(default_factory=dict)
+
+    def lose(self, surveys: Iterable[str], reports: int) -> None:
+        """Up to so many reports of each survey are lost, of whatever periods were open.
+
+        A clock record may be lost, too, so which periods those were is known only when the next one is read.
+        """
+        for survey in {*surveys, *self.clocks, *(survey for survey, _ in self.open)}:
+            self.losing[survey] = self.losing.get(survey, 0) + reports
+
+    def lost_of(self, survey: str, ahead: int) -> Counter[int]:
+        """How many reports of each period are lost at most."""
+        through, losing = self.clock(survey).through, self.losing.get(survey, 0)
+        open_periods = range(through + 1, through + ahead + 1) if losing else ()
+        return self.lost.get(survey, Counter[int]()) + Counter(dict.fromkeys(open_periods, losing))
+
+    def settle_lost(self, survey: str, before: int, ahead: int) -> None:
+        """A survey that was closed through the period `before` is closed further: note what was lost until then."""
+        losing = self.losing.pop(survey, 0)
+        if losing:
+            open_periods = range(before + 1, self.clock(survey).through + ahead + 1)
+            self.lost.setdefault(survey, Counter()).update(dict.fromkeys(open_periods, losing))
 
     def clock(self, survey: str) -> SurveyClock:
         return self.clocks.setdefault(survey, SurveyClock())
@@ -66,9 +97,12 @@ class Position:
         return pack(
             {
                 "offset": self.offset,
+                "mark": self.mark.head,
                 "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
+                "lost": {survey: sorted(reports.items()) for survey, reports in self.lost.items()},
+                "losing": self.losing,
                 "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
             }
         )
@@ -79,7 +113,10 @@ class Position:
         clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
-        return Position(head["offset"], clocks, rejects, lates, {(s, t): offset for s, t, offset in head["open"]})
+        lost = {survey: Counter(dict(reports)) for survey, reports in head["lost"].items()}
+        open_periods = {(s, t): offset for s, t, offset in head["open"]}
+        mark, losing = Mark(**head["mark"]), head["losing"]
+        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods)
 
 
 @dataclass
@@ -90,6 +127,7 @@ class OpenPeriod:
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
+    late: int = 0  # rows of earlier periods that came while this was the next one to close, if presence has noise
     tokens: TokenSet = field(default_factory=TokenSet)
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
@@ -114,6 +152,7 @@ class OpenPeriod:
             "offset": self.offset,
             "tokens": len(self.tokens),
             "rejects": self.rejects,
+            "late": self.late,
             "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
@@ -129,4 +168,5 @@ class OpenPeriod:
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
-        return OpenPeriod(scheme, counts, head["offset"], rejects, expected_tokens=head["tokens"], unsent=True)
+        late, tokens = head["late"], head["tokens"]
+        return OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)

@@ -8,23 +8,28 @@ from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from protocols.randomness import Keyring
-from protocols.wire import CONTENT_TYPE_HEADER
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
+from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_changes, note_finals
 from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partition_tasks import PartitionTask
+from stream_app.log.marks import NO_EPOCH, LogFault
+from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
 
 
 class Counting:
     """Gives reports and clock records to the counters of their partitions."""
 
-    def __init__(self, options: WorkerOptions, surveys: Surveys) -> None:
+    def __init__(self, options: WorkerOptions, surveys: Surveys, watch: LogWatch) -> None:
         self._options = options
         self._surveys = surveys
+        self._watch = watch
 
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> PartitionCounter:
         """The counter of a partition, recovered from its state records."""
@@ -37,23 +42,43 @@ class Counting:
             records.items(),
             log_start,
             options.check_tokens,
+            [survey.id for survey in self._surveys],
         )
 
     async def apply(
         self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
     ) -> bool:
         """Count records. Returns whether one of them closed a period, which the merge waits for."""
-        records = [Record(record.offset, content_type(record), record.value) for record in received]
+        records = [
+            task.skipped(record)
+            if isinstance(record, SkippedRecords)
+            else Record(record.offset + task.reader.mark.shift, content_type(record), record.value, epoch_of(record))
+            for record in received
+        ]
+        clocks = [place for place, record in enumerate(received) if content_type(record) == CLOCK]
+        if clocks and not await self._may_close(task, received[clocks[-1]].offset, end(task.tp)):
+            records = records[: clocks[0]]
         closed = False
         while records:
             applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
             for changes in applied.changes:
-                note_changes(changes)
+                scheme = self._surveys.lookup(changes.survey)
+                if scheme is None or scheme.presence is None:
+                    note_changes(changes)
                 closed |= changes.closed_through is not None
             if applied.postponed is not None:
-                await self._surveys.make_certain(task.tp, applied.postponed.offset, end(task.tp))
-            records = [record for record in records if record.offset >= task.reader.next_offset]
+                known_end = end(task.tp) + task.reader.mark.shift
+                await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
+            records = [record for record in records if last_of(record) >= task.reader.next_offset]
         return closed
+
+    async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int, end: int) -> bool:
+        """Whether a clock record may close periods: not if reports may be in partitions that nobody counts."""
+        wanted = self._options.topics.partitions
+        if await self._watch.has_partitions(wanted, task.tp, offset, end):
+            return True
+        task.halt(LogFault.of_partitions(wanted))
+        return False
 
 
 class Merging:
@@ -81,11 +106,22 @@ class Merging:
         """Merge partials. Returns whether one of them made a period final."""
         made: list[Period] = []
         for record in records:
+            if isinstance(record, SkippedRecords):
+                task.reader.skip(task.skipped(record))
+                continue
             if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
                 await self._surveys.make_certain(task.tp, record.offset, end(task.tp))
-            made += task.reader.apply(record.offset, record.value or b"")
+            made += task.reader.apply(record.offset + task.reader.mark.shift, record.value or b"", epoch_of(record))
         note_finals(made)
         return bool(made)
+
+
+def epoch_of(record: ConsumerRecord) -> int:
+    return record.leader_epoch if isinstance(record, EpochRecord) else NO_EPOCH
+
+
+def last_of(record: Record | Skipped) -> int:
+    return record.last if isinstance(record, Skipped) else record.offset
 
 
 def content_type(record: ConsumerRecord) -> str | None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Any
 
 import faust
-from aiohttp import web
 from faust.types import TP
 
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
+from stream_app.faust_app.broker.forecasts import Forecasts
+from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
-from stream_app.faust_app.monitoring.web import add_pages
+from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
@@ -31,39 +34,55 @@ from stream_app.merging.merger import Merger
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
 FETCH_MISSING_SECONDS = 2.0
+CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
 BUFFERED_BATCHES = 4
 """How many fetches of a partition may wait in memory for its agent."""
 BATCH_BYTES = 1 << 20
+FETCHED_RECORDS = 2000
+"""How many records are unpacked at once: as objects, small ones take up many times their bytes."""
+BEAT_SECONDS = 1.0
+RELEASE_SECONDS = 5.0
 
 
 class StreamApp:
     """Counts reports and merges what was counted."""
 
-    def __init__(self, options: WorkerOptions) -> None:
-        topics = options.topics
+    def __init__(self, options: WorkerOptions, health: Health) -> None:
+        topics = self._topics = options.topics
+        self._health = health
         self._offsets = Offsets(options.kafka)
-        hooks = Hooks(self._start, self._offsets.stop, self._add_pages)
+        hooks = Hooks(self._start, self._offsets.stop)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
-        writer = Writer(app, topics, options.clock_key)
-        counting, merging = Counting(options, surveys), Merging(options, surveys)
-        self._counting = PartitionTasks[PartitionCounter](app, topics.reports, writer, counting.make, counting.apply)
-        self._merging = PartitionTasks[Merger](app, topics.partials, writer, merging.make, merging.apply)
+        self._forecasts = Forecasts(app, options, surveys)
+        writer = Writer(app, topics, options.clock_key, self._forecasts.note)
+        watch = self._watch = LogWatch(options.kafka)
+        counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
+        self._counting = PartitionTasks[PartitionCounter](
+            app, topics.reports, writer, watch, counting.make, counting.apply
+        )
+        self._merging = PartitionTasks[Merger](app, topics.partials, writer, watch, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
+        self._memory = MemoryReleaser()
         self._tables: list[StateTable] = []
         self._attach(self._counting, COUNTING_TABLE, topics.partitions)
         self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
         app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         app.timer(TICK_SECONDS)(self._tick)
         app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
+        app.timer(RELEASE_SECONDS)(self._release_memory)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_partitions_assigned.connect(self._assigned)
         app.on_before_shutdown.connect(self._leaving)
         REGISTRY.register(
-            StateCollector(lambda: self._counting.lag | self._merging.lag, lambda: self._counting.readers)
+            StateCollector(
+                lambda: self._counting.lag | self._merging.lag,
+                lambda: self._counting.faults | self._merging.faults,
+                lambda: self._counting.readers,
+            )
         )
 
     def _attach(self, tasks: PartitionTasks[Any], name: str, partitions: int) -> None:
@@ -72,6 +91,8 @@ class StreamApp:
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
             await tasks.open(partitions, table)
+            if tasks is self._merging:
+                self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
         app = self.faust_app
@@ -82,24 +103,41 @@ class StreamApp:
 
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
+        self._health.ready = self._is_ready
+        self.faust_app.add_future(self._keep_beating())
         changelogs = [table.changelog_name for table in self._tables]
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
+        self.faust_app.add_future(self._forecasts.run())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
+        self.faust_app.add_future(self._check_logs())
 
-    def _add_pages(self, site: web.Application) -> None:
-        add_pages(site, self._is_ready, REGISTRY)
+    async def _keep_beating(self) -> None:
+        while True:
+            self._health.beat()
+            await asyncio.sleep(BEAT_SECONDS)
 
     def _is_ready(self) -> bool:
+        """Whether this worker counts: it has recovered, and no partition has a fault."""
+        return self._is_open() and not (self._counting.faults or self._merging.faults)
+
+    def _is_open(self) -> bool:
         return self._counting.is_open and self._merging.is_open
 
     def _recovery_progress(self) -> object:
-        """A value that changes while recovery makes progress; None once this worker is ready."""
+        """A value that changes while recovery makes progress; None once this worker has recovered."""
         app = self.faust_app
-        return None if self._is_ready() else (app.consumer_generation_id, app.recovered_offsets)
+        return None if self._is_open() else (app.consumer_generation_id, app.recovered_offsets)
 
     async def _broker_answers(self) -> None:
         await self._offsets.ends([TP(self._counting.topic, 0)])
+
+    async def _check_logs(self) -> None:
+        with fatal("looking at the logs"):
+            while True:
+                await asyncio.sleep(CHECK_LOGS_SECONDS)
+                await self._counting.check_logs(self._topics.partitions)
+                await self._merging.check_logs(self._topics.merge_partitions)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):
@@ -112,6 +150,9 @@ class StreamApp:
             idle, self._progress = progress == self._progress, progress
             await self._counting.fetch_missing(idle)
             await self._merging.fetch_missing(idle)
+
+    async def _release_memory(self) -> None:
+        self._memory.check(self._counting.progress + self._merging.progress)
 
     async def _tick(self) -> None:
         with fatal("closing periods by the wall clock"):
@@ -138,6 +179,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "broker_request_timeout": max(REQUEST_SECONDS, options.session_seconds),
         "consumer_auto_offset_reset": "earliest",
         "consumer_max_fetch_size": RECORD_BYTES,
+        "broker_max_poll_records": FETCHED_RECORDS,
         "producer_acks": -1,
         "producer_max_request_size": RECORD_BYTES,
         "producer_max_batch_size": BATCH_BYTES,
@@ -147,11 +189,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "stream_wait_empty": False,
         "stream_buffer_maxsize": BUFFERED_BATCHES,
         "table_standby_replicas": 0,
-        "web_host": options.web_host,
-        "web_bind": options.web_host,
-        "web_port": options.web_port,
-        "web_tables_enabled": False,
-        "web_router_enabled": False,
+        "web_enabled": False,  # monitoring/web.py answers from a thread of its own
         "autodiscover": False,
     }
 

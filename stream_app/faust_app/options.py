@@ -16,7 +16,5 @@ class WorkerOptions:
     topics: Topics
     clock_key: bytes
     presence_key: bytes
-    web_host: str = "127.0.0.1"
-    web_port: int = 6066
     session_seconds: float = 10.0
     check_tokens: bool = True

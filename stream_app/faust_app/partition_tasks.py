@@ -3,6 +3,9 @@
 Records of a partition go to its pure log reader, and the task writes what the reader wants written: one flush at a
 time, while the reader goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and
 the consumer is set to the offsets at which they read on: the state is the authority, not the group's offset.
+
+A log that is not the one that the state contains, or that lacks records, is not read on: its task has a fault, until
+`hearsay recover`. Offsets of tasks are those of the log; offsets of readers are those of the state (see `Mark`).
 """
 
 from __future__ import annotations
@@ -17,13 +20,18 @@ import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
+from protocols.errors import LogError
+from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
 from stream_app.faust_app.overrides.app import FaustApp
+from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import RECORD_BYTES
 from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import FaultKind, LogFault
+from stream_app.log.skipped import Skipped
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long changes of the state may wait to be written."""
@@ -34,11 +42,17 @@ FLUSH_BYTES = RECORD_BYTES // 4
 PAUSE_BYTES = RECORD_BYTES // 2
 """... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 PORTION_BYTES = 512 << 10
-"""How much a reader is given at once, unless a single record is larger."""
+"""How much a reader is given at once, unless a single record is larger ..."""
+PORTION_RECORDS = 500
+"""... and how many records. Between portions the event loop serves others."""
+RECORD_COST = 1 << 10
+"""What a record takes up in memory besides its value: small ones would otherwise fill the memory unnoticed."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
 """How long the last flush may take; nothing is lost if it does not succeed."""
+
+READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 
 log = structlog.get_logger(__name__)
 
@@ -52,9 +66,12 @@ Apply = Callable[["PartitionTask[R]", Sequence[ConsumerRecord], End], Awaitable[
 class PartitionTask(Generic[R]):
     """One partition: its log reader, and an asyncio task that writes its flushes one after the other."""
 
-    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer) -> None:
+    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer, fault: LogFault | None = None) -> None:
         self.tp = tp
         self.reader = reader
+        self.fault: LogFault | None = None
+        if fault is not None:
+            self.halt(fault)
         self.written_through = reader.next_offset - 1
         self._table = table
         self._writer = writer
@@ -67,7 +84,36 @@ class PartitionTask(Generic[R]):
         self._flush_wanted = asyncio.Event()
         self._flush_begun = asyncio.Event()
         self._provisional_at = 0.0
-        self._writing = asyncio.create_task(self._keep_writing())
+        # A reader of another log than its state contains has nothing to write.
+        self._writing = asyncio.create_task(self._keep_writing() if fault is None else asyncio.sleep(0))
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the log to read on from."""
+        return self.reader.next_offset - self.reader.mark.shift
+
+    @property
+    def acknowledged(self) -> int:
+        """The offset of the log up to which everything is written."""
+        return self.written_through + 1 - self.reader.mark.shift
+
+    def halt(self, fault: LogFault) -> None:
+        """Read nothing more: an operator must decide. What was read before is still written."""
+        if self.fault is None:
+            log.error(
+                "this partition is not read on",
+                topic=self.tp.topic,
+                partition=self.tp.partition,
+                fault=fault.kind.value,
+                what=fault.what,
+                hint=READ_MORE,
+            )
+        self.fault = fault
+
+    def skipped(self, record: SkippedRecords) -> Skipped:
+        """Skipped offsets in offsets of the state."""
+        shift = self.reader.mark.shift
+        return Skipped(record.offset + shift, record.last + shift, record.why, record.leader_epoch)
 
     async def note_read(self, size: int, write_now: bool) -> None:
         """Note that the reader was given records of this size; wait if writing is too far behind."""
@@ -115,8 +161,13 @@ class PartitionTask(Generic[R]):
 class PartitionTasks(Generic[R]):
     """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
 
-    def __init__(self, app: FaustApp, topic: str, writer: Writer, make: Make[R], apply: Apply[R]) -> None:
+    def __init__(
+        self, app: FaustApp, topic: str, writer: Writer, watch: LogWatch, make: Make[R], apply: Apply[R]
+    ) -> None:
         self.topic = topic
+        self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
+        self._watch = watch
+        self._topic_id = ""
         self.is_open = False
         self._app = app
         self._writer = writer
@@ -141,7 +192,13 @@ class PartitionTasks(Generic[R]):
     @property
     def lag(self) -> dict[TP, int]:
         """How many records of each partition are not read yet."""
-        return {task.tp: max(0, self._end(task.tp) - task.reader.next_offset) for task in self}
+        return {task.tp: max(0, self._end(task.tp) - task.next_offset) for task in self}
+
+    @property
+    def faults(self) -> dict[TP, LogFault]:
+        """The partitions that are not read on, and why."""
+        found = {task.tp: task.fault or self.topic_fault for task in self}
+        return {tp: fault for tp, fault in found.items() if fault is not None}
 
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
@@ -155,16 +212,25 @@ class PartitionTasks(Generic[R]):
         made = await asyncio.gather(
             *(asyncio.to_thread(self._make, tp.partition, table.records(tp.partition), begins[tp]) for tp in tps)
         )
+        readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
+        look, faults = await self._watch.faults(self.topic, readings)
+        self._topic_id = self._topic_id or look.topic
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
         readers = dict(zip(tps, made, strict=True))
-        starts = {tp: reader.next_offset for tp, reader in readers.items()}
+        for tp in (tp for tp in tps if tp.partition in look.views):
+            readers[tp].adopt(look.views[tp.partition].topic)
+        starts = {
+            tp: faults[tp.partition].read_on if tp.partition in faults else reader.next_offset - reader.mark.shift
+            for tp, reader in readers.items()
+        }
         if not await self._app.batch_consumer.read_from(starts) or assignment != self._assignments:
             return
         for tp, reader in readers.items():
-            if reader.missing:
+            fault = faults.get(tp.partition)
+            if reader.missing and fault is None:
                 log.error("records are missing", what=reader.missing)
-            self._tasks[tp.partition] = PartitionTask(tp, reader, table, self._writer)
+            self._tasks[tp.partition] = PartitionTask(tp, reader, table, self._writer, fault)
         self._acknowledged = dict(starts)
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
@@ -176,6 +242,26 @@ class PartitionTasks(Generic[R]):
         for task in self._tasks.values():
             task.close()
         self._tasks.clear()
+
+    async def check_logs(self, partitions: int) -> None:
+        """Look whether the logs are still those that were read, and the topic still has so many partitions.
+
+        Another topic under the same name ends the process: aiokafka may not notice it for minutes, and when the worker
+        is started again, the topic is compared with the state.
+        """
+        assignment = self._assignments
+        readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
+        look, faults = await self._watch.faults(self.topic, readings)
+        if self._topic_id and look.topic != self._topic_id:
+            what = "was deleted and made again" if look.topic else "was deleted"
+            raise LogError(f"topic {self.topic} {what}", READ_MORE)
+        changed = look.partitions not in (0, partitions)
+        if changed and self.topic_fault is None:
+            log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
+        self.topic_fault = LogFault.of_partitions(partitions) if changed else None
+        for task in self:
+            if assignment == self._assignments and task.tp.partition in faults:
+                task.halt(faults[task.tp.partition])
 
     async def finish(self) -> None:
         """Write the last flushes before leaving the group."""
@@ -190,22 +276,30 @@ class PartitionTasks(Generic[R]):
         """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
             async for event in stream.noack().events():
-                for records in in_portions(event.value, PORTION_BYTES):
+                for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
                     if event.message.generation_id == self._app.consumer_generation_id:
                         await self._feed(records)
+                    await asyncio.sleep(0)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
         """Give records of one partition to its reader, from its next offset on."""
         task = self._tasks.get(records[0].partition)
-        if task is None:
+        if task is None or task.fault is not None:
             return
-        wanted = [record for record in records if record.offset >= task.reader.next_offset]
+        wanted = [record for record in records if last_offset(record) >= task.next_offset]
         if not wanted:
             return
-        task.has_gap = wanted[0].offset > task.reader.next_offset
-        if not task.has_gap or task.attempts > MAX_ATTEMPTS:
-            write_now = await self._apply(task, wanted, self._end)
-            await task.note_read(sum(len(record.value or b"") for record in wanted), write_now)
+        task.has_gap = wanted[0].offset > task.next_offset
+        if task.has_gap and task.attempts <= MAX_ATTEMPTS:
+            return
+        lacking = next((record for record in wanted if _is_lacking(task, record)), None)
+        usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
+        if usable:
+            write_now = await self._apply(task, usable, self._end)
+            await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in usable), write_now)
+        if lacking is not None:
+            what = f"offsets {lacking.offset} to {last_offset(lacking)} hold no record that can be read"
+            task.halt(LogFault(FaultKind.GAP, what, lacking.offset))
 
     async def fetch_missing(self, idle: bool) -> None:
         """Fetch records again that are in the log and have not arrived, although nothing else is being read (`idle`).
@@ -215,7 +309,9 @@ class PartitionTasks(Generic[R]):
         one, which is an error.
         """
         for task in self:
-            wanted = task.reader.next_offset
+            wanted = task.next_offset
+            if task.fault is not None:
+                continue
             if wanted != task.last_wanted:
                 task.last_wanted, task.attempts = wanted, 0
             elif self._end(task.tp) > wanted and (idle or task.has_gap):
@@ -225,7 +321,7 @@ class PartitionTasks(Generic[R]):
 
     async def acknowledge(self) -> None:
         """Move the group's offsets to what is written, for tools that show the lag."""
-        offsets = {task.tp: task.written_through + 1 for task in self}
+        offsets = {task.tp: task.acknowledged for task in self if task.fault is None}
         moved = {tp: offset for tp, offset in offsets.items() if offset > self._acknowledged.get(tp, -1)}
         if moved and not self._app.rebalancing:
             self._acknowledged |= moved
@@ -235,12 +331,21 @@ class PartitionTasks(Generic[R]):
         return self._app.batch_consumer.end_of(tp)
 
 
-def in_portions(records: Sequence[ConsumerRecord], size: int) -> Iterator[Sequence[ConsumerRecord]]:
-    """Records in portions of consecutive offsets, each of at most `size` bytes or a single record."""
+def _reading(reader: LogReader) -> Reading:
+    return reader.mark, reader.next_offset
+
+
+def _is_lacking(task: PartitionTask[Any], record: ConsumerRecord) -> bool:
+    return isinstance(record, SkippedRecords) and not task.reader.may_skip(task.skipped(record))
+
+
+def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
+    """Records in portions of consecutive offsets, each of at most `size` bytes and `most` records, or a single one."""
     start, bytes_in_portion = 0, 0
     for index, record in enumerate(records):
         length = len(record.value or b"")
-        if index > start and (bytes_in_portion + length > size or record.offset != records[index - 1].offset + 1):
+        full = bytes_in_portion + length > size or index - start == most
+        if index > start and (full or record.offset != last_offset(records[index - 1]) + 1):
             yield records[start:index]
             start, bytes_in_portion = index, 0
         bytes_in_portion += length

@@ -11,29 +11,35 @@ from protocols.errors import ServerError
 from servers.settings import KafkaSettings
 from stream_app.counting.tokens import load_loops
 from stream_app.faust_app.app import StreamApp
+from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.overrides.batches import account_for_all_offsets
 from stream_app.faust_app.overrides.worker import run_until_signalled
-from stream_app.kafka.topics import Topics, existing
+from stream_app.kafka.topics import Topics, check_partitions, existing
 
 RETRY_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
 
-def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
+def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics:
     """The topics on the cluster; waits until a broker answers."""
     while True:
+        health.beat()
         try:
-            return existing(kafka, prefix)
+            topics = existing(kafka, prefix)
+            check_partitions(kafka, topics)
+            return topics
         except ServerError as error:
             log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)
             time.sleep(RETRY_SECONDS)
 
 
-def run_worker(options: WorkerOptions) -> None:
+def run_worker(options: WorkerOptions, health: Health) -> None:
     """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
-    app = StreamApp(options)
+    account_for_all_offsets(options.kafka.max_batch_bytes)
+    app = StreamApp(options, health)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     run_until_signalled(app.faust_app)

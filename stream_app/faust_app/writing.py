@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
+
+SENT_AT_ONCE = 200
+"""How many records the producer is given before the event loop serves others: a flush may have many dead letters."""
 
 
 def owner_of(survey: str, merge_partitions: int) -> int:
@@ -24,19 +28,28 @@ def owner_of(survey: str, merge_partitions: int) -> int:
 class Writer:
     """Sends state records to their changelogs, and messages to their topics."""
 
-    def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
+    def __init__(
+        self, app: Any, topics: Topics, clock_key: bytes, published: Callable[[Output], None] = lambda output: None
+    ) -> None:
         self._app = app
         self._topics = topics
         self._clock_key = clock_key
+        self._published = published
 
     async def write(self, flush: Flush, table: StateTable) -> None:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
         for stage in flush.stages:
-            confirmations = [await self._send(item, table) for item in stage]
+            confirmations = []
+            for number, item in enumerate(stage, 1):
+                confirmations.append(await self._send(item, table))
+                if number % SENT_AT_ONCE == 0:
+                    await asyncio.sleep(0)
             await asyncio.gather(*confirmations)
             for item in stage:
                 if isinstance(item, Write):
                     table.put(item.key, item.value)
+                else:
+                    self._published(item)
 
     async def close(self, clock: Clock) -> None:
         """Send a clock record to every partition of the reports topic."""

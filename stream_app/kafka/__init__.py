@@ -1,6 +1,6 @@
 """Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
-from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Forecast, noted
+from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, records
 from stream_app.kafka.results import KafkaResults, last_finals
@@ -10,9 +10,9 @@ __all__ = [
     "RESUBMITTED",
     "DeadLetter",
     "DeadLetters",
-    "Forecast",
     "KafkaResults",
     "Published",
+    "Refusals",
     "Topics",
     "check",
     "cluster_id",

@@ -27,7 +27,7 @@ class DeadLetter:
     """A refused record (or refused rows, as a frame), where it was on the reports topic, and when it was refused."""
 
     key: str
-    reason: str
+    reason: Reason
     survey: str  # empty if it could not be read
     rows: int
     partition: int
@@ -82,7 +82,7 @@ def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:
         about = named(content_type, value)
         return DeadLetter(
             key=record.key.decode(),
-            reason=headers["reason"],
+            reason=Reason(headers["reason"]),
             survey=headers["survey"] or (about.survey if about else ""),
             rows=int(headers["rows"]),
             partition=int(headers["partition"]),
@@ -94,7 +94,7 @@ def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:
         return None
 
 
-class Forecast:
+class Refusals:
     """Why workers would refuse records again, as far as it can be known before they are sent.
 
     `finals` is the last final period of each survey. A period is closed a little before it is final, so a record that
@@ -106,7 +106,7 @@ class Forecast:
         self._finals = finals
         self._through: dict[tuple[str, int], int] = {}  # by survey and partition: clock records that are sent again
 
-    def refusal(self, letter: DeadLetter) -> Reason | None:
+    def of(self, letter: DeadLetter) -> Reason | None:
         """Why a record would be refused if it came next. A clock record that would not be refused closes periods."""
         about = letter.named
         if about is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,11 +12,16 @@ from kafka.errors import KafkaError
 from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.kafka.decompression import TooLarge, limit_decompression
 from stream_app.kafka.topics import ANSWER_SECONDS
+
+SILENT_SECONDS = 60.0
+"""How long a cluster may send nothing of a topic that has more."""
 
 
 def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
     """Every record that the topic has now, as kafka-python returns it; in order within a partition."""
+    limit_decompression("kafka", kafka.max_batch_bytes)
     try:
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
@@ -25,10 +31,20 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
             ends = consumer.end_offsets(partitions)
+            came_at = time.monotonic()
             while any(consumer.position(partition) < ends[partition] for partition in partitions):
                 for records in consumer.poll(timeout_ms=1000).values():
                     yield from records
+                    came_at = time.monotonic()
+                if time.monotonic() - came_at > SILENT_SECONDS:
+                    raise ServerUnavailable(
+                        f"Kafka at {kafka.bootstrap} sent nothing of {topic} for {SILENT_SECONDS:.0f} seconds, "
+                        "although there is more",
+                        NO_KAFKA,
+                    )
         finally:
             consumer.close()
+    except TooLarge as error:
+        raise TopicError(f"topic {topic}: {error.message}", error.hint) from None
     except KafkaError as error:
         raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {topic} failed: {error}", NO_KAFKA) from error

@@ -206,7 +206,7 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
 
 
 def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
-    """The topics of this cluster, with their actual numbers of partitions."""
+    """The topics of this cluster, with the numbers of partitions of their state, which cannot change."""
     names = Topics(prefix or kafka.prefix)
     with _admin(kafka) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
@@ -215,11 +215,30 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
                 f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
                 f"run `hearsay topics create{where}`",
             )
-        counts = {
-            described["name"]: len(described["partitions"])
-            for described in admin.describe_topics([names.reports, names.partials])
-        }
-    return Topics(names.prefix, counts[names.reports], counts[names.partials])
+        counts = _partitions(admin, names)
+    return Topics(
+        names.prefix,
+        counts[names.counting_changelog] or counts[names.reports],
+        counts[names.merging_changelog] or counts[names.partials],
+    )
+
+
+def check_partitions(kafka: KafkaSettings, topics: Topics) -> None:
+    """Raise TopicError if a topic that is counted or merged has another number of partitions than its state."""
+    with _admin(kafka) as admin:
+        counts = _partitions(admin, topics)
+    for name, state in ((topics.reports, topics.counting_changelog), (topics.partials, topics.merging_changelog)):
+        if counts[state] and counts[name] != counts[state]:
+            raise TopicError(
+                f"topic {name} has {counts[name]} partitions, but its state has {counts[state]}: were some added?",
+                "read in docs/operations.md what to do about partitions that were added",
+            )
+
+
+def _partitions(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
+    """How many partitions the topics that are read and their changelogs have; 0 if there is no such topic."""
+    names = [topics.reports, topics.partials, topics.counting_changelog, topics.merging_changelog]
+    return {described["name"]: len(described["partitions"]) for described in admin.describe_topics(names)}
 
 
 def cluster_id(kafka: KafkaSettings) -> str:

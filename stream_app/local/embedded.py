@@ -16,19 +16,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import IO, Self
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from servers.private_files import open_private, private_directory
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Rejects
 from stream_app.local.log import LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
+from stream_app.results.forecasting import Forecasting
+from stream_app.results.result_topics import HISTOGRAMS
 
+SAME_BACKUP = "restore the logs and the results from the same backup"
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
 
 
@@ -47,7 +51,7 @@ class EmbeddedApp:
         clock_key: bytes,
         presence_key: bytes,
     ) -> None:
-        (directory / "log").mkdir(parents=True, exist_ok=True)
+        private_directory(private_directory(directory) / "log")
         self.partitions = partitions
         self.clock_key = clock_key
         with ExitStack() as held:
@@ -67,6 +71,7 @@ class EmbeddedApp:
             ]
             merged = self.store.records("merge/0/")
             self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged)
+            self._forecasting = Forecasting(lookup, self.store)
             self._catch_up(directory)
             self._held = held.pop_all()
 
@@ -102,7 +107,11 @@ class EmbeddedApp:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
-        self.store.write(self._merger.flush())
+        flush = self._merger.flush()
+        self.store.write(flush)
+        for item in flush:
+            if isinstance(item, Output) and item.topic == HISTOGRAMS.name:
+                self.store.write(self._forecasting.after(item))
 
     @property
     def rejects(self) -> Rejects:
@@ -154,16 +163,22 @@ class EmbeddedApp:
                 raise LogError(
                     f"{directory}: log {counter.partition} ends before offset {log.next_offset}, but the state has "
                     f"offsets up to {counter.next_offset - 1}",
-                    "restore the logs and the results from the same backup",
+                    SAME_BACKUP,
+                )
+            if log.confirmed_checksum != counter.mark.epoch:
+                raise LogError(
+                    f"{directory}: log {counter.partition} is not the one that was counted: record "
+                    f"{counter.next_offset - 1} is another",
+                    SAME_BACKUP,
                 )
             for record in log.read(counter.next_offset):
                 counter.apply(record)
         self.flush()
 
 
-def _lock(directory: Path) -> BinaryIO:
+def _lock(directory: Path) -> IO[bytes]:
     """Lock the directory for this process. The system releases the lock when the process ends."""
-    lock = (directory / "lock").open("wb")
+    lock = open_private(directory / "lock", "wb")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

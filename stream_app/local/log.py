@@ -13,11 +13,13 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 from zlib import crc32
 
 from protocols.errors import LogError
+from servers.private_files import open_private
 from stream_app.counting.judging import Record
+from stream_app.log.marks import NO_EPOCH
 
 _HEAD = struct.Struct("<II")
 
@@ -25,21 +27,24 @@ _HEAD = struct.Struct("<II")
 class LocalLog:
     """One partition. Records are durable after `sync`, and may be confirmed to their sender only then.
 
-    The first `confirmed` records were synced before: damage among them is an error, and is not cut off.
+    The first `confirmed` records were synced before: damage among them is an error, and is not cut off. The checksum of
+    the last of them, `confirmed_checksum`, tells this log from another one. Records have theirs as their epoch.
     """
 
     def __init__(self, path: Path, confirmed: int) -> None:
         self._path = path
-        self._file: BinaryIO = path.open("a+b")
+        self._file: IO[bytes] = open_private(path, "a+b")
+        self.confirmed_checksum = NO_EPOCH
         self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)
 
     def append(self, content_type: str, value: bytes) -> Record:
         name = content_type.encode()
         body = bytes([len(name)]) + name + value
-        self._file.write(_HEAD.pack(len(body), crc32(body)) + body)
+        checksum = crc32(body)
+        self._file.write(_HEAD.pack(len(body), checksum) + body)
         self.next_offset += 1
-        return Record(self.next_offset - 1, content_type, value)
+        return Record(self.next_offset - 1, content_type, value, checksum)
 
     def sync(self) -> None:
         self._file.flush()
@@ -58,7 +63,7 @@ class LocalLog:
                 if crc32(body) != checksum:
                     raise LogError(f"{self._path}: record {offset} is damaged", "restore the directory from a backup")
                 split = 1 + body[0]
-                yield Record(offset, body[1:split].decode(), body[split:])
+                yield Record(offset, body[1:split].decode(), body[split:], checksum)
 
     def close(self) -> None:
         self._file.close()
@@ -76,5 +81,7 @@ class LocalLog:
                 if count >= confirmed and crc32(file.read(size)) != checksum:
                     break
                 count, end = count + 1, following
+                if count == confirmed:
+                    self.confirmed_checksum = checksum
                 file.seek(end)
         return count, end

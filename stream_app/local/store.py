@@ -14,6 +14,7 @@ from pathlib import Path
 
 from protocols.errors import ResultsError
 from protocols.survey import Survey
+from servers.private_files import open_private
 from stream_app.log.flushes import Output, TopicName, Write
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import RESULT_TOPICS
@@ -40,7 +41,8 @@ class LocalStore(PublishedResults):
     @classmethod
     def to_write(cls, directory: Path) -> LocalStore:
         """Open the store of a directory for writing; create it if necessary."""
-        store = cls(directory, "mode=rwc")
+        open_private(directory / FILE, "ab").close()  # SQLite gives the files beside it the same mode
+        store = cls(directory, "mode=rw")
         store._db.execute("PRAGMA journal_mode = WAL")
         store._db.execute("PRAGMA synchronous = FULL")
         store._db.executescript(_TABLES)

@@ -9,20 +9,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
 
 from protocols.errors import LogError
 from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.marks import Mark
+from stream_app.log.skipped import Skipped, Why
 
 
 class LogReader(ABC):
     """Reads on after the offset `start`, with a position that contains the log through the offset `contained`.
 
-    `stale` are deletions of records that recovery has no use for; `missing` is what the log no longer has although
-    the state lacks it, and is empty if nothing is missing. Subclasses have a method that applies records.
+    `mark` is what the state knows of the log. `stale` are deletions of records that recovery has no use for; `missing`
+    is what the log no longer has although the state lacks it, and is empty if nothing is missing. `NOTHING_LACKS` are
+    the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that applies records.
     """
 
-    def __init__(self, start: int, contained: int, stale: Iterable[Write], missing: str) -> None:
+    NOTHING_LACKS: ClassVar[frozenset[Why]] = frozenset({Why.MARKER})
+
+    def __init__(self, start: int, contained: int, mark: Mark, stale: Iterable[Write], missing: str) -> None:
         self.missing = missing
+        self._mark = mark
         self._read = start
         self._contained = contained
         self._outputs: list[Output] = []
@@ -34,6 +42,19 @@ class LogReader(ABC):
         """The offset to read on from."""
         return self._read + 1
 
+    @property
+    def mark(self) -> Mark:
+        return self._mark
+
+    def adopt(self, topic: str) -> None:
+        """Remember the id of the topic, if none is known yet."""
+        if not self._mark.topic:
+            self._mark = replace(self._mark, topic=topic)
+
+    def may_skip(self, skipped: Skipped) -> bool:
+        """Whether to go on after these offsets: not where something is lacking that no operator has given up."""
+        return skipped.why in self.NOTHING_LACKS or skipped.last < self._mark.gaps_before
+
     @abstractmethod
     def flush(self, provisional: bool = True, /) -> Flush:
         """All that changed since the last flush; with `provisional`, results that are not final as well."""
@@ -43,6 +64,12 @@ class LogReader(ABC):
         if offset > self.next_offset:
             raise LogError(f"{log} from offset {self._read} to {offset}: records are missing", advice)
         return offset == self.next_offset
+
+    def _advance_to(self, offset: int, epoch: int) -> None:
+        """Note that everything through an offset is applied. A leader epoch of what was read again is not news."""
+        self._read = offset
+        if offset > self._contained and epoch != self._mark.epoch:
+            self._mark = replace(self._mark, epoch=epoch)
 
     def _flush(self, first: Iterable[Write], second: Iterable[Write], position: Write, last: Iterable[Output]) -> Flush:
         """All there is to write, in order: two stages of state, messages, the position if it changed, deletions."""

@@ -19,6 +19,8 @@ from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import NO_EPOCH
+from stream_app.log.skipped import Skipped
 from stream_app.merging.state import (
     Final,
     HeldPart,
@@ -30,12 +32,12 @@ from stream_app.merging.state import (
     part_key,
     recover_merge,
 )
-from stream_app.results.histograms import Histogram, Kind, Live, build_histogram
+from stream_app.results.histograms import Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
-from stream_app.results.presence_noise import presence_counts
+from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
 
-PLAIN = "the partials topic must be plain: no compaction, no transactions"
+PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
 class Merger(LogReader):
@@ -55,7 +57,8 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
-        super().__init__(recovered.start, recovered.position.offset, recovered.stale, recovered.missing)
+        position = recovered.position
+        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
@@ -74,16 +77,22 @@ class Merger(LogReader):
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._position.surveys
 
-    def apply(self, offset: int, value: bytes) -> list[Period]:
+    def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
         if not self._is_next(offset, "the partials go", PLAIN):
             return []
-        self._read = offset
+        self._advance_to(offset, epoch)
         partial = decode_partial(value)
         if isinstance(partial, Part):
             self._gather(offset, partial)
             return []
         return self._advance(partial) if offset > self._contained else []
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on after offsets that hold no partial, unless that was done before."""
+        if skipped.last >= self.next_offset:
+            self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
+            self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
@@ -98,7 +107,8 @@ class Merger(LogReader):
         for final in self._finals.values():
             final.unsaved = False
         self._delete_outdated_finals()
-        messages = [self._live_message(survey) for survey in sorted(self._changed) if live]
+        shown = sorted(survey for survey in self._changed if live and (self._shows(survey) or self._has_closed(survey)))
+        messages = [self._live_message(survey) for survey in shown]
         if live:
             self._changed.clear()
         self._published = self._published_through()
@@ -113,20 +123,19 @@ class Merger(LogReader):
                 self._deletions.append(Write(final_key(self.owner, key), None))
 
     def live(self, survey: str) -> Live:
-        """The live result of a survey.
-
-        It has no provisional histograms if the survey has noise on presence. The noise of each count is drawn once, so
-        the difference of two provisional results would be the exact number of reports between them.
-        """
+        """The live result of a survey. With noise on presence it only says what is closed."""
         scheme, status = known_scheme(self._lookup, survey), self._position.status(survey)
-        exact = scheme.survey.presence_epsilon is None
+        exact = scheme.presence is None
         open_periods = sorted({period for name, period, _ in self._parts if name == survey and exact})
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
-            open=tuple(self._histogram("provisional", scheme, period)[0] for period in open_periods),
-            rejects=status.rejects,
-            lates=status.lates,
+            open=tuple(
+                build_histogram("provisional", scheme, period, self._counts(scheme, period)) for period in open_periods
+            ),
+            rejects=status.rejects if exact else {},
+            lates=status.lates if exact else {},
+            lost=status.lost if exact else {},
         )
 
     def _gather(self, offset: int, part: Part) -> None:
@@ -138,36 +147,58 @@ class Merger(LogReader):
             return
         if held is None or part.closed or part.offset > held.part.offset:
             self._parts[key] = HeldPart(offset, part)
-            self._changed.add(part.survey)
+            if self._shows(part.survey):
+                self._changed.add(part.survey)
 
     def _advance(self, progress: Progress) -> list[Period]:
         survey, status = progress.survey, self._position.status(progress.survey)
         before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
-        status.progress[progress.partition] = progress
-        self._changed.add(survey)
+        closed = status.closed_everywhere(self._partitions)
+        status.hear(progress)
+        if self._shows(survey) or status.closed_everywhere(self._partitions) > closed:
+            self._changed.add(survey)
         return list(self._close(survey, status))
+
+    def _shows(self, survey: str) -> bool:
+        """Whether live results follow the reports. With noise on presence, one would show that somebody reported."""
+        return known_scheme(self._lookup, survey).presence is None
+
+    def _has_closed(self, survey: str) -> bool:
+        return self._position.status(survey).closed_everywhere(self._partitions) > NEVER
 
     def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
         """Make finals of the periods that every partition has closed, from the first period with a report."""
         scheme = known_scheme(self._lookup, survey)
         closed = status.closed_everywhere(self._partitions)
-        first = status.through + 1
+        periods = range(status.through + 1, closed + 1)
         if not status.begun:
-            counted = [held.part.period for key, held in self._parts.items() if key[0] == survey and held.part.total]
-            first = min(counted, default=closed + 1)
-        for period in range(first, closed + 1):
+            periods = self._first_periods(scheme, closed)
+        for period in periods:
             status.through = period
             status.begun = True
             self._make_final(scheme, period)
             yield survey, period
         status.through = max(status.through, closed)
 
+    def _first_periods(self, scheme: Scheme, closed: int) -> range:
+        """The periods of the first finals of a survey.
+
+        They begin with the first period that has a report. With noise on presence that would show somebody's presence:
+        there they are all periods for which reports are accepted before the first clock record.
+        """
+        if scheme.presence is not None:
+            return range(min(closed + 1, scheme.survey.ahead))
+        survey = scheme.survey.id
+        counted = [held.part.period for key, held in self._parts.items() if key[0] == survey and held.part.total]
+        return range(min(counted, default=closed + 1), closed + 1)
+
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
         if key not in self._finals:  # else it was written before a crash, and is published as written
-            histogram, counts = self._histogram("final", scheme, period)
+            counts = self._closed(scheme, period)
+            histogram = build_histogram("final", scheme, period, counts)
             report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
             outputs = (
                 HISTOGRAMS.message(ResultKey(*key), histogram.model_dump_json().encode()),
@@ -180,20 +211,31 @@ class Merger(LogReader):
             self._listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
 
-    def _window_periods(self, scheme: Scheme, period: int, counts: Counts) -> dict[int, ClosedPeriod]:
-        """All periods of the windows that end with this one, from the first period with a report."""
+    def _window_periods(self, scheme: Scheme, period: int, counts: ClosedPeriod) -> dict[int, ClosedPeriod]:
+        """All periods of the windows that end with this one, from the first period with a final."""
         survey = scheme.survey
-        earlier = range(max(0, period - survey.horizon + 1), period)
-        known = {t: self._finals[survey.id, t].counts for t in earlier if (survey.id, t) in self._finals}
-        known[period] = counts
-        return {
-            t: ClosedPeriod(counts, presence_counts(counts, scheme, t, self._keyring)) for t, counts in known.items()
-        }
+        known: dict[int, ClosedPeriod] = {period: counts}
+        for earlier in range(period - 1, max(-1, period - survey.horizon), -1):
+            if (survey.id, earlier) not in self._finals:
+                break
+            known[earlier] = self._finals[survey.id, earlier].counts
+        return known
 
-    def _histogram(self, kind: Kind, scheme: Scheme, period: int) -> tuple[Histogram, Counts]:
-        parts = [held.part for key, held in self._parts.items() if key[:2] == (scheme.survey.id, period)]
-        counts = add_counts([part.counts for part in parts], scheme)
-        return build_histogram(kind, scheme, period, counts, self._keyring), counts
+    def _closed(self, scheme: Scheme, period: int) -> ClosedPeriod:
+        """What is kept of a period that is closed: its counts or, with noise on presence, its release."""
+        counts = self._counts(scheme, period)
+        if scheme.presence is None:
+            return counts
+        before = self._finals.get((scheme.survey.id, period - 1))
+        known = before.counts if before is not None and isinstance(before.counts, Release) else None
+        late = sum(part.late for part in self._parts_of(scheme.survey.id, period))
+        return release(counts, late, scheme, period, known, self._keyring)
+
+    def _counts(self, scheme: Scheme, period: int) -> Counts:
+        return add_counts([part.counts for part in self._parts_of(scheme.survey.id, period)], scheme)
+
+    def _parts_of(self, survey: str, period: int) -> list[Part]:
+        return [held.part for key, held in self._parts.items() if key[:2] == (survey, period)]
 
     def _live_message(self, survey: str) -> Output:
         return LIVE.message(ResultKey(survey), self.live(survey).model_dump_json().encode())
@@ -207,6 +249,7 @@ class Merger(LogReader):
 
     def _position_record(self) -> Write:
         self._position.offset = max(self._contained, self._read)
+        self._position.mark = self._mark
         held = {part: held.offset for part, held in self._parts.items()}
         self._position.listed = {
             part: max(held.get(part, NOTHING), self._listed.get(part, NOTHING)) for part in {*held, *self._listed}

@@ -1,8 +1,9 @@
 """The merge state as records, recovered by the same rule as the counting state.
 
-    merge/Q/position                          last offset, status of each survey, {part: its offset}
+    merge/Q/position                          last offset, which log, status of each survey, {part: its offset}
+    merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
-    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts for later windows
+    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts (or release) for later windows
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the
 same bytes and headers.
@@ -24,6 +25,8 @@ from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.log.marks import Acceptance, Mark
+from stream_app.results.presence_noise import Release
 
 K = TypeVar("K", str, int)
 PartKey = tuple[str, int, int]  # survey, period, partition
@@ -31,6 +34,10 @@ PartKey = tuple[str, int, int]  # survey, period, partition
 
 def merged_key(owner: int) -> bytes:
     return f"merge/{owner}/position".encode()
+
+
+def merge_accepted_key(owner: int) -> bytes:
+    return f"merge/{owner}/accepted".encode()
 
 
 def part_key(owner: int, part: PartKey) -> bytes:
@@ -48,6 +55,22 @@ class SurveyStatus:
     through: int = NEVER  # the last period that has a final or needs none
     begun: bool = False  # periods before the first report get no final
     progress: dict[int, Progress] = field(default_factory=dict)  # by partition
+    losing: int = 0  # how many reports are lost at most, with partials that were given up
+    unheard: set[int] = field(default_factory=set)  # partitions that have not sent progress since then
+    given_up: dict[int, int] = field(default_factory=dict)  # by period: such reports of periods closed meanwhile
+
+    def lose(self, reports: int) -> None:
+        """Partials are lost. A partition whose next progress closes periods may have closed them in a lost one."""
+        self.losing += reports
+        self.unheard = set(self.progress)
+
+    def hear(self, progress: Progress) -> None:
+        """Take progress of a partition."""
+        self.progress[progress.partition] = progress
+        if progress.partition in self.unheard:
+            self.given_up |= dict.fromkeys(range(self.through + 1, progress.through + 1), self.losing)
+            self.unheard.discard(progress.partition)
+            self.losing = self.losing if self.unheard else 0
 
     def closed_everywhere(self, partitions: int) -> int:
         """The last period that every partition has closed."""
@@ -70,6 +93,11 @@ class SurveyStatus:
         """Late rows of all partitions by period, for the periods that windows can still include."""
         return _added(progress.lates for progress in self.progress.values())
 
+    @property
+    def lost(self) -> dict[int, int]:
+        """Reports that are lost at most in all partitions by period, for the periods that windows can still include."""
+        return _added([self.given_up, *(progress.lost for progress in self.progress.values())])
+
 
 def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
     totals: Counter[K] = Counter()
@@ -83,6 +111,7 @@ class MergePosition:
     """The offset through which the partials are merged, and the offset that each part record must contain."""
 
     offset: int = NOTHING
+    mark: Mark = field(default_factory=Mark)
     surveys: dict[str, SurveyStatus] = field(default_factory=dict)
     listed: dict[PartKey, int] = field(default_factory=dict)
 
@@ -95,14 +124,15 @@ class MergePosition:
                 "through": status.through,
                 "begun": status.begun,
                 "progress": [
-                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items())]
+                    [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items()), sorted(p.lost.items())]
                     for _, p in sorted(status.progress.items())
                 ],
+                "losing": [status.losing, sorted(status.unheard), sorted(status.given_up.items())],
             }
             for name, status in self.surveys.items()
         }
         listed = [[*part, offset] for part, offset in sorted(self.listed.items())]
-        return pack({"offset": self.offset, "surveys": surveys, "listed": listed})
+        return pack({"offset": self.offset, "mark": self.mark.head, "surveys": surveys, "listed": listed})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:
@@ -112,13 +142,17 @@ class MergePosition:
                 status["through"],
                 status["begun"],
                 {
-                    partition: Progress(name, partition, offset, through, rejects, dict(lates))
-                    for partition, offset, through, rejects, lates in status["progress"]
+                    partition: Progress(name, partition, offset, through, rejects, dict(lates), dict(lost))
+                    for partition, offset, through, rejects, lates, lost in status["progress"]
                 },
+                status["losing"][0],
+                set(status["losing"][1]),
+                dict(status["losing"][2]),
             )
             for name, status in head["surveys"].items()
         }
-        return MergePosition(head["offset"], surveys, {(s, t, p): offset for s, t, p, offset in head["listed"]})
+        listed = {(s, t, p): offset for s, t, p, offset in head["listed"]}
+        return MergePosition(head["offset"], Mark(**head["mark"]), surveys, listed)
 
 
 @dataclass
@@ -142,26 +176,27 @@ class HeldPart:
 
 @dataclass
 class Final:
-    """A closed period: its messages, its counts, and the last period whose final was published before it."""
+    """A closed period: its messages, its counts (or release), and the last period published before it."""
 
     outputs: tuple[Output, ...]
-    counts: Counts
+    counts: Counts | Release
     after: int = NEVER
     unsaved: bool = True
 
     def encode(self) -> bytes:
-        head: Head = {
-            "outputs": [_packed(output) for output in self.outputs],
-            "attributes": list(self.counts),
-            "after": self.after,
-        }
-        return pack(head, arrays_of(self.counts))
+        head: Head = {"outputs": [_packed(output) for output in self.outputs], "after": self.after}
+        if isinstance(self.counts, Release):
+            return pack(head | {"attributes": list(self.counts.n), "late": self.counts.late}, self.counts.arrays)
+        return pack(head | {"attributes": list(self.counts)}, arrays_of(self.counts))
 
     @staticmethod
     def decode(data: bytes) -> Final:
         head, arrays = unpack(data)
         outputs = tuple(_unpacked(*packed) for packed in head["outputs"])
-        return Final(outputs, from_arrays(head["attributes"], arrays), head["after"], unsaved=False)
+        names = head["attributes"]
+        released = "late" in head
+        counts = Release.of_arrays(names, head["late"], arrays) if released else from_arrays(names, arrays)
+        return Final(outputs, counts, head["after"], unsaved=False)
 
 
 def _packed(output: Output) -> list[Any]:
@@ -189,6 +224,12 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
     found = dict(records)
     position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
+    accepted = found.pop(merge_accepted_key(owner), None)
+    if accepted is not None and Acceptance.decode(accepted).mark.acceptances > position.mark.acceptances:
+        position.mark = Acceptance.decode(accepted).mark
+        for status in position.surveys.values():
+            status.lose(Acceptance.decode(accepted).lost)
+    log_start = max(log_start + position.mark.shift, position.mark.floor)
     finals: dict[Period, Final] = {}
     written: dict[PartKey, bytes] = {}
     for key, value in sorted(found.items()):

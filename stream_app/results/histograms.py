@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from analytics.estimation import ConsistentShares, consistent_shares, estimate, norm_sub, rounded
+from analytics.estimation import CellNoise, ConsistentShares, consistent_shares, estimate, estimate_noised, norm_sub
 from protocols.question import Question
-from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
-from stream_app.results.presence_noise import presence_counts
+from stream_app.results.presence_noise import Release
 
 Kind = Literal["final", "provisional"]
 Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
@@ -29,10 +28,15 @@ class GapCounts(_Result):
     """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
 
     gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
-    n: tuple[int, ...] = Field(description="reports with each gap; noised where the survey has presence_epsilon")
+    n: tuple[int, ...] = Field(
+        description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"
+    )
     supports: tuple[tuple[int, ...], ...] | None = Field(
         description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
         "presence-only reports"
+    )
+    supports_of_all_gaps: tuple[int, ...] | None = Field(
+        None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
     )
 
 
@@ -73,6 +77,11 @@ class Histogram(_Result):
     n: int | None = Field(description="reports counted; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
+    late: int | None = Field(
+        None,
+        description="late reports that came since the period before was closed, noised; null where suppressed, and "
+        "unless the survey has presence_epsilon: the live result has the exact numbers otherwise",
+    )
     presence_only: GapCounts | None = Field(
         None,
         description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
@@ -86,28 +95,33 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
-    rejects: dict[str, int] = Field(description="rows refused, by reason")
-    lates: dict[int, int] = Field(description="late rows, by period: reports that its windows may lack")
+    rejects: dict[str, int] = Field(description="rows refused, by reason; none if the survey has presence_epsilon")
+    lates: dict[int, int] = Field(
+        description="late rows, by period: reports that its windows may lack; none if the survey has presence_epsilon"
+    )
+    lost: dict[int, int] = Field(
+        {}, description="reports lost with records of the log, at most, by period; none if it has presence_epsilon"
+    )
 
 
-def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, keyring: Keyring) -> Histogram:
-    """The histogram of some counts. `keyring` derives the noise on presence, if the survey has it."""
+def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
+    """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
     survey = scheme.survey
-    if survey.presence_epsilon is None:
-        published = {name: _exact(statistics) for name, statistics in counts.items()}
+    if isinstance(counts, Release):
+        of_all, late = {name: _noised(counts, name) for name in counts.n}, counts.late
     else:
-        presence = presence_counts(counts, scheme, period, keyring)
-        published = {name: _noised(presence[name]) for name in counts}
-    sizes = {name: max(0, sum(public.n)) for name, public in published.items()}
+        of_all, late = {name: _exact(found) for name, found in counts.items()}, None
+    sizes = {name: max(0, found.n) for name, found in of_all.items()}
     total = sum(sizes[kind] for kind in scheme.kinds)
     attributes = tuple(
-        _attribute(q, counts[q.name], published[q.name], sizes[q.name], total, survey.minimum) for q in scheme.questions
+        _attribute(q, of_all[q.name], CellNoise.of(scheme, q.name), total, survey.minimum) for q in scheme.questions
     )
     begin, end = survey.bounds(period)
+    silent = of_all.get(PRESENCE_ONLY)
     few = total < survey.minimum
     return Histogram(
         kind=kind,
@@ -119,38 +133,51 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts, key
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        presence_only=None if any(a.suppressed for a in attributes) else published.get(PRESENCE_ONLY),
+        late=None if few else late,
+        presence_only=None if silent is None or any(a.suppressed for a in attributes) else silent.published,
         guarantees=published_guarantees(scheme),
     )
 
 
-def _exact(statistics: Statistics) -> GapCounts:
+class _Counted(NamedTuple):
+    """What is known about one attribute: all answers (with noise it may be negative), supports, and both by gap."""
+
+    n: int
+    supports: NDArray[np.int64]
+    published: GapCounts
+
+
+def _exact(statistics: Statistics) -> _Counted:
     supports = statistics.N.tolist() if statistics.N.shape[1] else None
-    return GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=supports)
+    by_gap = GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=supports)
+    return _Counted(statistics.total, statistics.supports, by_gap)
 
 
-def _noised(presence: NDArray[np.int64]) -> GapCounts:
-    return GapCounts(gaps=tuple(range(1, len(presence) + 1)), n=presence.tolist(), supports=None)
+def _noised(released: Release, name: str) -> _Counted:
+    n, N = released.n[name], released.N[name]
+    supports = N.tolist() if len(N) else None
+    gaps = tuple(range(1, len(n) + 1))
+    by_gap = GapCounts(gaps=gaps, n=n.tolist(), supports=None, supports_of_all_gaps=supports)
+    return _Counted(int(n.sum()), N, by_gap)
 
 
 def _attribute(
-    question: Question, statistics: Statistics, published: GapCounts, n: int, total: int, minimum: int
+    question: Question, counted: _Counted, noise: CellNoise | None, total: int, minimum: int
 ) -> AttributeHistogram:
-    few = n < minimum
+    n, channel = max(0, counted.n), question.channel
     fields: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
-    if few:
+    if n < minimum:
         return AttributeHistogram.model_validate({**fields, "n": None, "suppressed": "minimum"})
-    fields |= {"n": n, "suppressed": None, "statistics": published}
-    if n == 0 or statistics.total == 0:
+    fields |= {"n": n, "suppressed": None, "statistics": counted.published}
+    if n == 0:
         return AttributeHistogram.model_validate(fields)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
-    frequencies = statistics.supports / statistics.total
-    estimates = estimate(frequencies * n, n, question.channel, population=total)
-    if published.supports is None:
-        estimates = rounded(estimates)
-        consistent = ConsistentShares(norm_sub(estimates.value))
+    if noise is None:
+        estimates = estimate(counted.supports, n, channel, population=total)
+        consistent = consistent_shares(counted.supports, n, channel)
     else:
-        consistent = consistent_shares(statistics.supports, n, question.channel)
+        estimates = estimate_noised(counted.supports, n, channel, noise, population=total)
+        consistent = ConsistentShares(norm_sub(estimates.value))
     return AttributeHistogram.model_validate(
         {
             **fields,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
-from stream_app.results.presence_noise import PresenceCounts
+from stream_app.results.presence_noise import Release
 
 
 class MobilityResult(MobilityReport):
@@ -21,13 +20,8 @@ class MobilityResult(MobilityReport):
     guarantees: PublishedGuarantees
 
 
-@dataclass(frozen=True)
-class ClosedPeriod:
-    """A closed period of a window: its exact counts, and its numbers of reports as they may be published."""
-
-    counts: Counts
-    presence: PresenceCounts
-
+ClosedPeriod = Counts | Release
+"""What is kept of a closed period for its windows: its counts or, where presence has noise, its release."""
 
 BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
 """Makes the mobility report of a period from all closed periods of its windows, itself included."""
@@ -35,15 +29,26 @@ BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
 
 def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
     """The report as JSON. It depends on the counts alone, so a republication has the same bytes."""
-    first, gaps = min(closed), np.arange(1, scheme.survey.horizon + 1)
-    periods = [closed[t] for t in range(first, period + 1)]
-    counts = {q.name: [past.counts[q.name] for past in periods] for q in scheme.questions}
-    history = CountHistory(
-        scheme,
-        first,
-        reports={name: [ByGap(past.gaps, past.n) for past in counted] for name, counted in counts.items()},
-        supports={name: [ByGap(past.gaps, past.N) for past in counted] for name, counted in counts.items()},
-        cells={name: [ByGap(gaps, past.presence[name]) for past in periods] for name in periods[0].presence},
-    )
+    first = min(closed)
+    history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
     report = mobility_report(history)
     return MobilityResult(**dict(report), guarantees=published_guarantees(scheme)).model_dump_json().encode()
+
+
+def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:
+    gaps = np.arange(1, scheme.survey.horizon + 1)
+    names = [*(q.name for q in scheme.questions), *([PRESENCE_ONLY] if scheme.takes_turns else [])]
+    reports: dict[str, list[ByGap]] = {name: [] for name in names}
+    supports: dict[str, list[ByGap]] = {name: [] for name in names}
+    agreed: list[ByGap] = []
+    for past in periods:
+        if isinstance(past, Release):
+            agreed.append(ByGap(gaps, past.agreed.cells))
+        for name in reports:
+            if isinstance(past, Release):
+                reports[name].append(ByGap(gaps, past.n[name]))
+                supports[name].append(ByGap(gaps[-1:], past.N[name][None]))  # of all gaps: for periods on their own
+            else:
+                reports[name].append(ByGap(past[name].gaps, past[name].n))
+                supports[name].append(ByGap(past[name].gaps, past[name].N))
+    return CountHistory(scheme, first, reports, supports, agreed or None)

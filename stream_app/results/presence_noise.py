@@ -1,58 +1,139 @@
-"""Noise on the number of reports, for surveys with `presence_epsilon` (PROTOCOLS 7).
+"""The release of a closed period of a survey with `presence_epsilon`: its cells, with noise (PROTOCOLS 7).
 
-The number of reports is not protected by local randomisation. With `presence_epsilon`, every count n[period, gap] gets
-two-sided geometric noise of scale 3 / epsilon (`analytics.windows.presence_noise` derives the scale). The noise derives
-from a key, the survey, the period and the gap: a republication has the same noise, so averaging does not remove it.
+The number of reports is not protected by local randomisation. So a period is released once, as the cells n[gap], late
+rows and N[value], each with two-sided geometric noise (`protocols.privacy` has the scales). Everything published about
+the period is computed from its release, and the exact counts are not kept.
+
+The noise derives from a key, the survey's terms, the period, and a digest of the exact cells. The same counts have the
+same noise, so a republication has the same bytes. Other counts have independent noise: under the same one, two releases
+would show their difference.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.windows import scale
+from analytics.windows import Agreed, agree
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from stream_app.counting.counters import Counts
+from stream_app.counting.counters import Counts, Statistics
+from stream_app.log.codec import Array
 
 DIGITS = 40  # a geometric number of 2^40 or more is practically impossible for any useful epsilon
 WORD = 1 << 64
+AT_ONCE = 1 << 12  # cells whose noise is drawn together
+ARRAYS = 2  # of each attribute
 
-PresenceCounts = dict[str, NDArray[np.int64]]  # by attribute: n[gap - 1]
+Whole = NDArray[np.int64]
 
 
-def presence_counts(counts: Counts, scheme: Scheme, period: int, keyring: Keyring) -> PresenceCounts:
-    """The reports n[gap - 1] of each attribute for every gap up to the horizon, as they may be published.
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A closed period as it may be published. Cells may be negative.
 
-    They are exact, or have noise if the survey has `presence_epsilon`; counts with noise may be negative. If a report
-    answers one attribute, each attribute has its own counts and its own noise; otherwise all have the same.
+    If a report answers one attribute, each attribute has its own `n`; otherwise all have the same. Reports that answer
+    none have an `n` of their own, and no supports.
     """
-    epsilon, horizon = scheme.survey.presence_epsilon, scheme.survey.horizon
-    if epsilon is None:
-        return {name: statistics.dense(horizon)[0] for name, statistics in counts.items()}
-    gaps = np.arange(1, horizon + 1, dtype=np.uint64)
-    rate = 1 / scale(epsilon)
-    noised = {}
-    for place, (name, statistics) in enumerate(counts.items()):
-        numbers = gaps + np.uint64(place << 16 if name in scheme.kinds else 0)
-        blocks = keyring.draws(("presence", scheme.survey.id, scheme.fingerprint), numbers, period).blocks(DIGITS)
-        words = blocks.view("<u8").reshape(horizon, 2, DIGITS)
-        noised[name] = statistics.dense(horizon)[0] + geometric(words[:, 0], rate) - geometric(words[:, 1], rate)
-    return noised
+
+    n: Mapping[str, Whole]  # by attribute: n[gap - 1]
+    N: Mapping[str, Whole]  # by attribute: N[value], of all gaps together
+    late: int  # late rows that came since the period before was closed
+    agreed: Agreed  # visitors by gap, made to agree with one another and with earlier periods
+
+    def size(self, name: str) -> int:
+        """The answers to an attribute, not below 0."""
+        return max(0, int(self.n[name].sum()))
+
+    @property
+    def visitors(self) -> int:
+        """All reports: the sum of the agreed cells."""
+        return int(self.agreed.cells.sum())
+
+    @property
+    def arrays(self) -> list[Array]:
+        """For the state: in the order of the attributes, and the agreed cells."""
+        return [*(part[name] for name in self.n for part in (self.n, self.N)), self.agreed.cells, self.agreed.left]
+
+    @staticmethod
+    def of_arrays(names: list[str], late: int, arrays: list[Array]) -> Release:
+        pairs = {name: arrays[ARRAYS * place : ARRAYS * (place + 1)] for place, name in enumerate(names)}
+        n, N = ({name: pair[part] for name, pair in pairs.items()} for part in range(ARRAYS))
+        return Release(n, N, late, Agreed(*arrays[-2:]))
 
 
-def geometric(words: NDArray[np.uint64], rate: float) -> NDArray[np.int64]:
+def release(
+    counts: Counts,
+    late: int,
+    scheme: Scheme,
+    period: int,
+    before: Release | None,
+    keyring: Keyring,
+) -> Release:
+    """Release a period; `before` is the release of the period before it, None if that had none."""
+    noise = scheme.presence
+    assert noise is not None, "only a survey with presence_epsilon has releases"
+    horizon, names, kinds = scheme.survey.horizon, list(counts), scheme.kinds
+    exact = {
+        "late": np.array([late], dtype=np.int64),
+        **{f"n {name}": _by_gap(counts[name], horizon) for name in kinds},
+        **{f"N {name}": counts[name].supports for name in names},
+    }
+    scales = [noise.reports_scale] * (1 + len(kinds)) + [noise.supports_scale(name) for name in names]
+    cells = np.concatenate(list(exact.values()))
+    rates = np.repeat(1 / np.array(scales), [len(part) for part in exact.values()])
+    noised = cells + _noise(cells, rates, scheme, period, keyring)
+    ends = np.cumsum([len(part) for part in exact.values()])[:-1]
+    found = dict(zip(exact, np.split(noised, ends), strict=True))
+    n = {name: found[f"n {name if name in kinds else kinds[0]}"] for name in names}
+    total = sum(max(0, int(n[kind].sum())) for kind in kinds)
+    visits = np.asarray(sum(n[kind] for kind in kinds))
+    agreed = agree(visits, total, None if before is None else before.agreed.left)
+    return Release(n, {name: found[f"N {name}"] for name in names}, int(found["late"][0]), agreed)
+
+
+def _by_gap(statistics: Statistics, horizon: int) -> Whole:
+    n = np.zeros(horizon, dtype=np.int64)
+    n[statistics.gaps.astype(np.int64) - 1] = statistics.n
+    return n
+
+
+def _noise(cells: Whole, rates: NDArray[np.float64], scheme: Scheme, period: int, keyring: Keyring) -> Whole:
+    """Two-sided geometric noise for these exact cells."""
+    digest = sha256(np.ascontiguousarray(cells, dtype="<i8").tobytes()).hexdigest()
+    own = Keyring(keyring.key(("presence", scheme.survey.id, scheme.fingerprint)))  # not cached: a key for every digest
+    parts = []
+    for first in range(0, len(cells), AT_ONCE):
+        some = np.arange(first, min(first + AT_ONCE, len(cells)), dtype=np.uint64)
+        words = own.draws((digest,), some, period).blocks(DIGITS).view("<u8").reshape(len(some), 2, DIGITS)
+        rate = rates[first : first + AT_ONCE]
+        parts.append(geometric(words[:, 0], rate) - geometric(words[:, 1], rate))
+    return np.concatenate(parts)
+
+
+def geometric(words: NDArray[np.uint64], rates: NDArray[np.float64]) -> Whole:
     """Geometric numbers, P(X >= x) = e^(-rate x), from rows of uniform 64-bit words: one word for each binary digit.
 
     The binary digits of a geometric number are independent: digit i is 1 with odds e^(-rate 2^i) to 1.
 
     >>> words = Keyring(bytes(16)).draws(("g",), np.arange(20_000, dtype=np.uint64)).blocks(20).view("<u8")
-    >>> bool(abs(geometric(words, 0.1).mean() - 1 / (exp(0.1) - 1)) < 0.3)
+    >>> bool(abs(geometric(words, np.full(20_000, 0.1)).mean() - 1 / (exp(0.1) - 1)) < 0.3)
     True
     """
-    odds = [exp(-rate * 2.0**digit) for digit in range(words.shape[1])]
-    limits = np.array([min(int(odd / (1 + odd) * WORD), WORD - 1) for odd in odds], dtype=np.uint64)
-    digits = (words < limits).astype(np.int64)
-    return np.asarray(digits @ (1 << np.arange(words.shape[1], dtype=np.int64)))
+    powers = 2.0 ** np.arange(words.shape[1])
+    limits = {rate: _limits(rate, words.shape[1]) for rate in set(rates.tolist())}
+    digits = words < np.stack([limits[rate] for rate in rates.tolist()])
+    return np.asarray(digits @ powers.astype(np.int64))
+
+
+@lru_cache(maxsize=256)
+def _limits(rate: float, digits: int) -> NDArray[np.uint64]:
+    """Of 2^64, how many words make each digit 1."""
+    odds = [exp(-rate * 2.0**digit) for digit in range(digits)]
+    return np.array([min(int(odd / (1 + odd) * WORD), WORD - 1) for odd in odds], dtype=np.uint64)

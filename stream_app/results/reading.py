@@ -11,9 +11,10 @@ from pydantic import BaseModel, ValidationError
 
 from protocols.errors import ResultsError
 from stream_app.log.flushes import Output, TopicName
+from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
+from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
 
@@ -63,6 +64,10 @@ class PublishedResults(ABC):
     def mobility(self, survey: str) -> list[MobilityResult]:
         """The mobility reports of a survey, by period."""
         return self.read(MOBILITY, survey)
+
+    def forecasts(self, survey: str) -> list[ForecastResult]:
+        """The forecasts that were published after each period of a survey."""
+        return self.read(FORECASTS, survey)
 
     def live(self, survey: str) -> Live | None:
         """The newest published status of a survey."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.log.flushes import Output, TopicName
+from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
 
@@ -75,5 +76,6 @@ class ResultTopic(Generic[R_co]):
 RESULT_TOPICS: tuple[ResultTopic[Any], ...] = (
     HISTOGRAMS := ResultTopic(TopicName("histograms"), "histogram", Histogram, key="survey/period", keep="first"),
     MOBILITY := ResultTopic(TopicName("mobility"), "mobility", MobilityResult, key="survey/period", keep="first"),
+    FORECASTS := ResultTopic(TopicName("forecasts"), "forecast", ForecastResult, key="survey/period", keep="first"),
     LIVE := ResultTopic(TopicName("live"), "live", Live, key="survey", keep="newest"),
 )

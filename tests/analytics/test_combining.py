@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.mobility import CountHistory, MobilityReport, WindowTruth, combine, with_changes, with_lates, with_truth
+from analytics.mobility import (
+    CountHistory,
+    MobilityReport,
+    WindowTruth,
+    combine,
+    with_changes,
+    with_shortfall,
+    with_truth,
+)
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import quantities, quantity
 from analytics.mobility.output.page.data import page_data
@@ -33,7 +41,7 @@ def history() -> CountHistory:
         np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
         last[here] = t
     n = by_gap(supports.sum(axis=2))
-    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)}, {"a": n})
+    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)})
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +75,11 @@ def test_triangles_of_successive_reports_have_the_same_steps(period: str, horizo
     assert {window for windows in one_by_one for window in windows} == set(triangle_windows(survey, range(PERIODS)))
 
 
-def test_what_came_too_late_is_each_windows_possible_shortfall(combined: MobilityReport) -> None:
-    report = with_lates(combined, {0: 5, 1: 2, 7: 1})
+def test_what_came_too_late_or_was_lost_is_each_windows_possible_shortfall(combined: MobilityReport) -> None:
+    report = with_shortfall(combined, {0: 5, 1: 2, 7: 1}, {1: 10})
     published = [w for w in report.windows if not w.suppressed]
     assert [w.shortfall for w in published] == [
-        sum({0: 5, 1: 2, 7: 1}.get(t, 0) for t in range(w.first, w.last + 1)) for w in published
+        sum({0: 5, 1: 12, 7: 1}.get(t, 0) for t in range(w.first, w.last + 1)) for w in published
     ]
     assert all(w.shortfall is None for w in combined.windows), "a final does not know what comes after it"
 

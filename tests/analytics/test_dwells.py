@@ -44,7 +44,7 @@ def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(mechanism: str, t
     means, quartiles, ends = [], [], []
     for supports, people, stayed in zip(counts, n, values.reshape(TRIALS, PEOPLE) + 1, strict=True):
         everybody = exact(np.array(float(people)))
-        found = dwell(question.attribute, Answers(question.channel, people, supports / people, everybody, False))
+        found = dwell(question.attribute, Answers(question.channel, people, supports, everybody, None))
         assert found.mean and found.low and found.high
         means.append(found.mean.low <= stayed.mean() <= found.mean.high)
         true = np.quantile(stayed, [0.25, 0.5, 0.75], method="inverted_cdf")

@@ -160,41 +160,21 @@ def test_lost_presence_marks_the_windows_that_begin_before_the_loss_and_end_afte
     assert marked == {(0, 47), (48, 71)}
 
 
-def test_with_noise_on_presence_intervals_say_so_and_last_digits_are_gone(history: CountHistory) -> None:
-    scheme = _town("eps_inf: 5, eps_1: 4, solution: spl, presence_epsilon: 1")
-    random = np.random.default_rng(1)
-    draws = random.geometric(1 - np.exp(-1 / 3), (2, 72, 48))
-    noise = draws[0] - draws[1]
-    cells = {
-        name: [ByGap(period.gaps, period.counts + noise[t]) for t, period in enumerate(periods)]
-        for name, periods in history.reports.items()
-    }
-    noised = replace(history, scheme=scheme, cells=cells)
-    report = publish(noised)
-    assert report.presence == "noised" and report.presence_scale == 3
-    held = []
-    for window in [*(report.window(t, t) for t in range(72)), report.window(0, 23)]:
-        real = len(unique_devices(TOWN, window.first, window.last))
-        assert window.visitors is not None
-        held.append(window.visitors.low <= real <= window.visitors.high)
-        share = window.attribute("area").values[0].share
-        assert share.value * 1e4 / 5 == pytest.approx(round(share.value * 1e4 / 5)), "a step of 0.0005 or coarser"
-    assert np.mean(held) > 0.9
-    day = report.window(0, 23).visitors
-    assert day and day.error == pytest.approx(noise_error(sum(48 - j for j in range(24)), 1.0))
-
-
 def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up() -> None:
     """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
     terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
     scheme = Scheme(parse_survey(terms + "{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"))
     n = by_gap(np.full((2, 3), 100))
-    supports = by_gap(np.full((2, 3, 2), 50))
-    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, {"a": n, "b": n})
+    supports = by_gap(np.full((2, 1, 2), 150))
+    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, by_gap(np.full((2, 3), 200)))
     window = mobility_report(history).window(0, 1)
     published = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
     assert [quantity and quantity.value for quantity in published] == [1000, 400, 600, 200, 400]
-    assert [quantity and quantity.error for quantity in published] == [noise_error(2 * c, 1.0) for c in (5, 2, 3, 1, 2)]
+    assert scheme.presence is not None
+    errors = [noise_error(2 * cells, scheme.presence.reports_scale) for cells in (5, 2, 3, 1, 2)]
+    assert [quantity and quantity.error for quantity in published] == errors
+    assert [window.unbiased_visitors, window.unbiased_new, window.unbiased_returning] == published[:3]
+    assert window.attributes == (), "supports of longer windows are not released"
 
 
 def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
@@ -225,7 +205,7 @@ def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> N
     )
     n = {"area": by_gap(np.array([[100_000]]))}
     supported = scheme.questions[0].channel.support(np.full(k, 1 / k)) * 100_000
-    report = mobility_report(CountHistory(scheme, 0, n, {"area": by_gap(supported[None, None])}, n))
+    report = mobility_report(CountHistory(scheme, 0, n, {"area": by_gap(supported[None, None])}))
     area = report.windows[0].attribute("area")
     assert area.groups[0].share.value == pytest.approx(0.5)
     assert area.ranking and len(area.ranking.places) == 5
@@ -241,7 +221,7 @@ def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(history: 
         history,
         **{
             part: {name: with_an_empty_night(counts) for name, counts in getattr(history, part).items()}
-            for part in ("reports", "supports", "cells")
+            for part in ("reports", "supports")
         },
     )
     report = with_changes(publish(empty_night))

@@ -47,28 +47,28 @@ def test_intervals_of_products_hold_the_true_product(left: tuple[float, float], 
 
 @pytest.mark.parametrize("cells", [1, 7, 300])
 def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> None:
-    epsilon = 0.9
-    chance = 1 - np.exp(-epsilon / 3)
+    scale = 3 / 0.9
+    chance = 1 - np.exp(-1 / scale)
     random = np.random.default_rng(cells)
     draws = random.geometric(chance, (TRIALS, cells, 2)).astype(np.int32)
     noise = (draws[..., 0] - draws[..., 1]).sum(axis=1)
-    assert noise.std() == pytest.approx(noise_error(cells, epsilon), rel=0.03)
-    half_width = noise_quantile(cells, epsilon, 0.95)
+    assert noise.std() == pytest.approx(noise_error(cells, scale), rel=0.03)
+    half_width = noise_quantile(cells, scale, 0.95)
     assert np.mean(np.abs(noise) <= half_width) >= 0.945
     assert np.mean(np.abs(noise) <= half_width - 1) < 0.955
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("scale", [300.0, 3.0, 0.15])
 def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
-    epsilon: float, confidence: float, monkeypatch: pytest.MonkeyPatch
+    scale: float, confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = noise_quantile.__wrapped__(MANY, epsilon, confidence)
+    many = noise_quantile.__wrapped__(MANY, scale, confidence)
     monkeypatch.setattr(presence_noise, "MANY", MANY + 1)
-    assert many == pytest.approx(noise_quantile.__wrapped__(MANY, epsilon, confidence), rel=5e-4, abs=1)
+    assert many == pytest.approx(noise_quantile.__wrapped__(MANY, scale, confidence), rel=5e-4, abs=1)
 
 
 def test_the_longest_window_under_the_smallest_budget_has_a_reach() -> None:
     """Its exact distribution would take 64 GiB."""
     cells = 65_535 * 65_536 // 2
-    assert noise_quantile(cells, 0.001, 0.95) == pytest.approx(1.96 * noise_error(cells, 0.001), rel=1e-4)
+    assert noise_quantile(cells, 9000.0, 0.95) == pytest.approx(1.96 * noise_error(cells, 9000.0), rel=1e-4)

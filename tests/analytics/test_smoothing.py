@@ -22,7 +22,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.results import ClosedPeriod, MobilityResult, build_mobility, presence_counts
+from stream_app.results import ClosedPeriod, MobilityResult, Release, build_mobility, release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.town import live
 
@@ -181,13 +181,18 @@ def _published(terms: str) -> dict[int, MobilityReport]:
     text = f"{{id: town, start: 2026-01-05T00:00:00Z, period: 1h, {terms}, attributes: [{ATTRIBUTES}]}}"
     scheme, keyring = Scheme(parse_survey(text)), Keyring(bytes(16))
     counts = live(scheme, TOWN)
-    closed, reports = {}, {}
+    closed: dict[int, ClosedPeriod] = {}
+    reports = {}
     for t in counts.periods:
         statistics = {
             name: Statistics(n[t].gaps.astype(np.uint16), n[t].counts, counts.supports[name][t].counts)
             for name, n in counts.reports.items()
         }
-        closed[t] = ClosedPeriod(statistics, presence_counts(statistics, scheme, t, keyring))
+        closed[t] = statistics
+        if scheme.presence is not None:
+            before = closed.get(t - 1)
+            assert before is None or isinstance(before, Release)
+            closed[t] = release(statistics, 0, scheme, t, before, keyring)
         closed.pop(t - scheme.survey.horizon, None)
         record = build_mobility(scheme, t, closed)
         assert record == build_mobility(scheme, t, closed), "a republication is the same bytes"
@@ -196,7 +201,14 @@ def _published(terms: str) -> dict[int, MobilityReport]:
 
 
 @pytest.mark.parametrize(
-    "terms", ["eps_inf: 4, eps_1: 2", "eps_inf: 5, eps_1: 4, solution: spl", "eps: 2"], ids=["smp", "spl", "one-shot"]
+    "terms",
+    [
+        "eps_inf: 4, eps_1: 2",
+        "eps_inf: 5, eps_1: 4, solution: spl",
+        "eps: 2",
+        "eps: 2, solution: spl, presence_epsilon: 4",
+    ],
+    ids=["smp", "spl", "one-shot", "noised"],
 )
 def test_published_intervals_hold_the_truth_and_are_narrower(terms: str) -> None:
     reports = _published(f"{terms}, horizon: 12")
@@ -214,7 +226,7 @@ def test_published_intervals_hold_the_truth_and_are_narrower(terms: str) -> None
     assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.97
 
 
-def test_the_first_period_longer_windows_and_noised_presence_have_no_smoothed_shares() -> None:
+def test_the_first_period_and_longer_windows_have_no_smoothed_shares() -> None:
     def smoothed(report: MobilityReport) -> set[tuple[int, bool]]:
         rows = [(w, row) for w in report.windows for a in w.attributes for row in a.values]
         return {(w.last - w.first + 1, row.smoothed is not None) for w, row in rows}
@@ -223,8 +235,9 @@ def test_the_first_period_longer_windows_and_noised_presence_have_no_smoothed_sh
     assert smoothed(exact[0]) == {(1, False)}
     assert smoothed(exact[1]) == {(1, True)}
     assert smoothed(exact[23]) == {(1, True), (24, False)}
-    assert smoothed(noised[23]) == {(1, False), (24, False)}
-    assert "Smoothed" in " ".join(exact[0].notes) and "Smoothed" not in " ".join(noised[0].notes)
+    assert smoothed(noised[0]) == {(1, False)}
+    assert smoothed(noised[23]) == {(1, True)}, "longer windows have no answers"
+    assert all("Smoothed" in " ".join(reports[0].notes) for reports in (exact, noised))
 
 
 def test_a_suppressed_period_does_not_show_in_later_smoothed_shares() -> None:
@@ -233,6 +246,6 @@ def test_a_suppressed_period_does_not_show_in_later_smoothed_shares() -> None:
     def report(few: list[int]) -> MobilityReport:
         supports = by_gap(np.array([[[0, 0], [0, 0], row] for row in ([300, 200], few, [250, 250])]))
         n = [ByGap(period.gaps, period.counts.sum(axis=1)) for period in supports]
-        return mobility_report(CountHistory(scheme, 0, {"a": n}, {"a": supports}, {"a": n}))
+        return mobility_report(CountHistory(scheme, 0, {"a": n}, {"a": supports}))
 
     assert report([40, 5]).window(2, 2) == report([1, 90]).window(2, 2)

@@ -55,7 +55,7 @@ def _history(new: list[int], returning: list[int]) -> CountHistory:
     scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", f"eps: 1, horizon: 3, minimum: {MINIMUM}")
     n = np.array([[back, 0, fresh] for fresh, back in zip(new, returning, strict=True)])
     supports = np.stack([n // 2, n - n // 2], axis=2)
-    return CountHistory(scheme, 0, {"a": by_gap(n)}, {"a": by_gap(supports)}, {"a": by_gap(n)})
+    return CountHistory(scheme, 0, {"a": by_gap(n)}, {"a": by_gap(supports)})
 
 
 def test_a_period_below_the_minimum_says_nothing() -> None:
@@ -81,7 +81,7 @@ def test_where_each_device_answers_one_attribute_an_attribute_with_few_answers_i
     scheme = scheme_of("{name: a, values: [x, y]}, {name: b, values: [x, y]}", f"eps: 1, minimum: {MINIMUM}")
     n = {"a": by_gap(np.array([[3]])), "b": by_gap(np.array([[100]]))}
     supports = {"a": by_gap(np.array([[[1, 2]]])), "b": by_gap(np.array([[[40, 60]]]))}
-    window = mobility_report(CountHistory(scheme, 0, n, supports, n)).window(0, 0)
+    window = mobility_report(CountHistory(scheme, 0, n, supports)).window(0, 0)
     few, many = window.attribute("a"), window.attribute("b")
     assert (few.suppressed, few.n, few.values) == ("minimum", None, ())
     assert (many.suppressed, many.n, len(many.values)) == (None, 100, 2)
@@ -94,7 +94,7 @@ def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:
 def test_without_reports_and_without_a_minimum_a_window_is_empty_and_says_so() -> None:
     scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", "eps: 1, horizon: 2")
     nobody, nothing = by_gap(np.zeros((1, 2), dtype=int)), by_gap(np.zeros((1, 2, 2), dtype=int))
-    empty = CountHistory(scheme, 0, {"a": nobody}, {"a": nothing}, {"a": nobody})
+    empty = CountHistory(scheme, 0, {"a": nobody}, {"a": nothing})
     window = mobility_report(empty).window(0, 0)
     assert window.visitors and window.visitors.value == 0
     assert window.attribute("a").n == 0 and window.attribute("a").values == ()

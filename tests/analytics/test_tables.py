@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport, with_changes, with_truth
+from analytics.mobility import MobilityReport, WindowReport, with_changes, with_truth
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
 from hearsay.reports.files import write_files
@@ -65,3 +65,24 @@ def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path:
         assert len(rows) == flat[path.stem].num_rows
         assert list(rows[0]) == flat[path.stem].column_names
     assert {path.name for path in tmp_path.iterdir()} >= {"visitors.csv", "values.csv", "visitors.parquet"}
+
+
+@pytest.mark.parametrize("value", ["=1+1", "+33", "-5", "@SUM(A1)", "\tx", "plain", "'"])
+def test_text_in_csv_is_no_formula_to_a_spreadsheet(report: MobilityReport, value: str, tmp_path: Path) -> None:
+    written = report.model_copy(update={"windows": tuple(_renamed(window, value) for window in report.windows)})
+    write_files(written, None, tmp_path, None)
+    with (tmp_path / "values.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["value"] for row in rows} == {value if value in ("plain", "'") else f"'{value}"}
+    assert any(row["share"].startswith("-") or float(row["share"]) >= 0 for row in rows), "numbers stay numbers"
+
+
+def _renamed(window: WindowReport, value: str) -> WindowReport:
+    """The window, with every value of its attributes called `value`."""
+    attributes = [
+        attribute.model_copy(
+            update={"values": tuple(one.model_copy(update={"value": value}) for one in attribute.values)}
+        )
+        for attribute in window.attributes
+    ]
+    return window.model_copy(update={"attributes": tuple(attributes)})

@@ -38,7 +38,7 @@ def main() -> None:
         topics = Topics("chaos", partitions=6, merge_partitions=2)
         create(KafkaSettings(bootstrap=broker.bootstrap), topics)
         periods = max(1, options.faults // FAULTS_PER_PERIOD)
-        ordeal = Ordeal(broker, topics, directory, options.seed, say)
+        ordeal = Ordeal(broker, topics, directory, options.seed, say, logs=True)
         ordeal.run(options.faults * REPORTS_PER_FAULT, periods, options.faults)
     finally:
         broker.stop()

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = {"sh", "output", "python", "yaml", "json", "text", "lua", ""}
+LANGUAGES = {"sh", "output", "python", "yaml", "json", "js", "text", "lua", ""}
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 NEEDS = re.compile(r"<!-- needs: (\w+) -->")
 FENCE = re.compile(r"```(\S*)")
@@ -99,8 +99,8 @@ class Page:
 
 
 def pages() -> list[Page]:
-    places = [ROOT.glob("*.md"), *((ROOT / room).rglob("*.md") for room in ("docs", "examples", "deploy"))]
-    return [Page(path) for found in places for path in sorted(found)]
+    places = [ROOT.glob("*.md"), *((ROOT / room).rglob("*.md") for room in ("docs", "examples", "deploy", "clients"))]
+    return [Page(path) for found in places for path in sorted(found) if "node_modules" not in path.parts]
 
 
 def commands(script: str, program: str) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.pages import INLINE, ROOT, Page, pages
 
-ROOMS = "protocols servers memo_store analytics producers stream_app hearsay deploy docs bench tests"
+ROOMS = "protocols servers memo_store analytics producers stream_app audit hearsay deploy docs bench tests"
 PLACE = re.compile(rf"({'|'.join(ROOMS.split())})/[\w./-]*")
 
 

@@ -22,8 +22,9 @@ def documented(names: set[str]) -> set[str]:
 
 def test_every_metric_is_documented() -> None:
     source = re.findall(r'"(hearsay_\w+)"', Path(metrics.__file__).read_text())
-    counters = {"hearsay_reports", "hearsay_finals"}
-    assert counters == {family.name for family in (metrics.REPORTS.describe()[0], metrics.FINALS.describe()[0])}
+    counted = (metrics.REPORTS, metrics.FINALS, metrics.FORECAST, metrics.UNEXPECTED)
+    counters = {"hearsay_reports", "hearsay_finals", "hearsay_forecast_numbers", "hearsay_unexpected"}
+    assert counters == {metric.describe()[0].name for metric in counted}
     names = {f"{name}_total" if name in counters else name for name in source}
     assert documented(names) == names
     assert set(re.findall(r"`(hearsay_\w+)`", PAGE)) == names

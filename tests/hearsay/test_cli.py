@@ -135,10 +135,19 @@ def test_wrong_usage_has_its_own_exit_code() -> None:
     assert hearsay("worker", "--log-level", "LOUD").returncode == 2
 
 
+NOBODY = {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1", "HEARSAY_CLOCK_KEY": "0" * 64}
+
+
+def test_a_worker_without_the_operators_key_says_so_before_it_waits_for_a_broker() -> None:
+    refused = hearsay("worker", "--web-port", str(free_port()), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
+    assert refused.returncode == 1
+    assert "HEARSAY_CLOCK_KEY" in refused.stderr
+
+
 def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        refused = hearsay("worker", "--web-port", str(port), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
+        refused = hearsay("worker", "--web-port", str(port), **NOBODY)
     assert refused.returncode == 1
     assert f"port {port} of 127.0.0.1 cannot be listened on: Address already in use" in refused.stderr
     assert "--web-port" in refused.stderr
@@ -148,10 +157,9 @@ def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
 def test_a_worker_that_waits_for_a_broker_ends_at_a_signal(sent: signal.Signals, code: int) -> None:
     """By a handler of its own: the first process of a container is not ended by the signal itself."""
     command = [sys.executable, "-m", "hearsay", "worker", "--web-port", str(free_port())]
-    nobody = os.environ | {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
     with subprocess.Popen(
         command,
-        env=nobody,
+        env=os.environ | NOBODY,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored in a run in the background

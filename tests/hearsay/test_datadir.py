@@ -1,11 +1,24 @@
 """The data directory keeps its secrets once and for all."""
 
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hearsay.running.collecting import embedded
 from hearsay.running.data_directory import DataDirectory
+from producers.replay.checkpoint import Checkpoint, Totals
+from producers.replay.choosing import event_type
+from producers.replay.spool import Spool
+from producers.sinks import DirectorySink
 from protocols.errors import SettingsError
+from servers.settings import Settings
+from tests.producers.populations import Alternating, scheme
 
 
 def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
@@ -58,3 +71,57 @@ def test_devices_that_report_to_one_destination_cannot_report_to_another(tmp_pat
     for elsewhere in ("a cluster, number 8", "this process"):
         with pytest.raises(SettingsError, match=f"report to a cluster, number 7 for survey 'week', not to {elsewhere}"):
             DataDirectory(tmp_path).check_destination("week", elsewhere)
+
+
+@pytest.mark.parametrize("left", ["", "\n", "a clus"], ids=["emptied", "a line end", "half written"])
+@pytest.mark.parametrize("file", ["week.destination", "week.population"])
+def test_a_note_that_is_damaged_is_refused_and_not_taken_for_none(tmp_path: Path, file: str, left: str) -> None:
+    (tmp_path / file).write_text(left)
+    for check in (DataDirectory(tmp_path).check_destination, DataDirectory(tmp_path).check_population):
+        if check.__name__.removeprefix("check_") in file:
+            with pytest.raises(SettingsError, match=f"{file} is damaged"):
+                check("week", "a cluster")
+    assert (tmp_path / file).read_text() == left
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
+def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def modes(directory: Path) -> dict[str, int]:
+    """The mode of a directory and of all in it, sockets aside: Redis gives its socket the mode that it is told."""
+    found = [path for path in (directory, *directory.rglob("*")) if not path.is_socket()]
+    return {str(path.relative_to(directory)): stat.S_IMODE(path.stat().st_mode) for path in found}
+
+
+@pytest.mark.usefixtures("_umask")
+def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) -> None:
+    survey, data = scheme().survey, DataDirectory(tmp_path / "data")
+    data.check_population(survey.id, "population")
+    data.add_presence_losses(survey.id, (1,))
+    with embedded(data, survey, Settings()) as collection:
+        collection.fleet(Alternating(40, 1)).run()
+        running = modes(data.root)
+    left = modes(data.root)
+    assert {"collector/results.sqlite", "collector/log/0.log", "redis", f"{survey.id}.destination"} <= set(left)
+    assert [path for path in left if "appendonly" in path]
+    assert "collector/results.sqlite-wal" in running
+    assert not {path: oct(mode) for path, mode in (running | left).items() if mode & 0o077}
+
+
+@pytest.mark.usefixtures("_umask")
+def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp_path: Path) -> None:
+    sink = DirectorySink(tmp_path / "capture", 2)
+    sink.send(0, "kind", b"value")
+    sink.flush()
+    Checkpoint(tmp_path / "replay" / "one.json").write(Totals())
+    spool = Spool(tmp_path / "spool", 1)
+    spool.add(np.zeros(3, dtype=event_type(1)), np.zeros(3, dtype=np.int64))
+    found = modes(tmp_path)
+    spool.close()
+    del found["."]
+    assert {"capture/00000000.arrow", "replay/one.json", "spool/0.events"} <= set(found)
+    assert not {path: oct(mode) for path, mode in found.items() if mode & 0o077}

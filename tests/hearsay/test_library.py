@@ -21,12 +21,13 @@ from stream_app.results import histogram_table
 from tests.docs.pages import ROOT
 
 NAMES = {
-    "Device", "Fleet", "HearsayError", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey", "plan",
-    "read_results", "run",
+    "Device", "Fleet", "HearsayError", "Limits", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey",
+    "plan", "read_results", "run",
 }  # fmt: skip
 HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
 SECRET = bytes(range(32))
 KEY = bytes(32)
+ANY = hearsay.Limits(report=1000, life=1000, total=1000)
 COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
 HOURS = list(range(24)) * 417
 
@@ -162,9 +163,16 @@ def test_counts_give_what_reports_give() -> None:
         hearsay.estimate_counts(one_shot, {"colour": [1, 2, 3]}, {"colour": 6})
 
 
-def test_one_device_reports_in_json_as_it_would_among_many() -> None:
+def report_of(asked: hearsay.Survey, secret: bytes, directory: Path, **values: object) -> bytes:
+    """What a device with this secret reports in period 0."""
+    now = asked.bounds(0)[0]
+    with hearsay.Device(directory / f"{secret.hex()}.db", secret=secret, now=lambda: now, limits=ANY) as device:
+        return device.settle(device.join(Scheme(asked).terms), values).report
+
+
+def test_one_device_reports_in_json_as_it_would_among_many(tmp_path: Path) -> None:
     every = survey("eps: 2, solution: spl")
-    reports = [hearsay.Device(every, bytes([i] * 32)).report(0, {"colour": "red", "hour": 7}) for i in range(50)]
+    reports = [report_of(every, bytes([i] * 32), tmp_path, colour="red", hour=7) for i in range(20)]
     assert set(json.loads(reports[0])) == {"survey", "fingerprint", "period", "token", "gap", "answers"}
     assert len(set(map(len, reports))) == 1
     alone = hearsay.Fleet(every, 1, bytes([7] * 32)).report(0, {"colour": ["red"], "hour": [7]})
@@ -172,10 +180,15 @@ def test_one_device_reports_in_json_as_it_would_among_many() -> None:
     assert hearsay.estimate(every, mixed) == hearsay.estimate(every, reports)
 
 
-def test_one_device_answers_in_its_turn_and_names_no_attribute_otherwise() -> None:
-    turns = survey("eps: 2, one_in: 4")
-    device = hearsay.Device(turns, SECRET)
-    answers = [json.loads(device.report(period, {"colour": "red", "hour": 7}))["answers"] for period in range(12)]
+def test_one_device_answers_in_its_turn_and_names_no_attribute_otherwise(tmp_path: Path) -> None:
+    """Only answers cost: three of them are within the limit, and twelve would not be."""
+    turns, answers, limits = survey("eps: 2, one_in: 4"), [], hearsay.Limits(life=6)
+    now = [turns.start]
+    with hearsay.Device(tmp_path / "device.db", secret=SECRET, now=lambda: now[0], limits=limits) as device:
+        asked = device.join(Scheme(turns).terms)
+        for period in range(12):
+            now[0] = turns.bounds(period)[0]
+            answers.append(json.loads(device.settle(asked, {"colour": "red", "hour": 7}).report)["answers"])
     answered = [period for period, answer in enumerate(answers) if answer]
     assert len(answered) == 3 and {period % 4 for period in answered} == {answered[0]}
     assert all(len(answers[period]) == 1 for period in answered)
@@ -204,15 +217,15 @@ def test_a_report_that_is_there_twice_counts_once() -> None:
     assert hearsay.estimate(survey(), reports * 2) == hearsay.estimate(survey(), reports)
 
 
-def test_an_attribute_without_answers_has_no_estimates() -> None:
-    table = hearsay.estimate(survey(), hearsay.Device(survey(), SECRET).report(0, {"colour": "red", "hour": 3}))
+def test_an_attribute_without_answers_has_no_estimates(tmp_path: Path) -> None:
+    table = hearsay.estimate(survey(), report_of(survey(), SECRET, tmp_path, colour="red", hour=3))
     silent = {row["attribute"] for row in table.to_pylist() if row["n"] == 0 and row["estimate"] is row["low"] is None}
     assert len(silent) == 1 and len(table) == 27
     assert len(hearsay.estimate(survey(), [])) == 0
 
 
-def test_reports_that_do_not_fit_are_refused_with_the_reason() -> None:
-    report = hearsay.Device(survey(), SECRET).report(0, {"colour": "red", "hour": 3})
+def test_reports_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
+    report = report_of(survey(), SECRET, tmp_path, colour="red", hour=3)
     with pytest.raises(WireError, match="report 1: wrong-fingerprint"):
         hearsay.estimate(survey(), [report, report.replace(Scheme(survey()).fingerprint.encode(), b"0" * 32)])
     with pytest.raises(WireError, match="report 0: undecodable"):

@@ -104,3 +104,16 @@ def test_programs_get_json(survey: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
         CliRunner().invoke(app, [str(tmp_path / "nowhere.yaml")], catch_exceptions=False)
+
+
+def test_people_see_what_noise_on_presence_costs(tmp_path: Path) -> None:
+    path = tmp_path / "noised.yaml"
+    path.write_text("""{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, attributes: [
+        {name: a, range: {last: 99}, mechanism: oue}]}""")
+    shown = CliRunner().invoke(app, [str(path), "--devices", "1000"], catch_exceptions=False)
+    text = " ".join(shown.stdout.split())
+    assert "The same with presence_epsilon = 1" in text
+    assert " 71 " in text and " 0.6556 " in text and "standard error of 12.7" in text
+    assert "useless-with-presence-noise" in text
+    read = json.loads(CliRunner().invoke(app, [str(path), "--devices", "1000", "--json"]).stdout)
+    assert read["presence"]["attributes"]["a"]["largest"] == 71

@@ -14,6 +14,7 @@ from protocols.errors import SurveyError
 from protocols.planning import plan
 from protocols.scheme import Scheme
 from protocols.survey_text import json_schema, reference
+from protocols.wire import decode_terms
 
 
 def run(*arguments: str, answers: str = "") -> str:
@@ -33,6 +34,11 @@ def test_a_good_survey_is_shown_with_its_mechanisms(survey: Path) -> None:
     shown = run("check", str(survey))
     for part in ("✓", "festival-week", Scheme(example("mobility-week")).fingerprint, "visit_duration", "l-grr"):
         assert part in shown
+
+
+def test_terms_are_written_byte_for_byte(survey: Path) -> None:
+    written = CliRunner().invoke(app, ["terms", str(survey)], catch_exceptions=False)
+    assert decode_terms(written.stdout_bytes).fingerprint == Scheme(example("mobility-week")).fingerprint
 
 
 def test_programs_get_json(survey: Path) -> None:
@@ -129,3 +135,9 @@ def test_no_file_is_overwritten_and_no_example_is_guessed(survey: Path, tmp_path
         run("new", str(survey))
     with pytest.raises(SurveyError, match="examples: mobility-week, telemetry"):
         run("new", str(tmp_path / "other.yaml"), "--example", "nothing")
+
+
+@pytest.mark.parametrize("endless", ["/dev/zero", "/dev/urandom"])
+def test_a_file_without_an_end_is_refused(endless: str) -> None:
+    with pytest.raises(SurveyError, match=f"{endless} cannot be read: File too large"):
+        read_survey(Path(endless))

@@ -1,4 +1,4 @@
-"""Workers and a broker that are killed, paused and stopped while reports arrive; and what must come out even so."""
+"""Workers, a broker and a log to which everything happens while reports arrive; and what must come out even so."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
+from kafka import KafkaProducer
+
 from hearsay.running.worker_process import SESSION_SECONDS, WorkerProcess, workers
 from producers.sinks import KafkaSink
+from protocols.errors import StateError
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
+from stream_app.faust_app import accept, stuck_partitions
+from stream_app.faust_app.broker.acceptance import StuckPartition
 from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import LIVE, Live
+from tests.helpers import bombs
 from tests.helpers.eventually import eventually
-from tests.helpers.recount import final_of, recount
+from tests.helpers.recount import final_of, logged
+from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
-from tests.stream_app.worlds import KEY, SCHEME
+from tests.helpers.workers import caught_up
+from tests.stream_app.worlds import KEY, SCHEME, Event, Recount
 
-UNREADABLE = ("undecodable", "bad-mac", "unknown-survey")
+UNREADABLE = ("undecodable", "bad-mac", "unknown-survey", "too-large")
 """Reasons under which a record belongs to no survey."""
 
 
@@ -30,7 +39,13 @@ class Ordeal:
     """Reports arrive at a steady pace while one thing after the other goes wrong. The same seed, the same faults."""
 
     def __init__(
-        self, broker: KafkaBroker, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
+        self,
+        broker: KafkaBroker,
+        topics: Topics,
+        directory: Path,
+        seed: int,
+        say: Callable[[str], None] = print,
+        logs: bool = False,
     ) -> None:
         self._broker = broker
         self._kafka = KafkaSettings(bootstrap=broker.bootstrap)
@@ -44,7 +59,16 @@ class Ordeal:
             "SIGTERM of a worker": self._leave,
             "kill -9 of the broker": self._kill_broker,
             "kill -9 of the broker while a worker recovers": self._kill_broker_in_recovery,
+            "a transaction": self._transact,
+            "a batch that decompresses to too much": self._send_bomb,
         }
+        if logs:
+            self._faults |= {"the reports topic made again": self._remake, "a log cut off": self._cut}
+        # What was in the logs before they were made again or cut, by its offset in the state; by how much those are
+        # larger from then on; and the offset from which on the logs have something else.
+        self._earlier: list[dict[int, Event]] = [{} for _ in range(topics.partitions)]
+        self._shifts = [0] * topics.partitions
+        self._floors = [0] * topics.partitions
 
     def run(self, reports: int, periods: int, faults: int) -> None:
         """Send, disturb, wait, and compare with a recount of the topic."""
@@ -53,26 +77,26 @@ class Ordeal:
         kinds = [kind for kind, _ in zip(cycle(self._faults), range(faults), strict=False)]
         self._random.shuffle(kinds)
         with workers(3, self._kafka, self._topics, KEY, self._directory) as group:
-            sink = KafkaSink(self._kafka, self._topics.reports)
+            self._group = group
             for number, kind in enumerate(kinds):
                 slice_ = log[len(log) * number // faults : len(log) * (number + 1) // faults]
-                sending = Thread(target=send, args=(sink, slice_, self._random.uniform(2, 6)))
-                sending.start()
+                self._sending = Thread(
+                    target=send, args=(self._kafka, self._topics, slice_, self._random.uniform(2, 6))
+                )
+                self._sending.start()
                 time.sleep(self._random.uniform(0, 4))
                 self._say(f"fault {number + 1} of {faults}: {kind}")
                 self._faults[kind](self._random.choice(group))
-                sending.join(timeout=120)
-                assert not sending.is_alive(), "reports were not sent within two minutes"
+                self._all_sent()
                 for worker in group:
                     if not worker.running:
                         worker.start()
-            sink.close()
             eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 240)
             self.compare()
 
     def compare(self) -> None:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
-        expected = recount(self._kafka, self._topics)
+        expected = Recount.of_logs(self._logged())
         finals = read_finals(self._kafka, self._topics)
         assert finals == {("s", period): final_of(period, counted) for period, counted in expected.finals.items()}
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
@@ -81,6 +105,18 @@ class Ordeal:
         assert letters == set().union(*expected.letters)
         counted = sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
+
+    def _logged(self) -> list[dict[int, Event]]:
+        """Everything that was ever on the reports topic, by its offset in the state."""
+        now = logged(self._kafka, self._topics)
+        return [
+            before | {offset + shift: event for offset, event in events.items() if offset >= floor}
+            for before, events, shift, floor in zip(self._earlier, now, self._shifts, self._floors, strict=True)
+        ]
+
+    def _all_sent(self) -> None:
+        self._sending.join(timeout=120)
+        assert not self._sending.is_alive(), "reports were not sent within two minutes"
 
     def _refused(self) -> dict[str, int]:
         live = [record.value for record in read_topic(self._kafka, self._topics.named(LIVE.name)) if record.key == b"s"]
@@ -107,10 +143,82 @@ class Ordeal:
         time.sleep(self._random.uniform(2, 6))
         self._kill_broker(worker)
 
+    def _transact(self, _: WorkerProcess) -> None:
+        """Some reports in a transaction, which is committed or aborted: they count either way."""
+        name = f"{self._topics.prefix}-{self._random.randrange(10**9)}"
+        producer = KafkaProducer(**self._kafka.client_options(), transactional_id=name)
+        producer.init_transactions()
+        producer.begin_transaction()
+        for partition, kind, value in traffic(self._random, 40, 2, self._topics.partitions, rows=10):
+            headers = [(CONTENT_TYPE_HEADER, kind.encode())]
+            if kind != CLOCK:
+                producer.send(self._topics.reports, value, headers=headers, partition=partition).get(60)
+        self._random.choice([producer.commit_transaction, producer.abort_transaction])()
+        producer.close()
 
-def send(sink: KafkaSink, records: Sequence[Record], seconds: float) -> None:
+    def _send_bomb(self, _: WorkerProcess) -> None:
+        partition = self._random.randrange(self._topics.partitions)
+        bomb = self._random.choice([bombs.gzip_bomb(4), bombs.bomb(bombs.LZ4, 64 << 20)])
+        bombs.send_batches(self._kafka, self._topics.reports, partition, [bomb])
+
+    def _remake(self, _: WorkerProcess) -> None:
+        """Delete the reports topic when everything on it is counted, make it again, and accept that nothing is lost."""
+        ends = self._all_counted()
+        self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
+        self._floors = [0] * len(ends)
+        remake(self._kafka, self._topics)
+        eventually(lambda: not any(worker.running for worker in self._group), 120)
+        self._accept("another")
+
+    def _cut(self, _: WorkerProcess) -> None:
+        """Cut a log off when everything in it is counted, and accept that nothing is lost."""
+        ends = self._all_counted()
+        for worker in self._group:
+            worker.kill()
+        partition = self._random.choice([partition for partition, end in enumerate(ends) if end > 0])
+        self._broker.kill()
+        end = cut_log(self._broker.data / f"{self._topics.reports}-{partition}", self._random.randrange(3))
+        self._broker.start()
+        self._shifts[partition] += ends[partition] - end
+        self._floors[partition] = end
+        if end < ends[partition]:
+            self._accept("cut")
+
+    def _all_counted(self) -> list[int]:
+        """Wait until everything is counted, and remember it. Returns the ends of the logs."""
+        self._all_sent()
+        for worker in self._group:
+            if not worker.running:
+                worker.start()
+        ends = log_ends(self._kafka, self._topics)
+        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
+        self._earlier = self._logged()
+        return ends
+
+    def _contained(self, ends: Sequence[int]) -> dict[int, int]:
+        """The last offset of the state in each partition, if everything up to the ends of the logs is counted."""
+        return {p: end + shift - 1 for p, (end, shift) in enumerate(zip(ends, self._shifts, strict=True))}
+
+    def _accept(self, fault: str) -> None:
+        stuck = stuck_partitions(self._kafka, self._topics)
+        assert {one.fault.kind.value for one in stuck} == {fault}
+        eventually(lambda: accepted(self._kafka, self._topics, stuck), 60)
+
+
+def accepted(kafka: KafkaSettings, topics: Topics, stuck: Sequence[StuckPartition]) -> bool:
+    """Accept that nothing is lost, unless workers that have ended still count as running."""
+    try:
+        accept(kafka, topics, stuck, lost=0)
+    except StateError:
+        return False
+    return True
+
+
+def send(kafka: KafkaSettings, topics: Topics, records: Sequence[Record], seconds: float) -> None:
     """Send at a steady pace."""
+    sink = KafkaSink(kafka, topics.reports)
     for record in records:
         sink.send(*record)
         time.sleep(seconds / len(records))
     sink.flush()
+    sink.close()

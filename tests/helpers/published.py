@@ -10,9 +10,10 @@ from analytics.mobility import CountHistory, MobilityReport, combine, mobility_r
 def part(history: CountHistory, first: int, last: int) -> CountHistory:
     """The counts of some of the periods."""
     kept = slice(first - history.first, last - history.first + 1)
-    tables = {name: getattr(history, name) for name in ("reports", "supports", "cells")}
+    tables = {name: getattr(history, name) for name in ("reports", "supports")}
     cut = {name: {key: periods[kept] for key, periods in table.items()} for name, table in tables.items()}
-    return replace(history, first=first, **cut)
+    agreed = None if history.agreed is None else history.agreed[kept]
+    return replace(history, first=first, agreed=agreed, **cut)
 
 
 def report_of(history: CountHistory, period: int) -> MobilityReport:

@@ -1,11 +1,16 @@
-"""Reading a topic from its beginning to what is its end now."""
+"""Reading topics from their beginning to what is their end now, making one again, and cutting one off."""
 
 from __future__ import annotations
 
-from kafka import KafkaConsumer, TopicPartition
+from pathlib import Path
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import OffsetSpec
 
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, create
+from tests.helpers.eventually import eventually
 
 
 def read_topic(settings: KafkaSettings, topic: str) -> list[tuple[int, str, bytes]]:
@@ -24,3 +29,37 @@ def read_topic(settings: KafkaSettings, topic: str) -> list[tuple[int, str, byte
     finally:
         consumer.close()
     return [record for number in sorted(found) for record in found[number]]
+
+
+def remake(kafka: KafkaSettings, topics: Topics) -> None:
+    """Delete the reports topic, and make it again."""
+    admin = KafkaAdminClient(**kafka.client_options())
+    admin.delete_topics([topics.reports])
+    eventually(lambda: topics.reports not in admin.list_topics(), 30)
+    admin.close()
+    create(kafka, topics)
+
+
+def log_ends(kafka: KafkaSettings, topics: Topics) -> list[int]:
+    """The end of each partition of the reports topic."""
+    admin = KafkaAdminClient(**kafka.client_options())
+    tps = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
+    ends = admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
+    admin.close()
+    return [ends[tp].offset for tp in tps]
+
+
+def cut_log(log: Path, batches: int) -> int:
+    """Cut a log off after its first batches, as an election does that prefers a broker without the others.
+
+    Its broker must have been killed. Returns the offset at which the log ends from now on.
+    """
+    (segment,) = log.glob("*.log")
+    data, end, offset = segment.read_bytes(), 0, 0
+    for _ in range(batches):
+        if end == len(data):
+            break
+        offset = int.from_bytes(data[end : end + 8], "big") + int.from_bytes(data[end + 23 : end + 27], "big") + 1
+        end += 12 + int.from_bytes(data[end + 8 : end + 12], "big")
+    segment.write_bytes(data[:end])
+    return offset

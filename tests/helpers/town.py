@@ -36,7 +36,7 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:
             reports[question.name][period] = np.bincount(rows, minlength=horizon)
             supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)
     counted, supported = ({name: by_gap(table) for name, table in tables.items()} for tables in (reports, supports))
-    return CountHistory(scheme, 0, counted, supported, counted)
+    return CountHistory(scheme, 0, counted, supported)
 
 
 def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, WindowTruth]:

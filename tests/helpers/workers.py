@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics
+from stream_app.counting.state import Position
+from stream_app.kafka import Topics, read_topic
 from tests.stream_app.worlds import SCHEME, Event, deal, wire
 
 
@@ -19,3 +20,15 @@ def send(kafka: KafkaSettings, topics: Topics, events: Iterable[Event], scheme: 
             sink.send(partition, *wire(event, scheme))
     sink.flush()
     sink.close()
+
+
+def caught_up(kafka: KafkaSettings, topics: Topics, through: dict[int, int] | None = None) -> bool:
+    """Whether everything on the reports topic, or what is there through some offsets, is in the state."""
+    ends = dict.fromkeys(range(topics.partitions), -1) | (through or {})
+    for record in read_topic(kafka, topics.reports) if through is None else ():
+        ends[record.partition] = record.offset
+    held = dict.fromkeys(range(topics.partitions), -1)
+    for record in read_topic(kafka, topics.counting_changelog):
+        if b"position" in record.key and record.value:
+            held[record.partition] = Position.decode(record.value).offset
+    return all(held[partition] >= end for partition, end in ends.items())  # markers of transactions come after records

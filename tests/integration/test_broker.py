@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from protocols.errors import ServerError
+from protocols.errors import ServerError, ServerUnavailable
 from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+from stream_app.kafka import read_topic
 
 
 def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:
@@ -77,3 +79,20 @@ def test_a_setting_that_kafka_refuses_is_shown(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"num\.io\.threads"):
         broker.start()
     assert not broker.running
+
+
+def test_reading_a_topic_ends_when_its_broker_goes_away(
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stream_app.kafka.reading.SILENT_SECONDS", 2)
+    make_topic(kafka, "silenced")
+    for _ in range(8):
+        produce(kafka, "silenced", bytes(900_000))  # a fetch takes one or two of these
+    records = read_topic(kafka_settings, "silenced")
+    next(records)
+    kafka.kill()
+    try:
+        with pytest.raises(ServerUnavailable, match="silenced"):
+            list(records)
+    finally:
+        kafka.start()

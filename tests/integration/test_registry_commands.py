@@ -18,7 +18,7 @@ from hearsay.cli import app
 from hearsay.survey_files import example_text
 from protocols.errors import FingerprintChanged, SurveyError, TopicError
 from protocols.scheme import Scheme
-from protocols.survey import MAX_PERIOD, Survey
+from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
@@ -101,19 +101,27 @@ def test_a_record_that_was_not_published_as_a_survey_is_named(
 def test_closing_tells_every_partition(
     type_in: Callable[..., Result], kafka_settings: KafkaSettings, tmp_path: Path
 ) -> None:
-    assert isinstance(type_in("close", "festival-week", "--through", "3").exception, SurveyError)
+    assert isinstance(type_in("close", "festival-week", "--through", "1").exception, SurveyError)
     file = tmp_path / "survey.yaml"
     file.write_text(example_text("mobility-week"))
     published = json.loads(type_in("survey", "publish", str(file), "--json").output)
-    done = type_in("close", published["survey"], "--through", "3", "--json")
-    assert json.loads(done.output)["closed_through"] == 3
+    unasked = type_in("close", published["survey"], "--through", "1")
+    assert unasked.exit_code == 2 and "--yes" in unasked.output
+    assert not list(read_topic(kafka_settings, f"{os.environ['HEARSAY_KAFKA_PREFIX']}.reports"))
+    done = type_in("close", published["survey"], "--through", "1", "--yes", "--json")
+    assert json.loads(done.output) == {
+        "survey": published["survey"],
+        "through": 1,
+        "closed_before": -1,
+        "partitions": 3,
+    }
     records = list(read_topic(kafka_settings, f"{os.environ['HEARSAY_KAFKA_PREFIX']}.reports"))
     assert sorted(record.partition for record in records) == [0, 1, 2]
     assert {dict(record.headers)[CONTENT_TYPE_HEADER] for record in records} == {CLOCK.encode()}
-    assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 3)}
+    assert {decode_clock(record.value, KEY) for record in records} == {Clock(published["survey"], 1)}
 
 
-@pytest.mark.parametrize(("clock", "first_refused"), [("source", MAX_PERIOD + 1), ("wall", 1)])
+@pytest.mark.parametrize(("clock", "first_refused"), [("source", 2), ("wall", 1)])
 def test_what_has_not_begun_is_not_closed(
     clock: str, first_refused: int, type_in: Callable[..., Result], tmp_path: Path
 ) -> None:
@@ -124,10 +132,14 @@ def test_what_has_not_begun_is_not_closed(
         " attributes: [{name: a, values: [x, y]}]}"
     )
     assert type_in("survey", "publish", str(file)).exit_code == 0
-    refused = type_in("close", "s", "--through", str(first_refused)).exception
-    assert isinstance(refused, SurveyError)
-    assert f"close through {first_refused - 1} at most" in refused.hint
-    assert type_in("close", "s", "--through", str(first_refused - 1)).exit_code == 0
+    for through in (first_refused, 999):
+        refused = type_in("close", "s", "--through", str(through), "--yes").exception
+        assert isinstance(refused, SurveyError)
+        assert f"close through {first_refused - 1} at most" in refused.hint
+    done = type_in("close", "s", "--through", str(first_refused - 1), "--yes")
+    assert done.exit_code == 0
+    assert "are being closed" in done.output, "workers close, not this command"
+    assert type_in("close", "s", "--through", "20", "--yes", "--force").exit_code == 0
 
 
 def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(

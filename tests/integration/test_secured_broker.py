@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
+from pydantic import SecretStr
 
 from hearsay.running.worker_process import workers
 from memo_store.survey_memos import SurveyMemos
@@ -17,6 +18,7 @@ from producers.sinks import KafkaSink
 from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
 from servers.kafka_broker import KafkaBroker
+from servers.kafka_clients import opened
 from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Topics, create, existing, publish
@@ -24,6 +26,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
+from tests.helpers.leaks import leaves_nothing
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
@@ -131,6 +134,20 @@ def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
     create(plain, Topics("plain", partitions=1, merge_partitions=1))
     send(plain, "plain.reports", [(0, "kind", b"value")])
     assert read_topic(plain, "plain.reports") == [(0, "kind", b"value")]
+
+
+@pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
+def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: Callable[..., object]) -> None:
+    wrong = settings.model_copy(update={"sasl_password": SecretStr("wrong horse")})
+
+    def refused(times: int) -> None:
+        for _ in range(times):
+            with pytest.raises(ServerUnavailable, match="connection of user 'fleet'"):
+                opened(client, wrong, 1)
+
+    refused(2)
+    with leaves_nothing():
+        refused(10)
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ from kafka import KafkaAdminClient, TopicPartition
 from hearsay.running.worker_process import workers
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from protocols.wire import MAX_ROWS
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish
+from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
 from tests.helpers.eventually import eventually
@@ -117,7 +118,7 @@ def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
     kafka.start()
 
 
-def test_records_that_the_log_no_longer_has_are_named(
+def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_of_their_periods(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     send(kafka_settings, topics, [crowd(0, 100)] * 3)
@@ -127,6 +128,10 @@ def test_records_that_the_log_no_longer_has_are_named(
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        assert worker.metric("hearsay_lost_reports") == 3 * 2 * MAX_ROWS, "in three periods that were open"
         assert worker.leave() == 0
     (entry,) = worker.logged("records are missing")
     assert "partition 1: offsets 0 to 1 are no longer in the log" in str(entry["what"])
+    assert str(entry["what"]).endswith("of these periods: s 0, s 1")
+    live = KafkaResults(kafka_settings, topics).live("s")
+    assert live is not None and live.lost == dict.fromkeys((0, 1, 2), 2 * MAX_ROWS)

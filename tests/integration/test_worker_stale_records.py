@@ -12,13 +12,12 @@ from kafka import KafkaProducer
 
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
-from stream_app.counting.state import Position
 from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.traffic import a_row
-from tests.helpers.workers import send
+from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Tick
 
 MakeTopics = Callable[..., Topics]
@@ -63,18 +62,6 @@ def a_round(random: Random, number: int) -> Iterator[Event]:
     yield Reports(number, rows[50:])
     yield Tick(number)
     yield Reports(number + 1, rows[100:])
-
-
-def caught_up(kafka: KafkaSettings, topics: Topics) -> bool:
-    """Whether everything on the reports topic is in the state."""
-    ends = dict.fromkeys(range(topics.partitions), -1)
-    for record in read_topic(kafka, topics.reports):
-        ends[record.partition] = record.offset
-    held = dict.fromkeys(range(topics.partitions), -1)
-    for record in read_topic(kafka, topics.counting_changelog):
-        if b"position" in record.key and record.value:
-            held[record.partition] = Position.decode(record.value).offset
-    return held == ends
 
 
 def stale(kafka: KafkaSettings, topics: Topics, kind: str, random: Random) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ import pytest
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.rounds import grr
 from protocols.planning import Plan, plan
+from protocols.privacy.presence import share_variance
 from protocols.scheme import Scheme
 from protocols.survey import Solution, Survey
 from protocols.survey.attribute import MAX_VALUES
@@ -167,6 +169,42 @@ def test_cautions_apply_where_they_should() -> None:
     ]
     for expected, scheme in cases:
         assert codes(scheme) == expected
+
+
+def test_the_plan_shows_what_noise_on_presence_costs() -> None:
+    """Of 1,000 reports with 100 bits, nothing is left to learn; of as many with one symbol, most is."""
+    wide = scheme_with(of_size(100, mechanism="oue"), eps=1.0, presence_epsilon=1.0)
+    presence = plan(wide, devices=1000).presence
+    assert presence is not None
+    assert presence.reports_epsilon + presence.supports_epsilon == pytest.approx(1.0)
+    assert (presence.scale, presence.attributes["a"].largest) == (pytest.approx(9.0), 71)
+    assert round(presence.attributes["a"].if_half, 2) == 0.66
+    assert "useless-with-presence-noise" in {caution.code for caution in plan(wide, devices=1000).cautions}
+    needed = plan(wide, devices=1000, error=0.05).presence
+    assert needed is not None
+    met = plan(wide, devices=needed.attributes["a"].devices_needed).presence
+    assert met is not None and max(met.attributes["a"].if_half, met.attributes["a"].if_nobody) == pytest.approx(
+        0.05, rel=1e-3
+    )
+    text = next(c.text for c in plan(wide, devices=1000).cautions if c.code == "useless-with-presence-noise")
+    assert "standard error of 0.66" in text and "set minimum instead" in text
+    narrow = plan(scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0), devices=1000)
+    assert narrow.presence is not None and narrow.presence.attributes["a"].if_half < 0.06
+    assert "useless-with-presence-noise" not in {caution.code for caution in narrow.cautions}
+
+
+def test_the_budget_of_presence_is_divided_so_that_shares_have_the_smallest_error() -> None:
+    scheme = scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0, horizon=30)
+    noise, question = scheme.presence, scheme.questions[0]
+    assert noise is not None and noise.reports_epsilon > 1 / 3
+    best = share_variance(noise, question, 30, 1 / 4)
+    for part in (0.35, 0.5, 0.9):
+        other = replace(noise, reports_epsilon=part, supports_epsilon=1 - part)
+        assert share_variance(other, question, 30, 1 / 4) > best * 0.999
+
+
+def test_without_noise_on_presence_there_is_nothing_to_show() -> None:
+    assert plan(scheme_with(of_size(4), eps=1.0)).presence is None
 
 
 def text_of(scheme: Scheme, code: str) -> str:

@@ -70,7 +70,7 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert list(schema["properties"]) == list(Survey.model_fields)
     assert schema["additionalProperties"] is False
-    assert set(schema["$defs"]) == {"Attribute", "Span"}
+    assert set(schema["$defs"]) == {"Attribute", "ForecastPlan", "Span"}
     assert schema["properties"]["grace"]["default"] == "0s"
 
 
@@ -86,7 +86,9 @@ def test_examples_show_and_explain_every_key(path: Path) -> None:
             assert lines[number], f"{key} is not explained"
 
 
-@pytest.mark.parametrize(("example", "name"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry")])
+@pytest.mark.parametrize(
+    ("example", "name"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry"), ("demand-year", "demand")]
+)
 def test_examples_fit_the_scenarios_they_are_for(example: str, name: str) -> None:
     survey = parse_survey((files("protocols") / "survey_text" / "examples" / f"{example}.yaml").read_text("utf-8"))
     truth = scenario(name, devices=500)

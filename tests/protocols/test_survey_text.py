@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import format_survey, parse_survey
-from protocols.survey_text.plain_yaml import MAX_TEXT, NotPlain, read_yaml
+from protocols.survey_text.parsing import MOST_PROBLEMS
+from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT, NotPlain, read_yaml
 from tests.helpers.random_surveys import Data, surveys
 
 EXAMPLES = {path.name: path.read_text("utf-8") for path in (files("protocols") / "survey_text" / "examples").iterdir()}
@@ -98,6 +100,11 @@ HOSTILE = {
     "a zero byte": ("id: \0", "not YAML"),
     "no character": ('id: "\\UFFFFFFFF"', "not YAML"),
     "deep": ("[" * 5000, "not YAML"),
+    "deep below one another": ("- " * 5000, "nested too deeply"),
+    "many values": ("id: [" + "a," * MAX_PARTS + "]", f"more than {MAX_PARTS} lines and values"),
+    "many lines": ("#\n" * (MAX_PARTS + 1), f"more than {MAX_PARTS} lines and values"),
+    "many keys in one line": ("{a: " * 30 + "[" + "[] " * MAX_PARTS, "not YAML"),
+    "many laughs": ("a: &a [b,b]\nb: &b [*a,*a]\nc: [*b,*b]", "line 2: an anchor is used again"),
     "long": ("#" * (MAX_TEXT + 1), "characters"),
 }
 
@@ -125,3 +132,12 @@ def test_plain_yaml_knows_its_lines() -> None:
 def test_plain_yaml_raises_one_kind_of_error() -> None:
     with pytest.raises(NotPlain, match="line 1: not YAML"):
         read_yaml("a: 'b")
+
+
+def test_of_very_many_problems_the_first_are_shown() -> None:
+    many = ", ".join(f"k{number}: 1" for number in range(5000))
+    with pytest.raises(SurveyError) as error:
+        parse_survey(f"{{id: s, {many}}}")
+    lines = error.value.message.splitlines()
+    assert len(lines) == MOST_PROBLEMS + 1
+    assert re.fullmatch(r"and [\d,]+ more", lines[-1])

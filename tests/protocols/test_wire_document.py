@@ -44,8 +44,8 @@ def test_the_example_is_what_a_device_sends() -> None:
 def test_the_example_can_be_read() -> None:
     frame = decode_report(block("json").encode(), {"buttons": SCHEME}.get)
     assert isinstance(frame, Frame)
-    assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [0])
-    assert partition_of(frame.tokens, 8).tolist() == [3]
+    assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [1])
+    assert partition_of(frame.tokens, 8).tolist() == [5]
 
 
 def test_the_clock_of_the_example_can_be_made_with_the_standard_library() -> None:

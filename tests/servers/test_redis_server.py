@@ -201,3 +201,37 @@ def test_without_any_redis_the_error_says_what_to_install(tmp_path: Path, monkey
     with pytest.raises(ServerError) as caught:
         RedisServer(tmp_path).start()
     assert "apt-get install redis-server" in caught.value.hint
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import redis
+from protocols.errors import StoreUnavailable
+from servers.redis_server import local
+
+resource.setrlimit(getattr(resource, sys.argv[1]), (int(sys.argv[2]),) * 2)
+with local(Path(sys.argv[3])) as server, redis.Redis.from_url(server.url) as client:
+    try:
+        for number in range(int(sys.argv[4])):
+            client.set(number, bytes(1000))
+    except redis.RedisError:
+        raise StoreUnavailable("Redis does not answer") from None
+print("done")
+"""
+
+
+def limited(limit: str, most: int, directory: Path, writes: int) -> str:
+    """What a process prints that writes to a Redis of its own under a limit of the operating system."""
+    command = [sys.executable, "-c", LIMITED, limit, str(most), str(directory), str(writes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout + done.stderr
+
+
+def test_a_redis_that_cannot_write_is_not_blamed_for_it(tmp_path: Path) -> None:
+    assert "could not write and ended: the disk is full" in limited("RLIMIT_FSIZE", 100_000, tmp_path, 500)
+    assert "done" in limited("RLIMIT_FSIZE", 10_000_000, tmp_path, 500), "what was full once need not be full again"
+
+
+def test_few_open_files_are_enough(tmp_path: Path) -> None:
+    assert "done" in limited("RLIMIT_NOFILE", 64, tmp_path, 1)

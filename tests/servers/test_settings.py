@@ -33,6 +33,38 @@ def test_a_variable_wins_over_the_file_and_the_file_over_the_default(
     assert settings.redis.url == "redis://from-file"
 
 
+@pytest.mark.parametrize("in_file", ["", "_FILE"])
+@pytest.mark.parametrize("in_variable", ["", "_FILE"])
+def test_a_secret_in_a_variable_wins_over_the_file_however_each_is_given(
+    in_file: str, in_variable: str, settings_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given(name: str, secret: str, how: str) -> str:
+        place = tmp_path / f"{name}.{secret[:4]}"
+        place.write_text(secret)
+        return str(place) if how else secret
+
+    for name in ("CLOCK_KEY", "KAFKA_SASL_PASSWORD", "REDIS_PASSWORD"):
+        with settings_file.open("a") as file:
+            file.write(f"HEARSAY_{name}{in_file}={given(name, '0f' * 16, in_file)}\n")
+        monkeypatch.setenv(f"HEARSAY_{name}{in_variable}", given(name, "1e" * 16, in_variable))
+    settings = load(settings_file)
+    secrets = (settings.clock_key, settings.kafka.sasl_password, settings.redis.password)
+    assert [secret.get_secret_value() for secret in secrets if secret is not None] == ["1e" * 16] * 3
+
+
+@pytest.mark.parametrize("text", ["id: survey\nstart: 2026\n", "# settings\nHEARSAY_REDIS_URL\n", "\x00\xff"])
+def test_a_file_that_holds_no_settings_is_refused(text: str, settings_file: Path) -> None:
+    settings_file.write_text(text, "latin-1")
+    with pytest.raises(SettingsError, match="HEARSAY_NAME=value"):
+        load(settings_file)
+
+
+def test_a_secret_is_read_from_a_file_of_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARSAY_CLOCK_KEY_FILE", "/dev/zero")
+    with pytest.raises(SettingsError, match="cannot read /dev/zero: File too large"):
+        load()
+
+
 def test_the_file_may_be_named_by_a_variable(settings_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings_file.write_text("HEARSAY_REDIS_URL=unix:///run/redis.sock\n")
     monkeypatch.setenv("HEARSAY_SETTINGS", str(settings_file))

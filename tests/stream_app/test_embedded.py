@@ -14,7 +14,7 @@ from subprocess import PIPE, Popen, TimeoutExpired, run
 
 import pytest
 
-from protocols.errors import DeliveryError, FingerprintChanged, ResultsError, StateError
+from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
 from stream_app.local import EmbeddedApp, LocalStore
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
@@ -172,6 +172,17 @@ def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
     with pytest.raises(StateError, match="has 1 partitions, not 2"):
         EmbeddedApp(tmp_path, [SCHEME.survey], 2, KEY, KEY)
+
+
+@pytest.mark.parametrize(("replaced", "what"), [("shorter", "ends before offset"), ("another", "is another")])
+def test_logs_that_are_not_those_that_were_counted_are_refused(tmp_path: Path, replaced: str, what: str) -> None:
+    for name, tokens in (("first", (1, 2, 3)), ("shorter", (1,)), ("another", (1, 2, 4, 5))):
+        with EmbeddedApp(tmp_path / name, [SCHEME.survey], 1, KEY, KEY) as app:
+            for token in tokens:
+                app.send(0, *wire(Reports(0, (Row(token),))))
+    shutil.copy(tmp_path / replaced / "log" / "0.log", tmp_path / "first" / "log" / "0.log")
+    with pytest.raises(LogError, match=what):
+        EmbeddedApp(tmp_path / "first", [SCHEME.survey], 1, KEY, KEY)
 
 
 def test_dead_letters_can_be_read(tmp_path: Path) -> None:

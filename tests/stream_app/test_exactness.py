@@ -17,7 +17,7 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod, Histogram
+from stream_app.results import ClosedPeriod, Histogram, Release
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
@@ -75,7 +75,10 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
 
 def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
     """In the place of a mobility report: all that it would be made from."""
-    return repr({t: {name: n.tolist() for name, n in closed[t].presence.items()} for t in sorted(closed)}).encode()
+    counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
+    return repr(
+        {t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
+    ).encode()
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:

@@ -12,7 +12,7 @@ import pytest
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
-from stream_app.results import Histogram, build_histogram, histogram_table
+from stream_app.results import Histogram, build_histogram, histogram_table, release
 from stream_app.results.histograms import Kind
 from tests.helpers.crowd import scheme_of
 
@@ -26,7 +26,10 @@ NOISED = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40, presence_epsi
 
 def histogram(kind: Kind, scheme: Scheme, period: int, a: list[int], b: list[int]) -> Histogram:
     """The result of reports that support the values of both attributes so often, all with gap 1."""
-    return build_histogram(kind, scheme, period, {"a": statistics(a), "b": statistics(b)}, KEYRING)
+    counts = {"a": statistics(a), "b": statistics(b)}
+    if scheme.presence is not None:
+        return build_histogram(kind, scheme, period, release(counts, 0, scheme, period, None, KEYRING))
+    return build_histogram(kind, scheme, period, counts)
 
 
 def statistics(supports: list[int]) -> Statistics:

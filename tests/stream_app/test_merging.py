@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pytest
 
+from protocols.errors import LogError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, Lookup
@@ -14,9 +16,11 @@ from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
+from stream_app.log.marks import Acceptance, LogView, Mark, compare
+from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import Final, final_key, merged_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult
+from stream_app.merging.state import Final, final_key, merge_accepted_key, merged_key
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult, Release
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -196,18 +200,69 @@ def test_rejects_are_in_the_live_result_and_not_in_finals() -> None:
     assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
 
 
-def test_a_survey_with_noise_on_presence_has_no_provisional_histograms() -> None:
-    noised = {"s": scheme("presence_epsilon: 1,")}
-    merger = Merger(0, 1, noised.get, KEYRING)
-    merger.apply(0, encode_partial(part(0, 0, 5, 10)))
-    assert live(merger.flush()).open == ()
+NOISED = {"s": scheme("presence_epsilon: 1,")}
+
+
+def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_else() -> None:
+    owner = Owner(partitions=1, lookup=NOISED.get)
+    owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
+    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}}
+    assert owner.merger.live("s").model_dump() == {"schema_version": 2, "survey": "s", "closed_through": 0} | nothing
+
+
+def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
+    """Neither a report nor a refused row makes a live result: that it came would show that somebody was there."""
+    owner, store = Owner(partitions=1, lookup=NOISED.get), dict[bytes, bytes]()
+    for partial in (part(0, 0, 5, 10), progress(0, 6, -1, repeat=1), part(0, 0, 7, 11)):
+        flush = owner.take(partial)
+        assert not [item for item in flush if isinstance(item, Output)]
+        keep(store, flush)
+    owner = Owner(partitions=1, lookup=NOISED.get, records=store.items())
+    assert not [item for item in owner.take() if isinstance(item, Output)], "nor does a restart"
+    assert live(owner.take(progress(0, 8, 0))).closed_through == 0
+
+
+def test_with_noise_on_presence_the_first_final_does_not_depend_on_who_reported() -> None:
+    def published(*partials: Part | Progress) -> list[bytes]:
+        flush = Owner(partitions=1, lookup=NOISED.get).take(*partials)
+        return [item.key for item in flush if isinstance(item, Output)]
+
+    somebody = published(part(0, 0, 3, 1, closed=True), part(1, 0, 3, 9, closed=True), progress(0, 3, 1))
+    assert somebody == published(part(1, 0, 3, 9, closed=True), progress(0, 3, 1))
+    assert somebody == published(progress(0, 3, 1)) == [b"s/0", b"s/0", b"s/1", b"s/1", b"s"]
+    ahead = NOISED["s"].survey.ahead
+    expected = [key for t in range(ahead) for key in [f"s/{t}".encode()] * 2]
+    assert published(progress(0, 3, 100)) == [*expected, b"s"], "later ones cannot have a report"
+
+
+def test_the_release_of_a_period_is_kept_instead_of_its_counts() -> None:
+    owner = Owner(partitions=1, lookup=NOISED.get)
+    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    (record,) = [item for item in flush.stages[1] if not isinstance(item, Output)]
+    assert record.value is not None
+    kept = Final.decode(record.value).counts
+    assert isinstance(kept, Release)
+    shown = Histogram.model_validate_json(results(flush)["histograms", b"s/0"])
+    for attribute in shown.attributes:
+        assert attribute.statistics is not None
+        assert list(attribute.statistics.n) == kept.n[attribute.name].tolist()
+        assert attribute.statistics.supports_of_all_gaps == tuple(kept.N[attribute.name].tolist())
+    store: dict[bytes, bytes] = {}
+    keep(store, flush)
+    after = part(1, 0, 6, 9, closed=True), progress(0, 6, 1)
+    restarted = Owner(partitions=1, lookup=NOISED.get, records=store.items())
+    assert results(restarted.take(*after)) == results(owner.take(*after)), "also after a restart"
 
 
 def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
     seen: list[tuple[int, dict[int, list[int]]]] = []
 
+    def dense(counts: ClosedPeriod) -> list[int]:
+        assert not isinstance(counts, Release)
+        return list(counts["colour"].dense(3)[0].tolist())
+
     def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-        seen.append((period, {t: closed[t].presence["colour"].tolist() for t in closed}))
+        seen.append((period, {t: dense(closed[t]) for t in closed}))
         return b"{}"
 
     store: dict[bytes, bytes] = {}
@@ -244,3 +299,30 @@ def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods
 def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
     outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
     return {(output.topic, output.key): output.value for output in outputs}
+
+
+def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may_have_closed_in_them() -> None:
+    """A closed part may be among them: its period becomes final without it."""
+    store: dict[bytes, bytes] = {}
+    owner = Owner()
+    keep(store, owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0), progress(1, 2, -1)))
+    mark, next_offset = owner.merger.mark, owner.merger.next_offset
+    fault = compare(Mark("first", 0), next_offset, view := LogView("second", 0, 1))
+    assert fault is not None
+    store[merge_accepted_key(0)] = Acceptance.of(mark, next_offset, fault, view, lost=7).encode()
+    owner = Owner(records=store.items())
+    assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
+    flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))
+    assert finals(flush) == {0: 10, 1: 0, 2: 4}
+    assert live(flush).lost == {0: 7, 1: 7}
+    keep(store, flush)
+    assert live(Owner(records=store.items()).merger.flush()).lost == {0: 7, 1: 7}, "it is applied once"
+
+
+def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
+    owner = Owner(partitions=1)
+    owner.merger.skip(Skipped(0, 0, Why.MARKER))
+    assert finals(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))) == {0: 10}
+    for why in (Why.ABSENT, Why.TOO_LARGE, Why.UNDECODABLE):
+        with pytest.raises(LogError, match="records are missing"):
+            owner.merger.skip(Skipped(3, 4, why))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.estimation import estimate, norm_sub
+from analytics.estimation import norm_sub
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram
+from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram, release
 from stream_app.results.schemas import schema
 from tests.helpers.crowd import counts_of, scheme_of
 
@@ -33,7 +33,7 @@ def crowd(scheme: Scheme, people: int = 20_000) -> Counts:
 
 def histogram(terms: str = "", people: int = 20_000, period: int = 0) -> Histogram:
     scheme = scheme_of(ATTRIBUTE, f"{TERMS} {terms}")
-    return build_histogram("final", scheme, period, crowd(scheme, people), KEYRING)
+    return build_histogram("final", scheme, period, crowd(scheme, people))
 
 
 def test_a_result_says_how_often_each_value_occurs_and_how_sure_that_is() -> None:
@@ -56,7 +56,8 @@ def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanis
     values = np.random.default_rng(8).binomial(11, 0.4, 3000)
     N, n = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64))
     counts = {"a": Statistics(np.array([1], dtype=np.uint16), n, N)}
-    result = build_histogram("final", scheme, 0, counts, KEYRING).attribute("a")
+    closed = release(counts, 0, scheme, 0, None, KEYRING) if noise else counts
+    result = build_histogram("final", scheme, 0, closed).attribute("a")
     assert result.estimate and result.consistent
     assert sum(result.consistent) == pytest.approx(1)
     truth, nearest = np.bincount(values, minlength=12) / 3000, norm_sub(np.array(result.estimate))
@@ -116,36 +117,8 @@ def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
 def test_a_period_without_reports_has_a_result_without_estimates() -> None:
     scheme = scheme_of(ATTRIBUTE, TERMS)
     empty = Statistics(np.zeros(0, dtype=np.uint16), np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64))
-    result = build_histogram("final", scheme, 0, {"a": empty}, KEYRING)
+    result = build_histogram("final", scheme, 0, {"a": empty})
     assert (result.n, result.suppressed, result.attribute("a").estimate) == (0, None, None)
-
-
-def test_the_noise_on_presence_is_the_same_every_time_and_another_in_every_period() -> None:
-    noised = [histogram(", presence_epsilon: 0.1", period=period) for period in (0, 0, 1)]
-    assert noised[0] == noised[1]
-    assert noised[0].n != noised[2].n
-    assert noised[0].n != 20_000
-
-
-def test_the_noise_on_presence_has_the_scale_the_survey_asks_for() -> None:
-    """Two cells of two-sided geometric noise with rate e = 0.1 / 3: each has variance 2 a / (1 - a)^2, a = exp(-e)."""
-    errors = [(histogram(", presence_epsilon: 0.1", people=500, period=t).n or 0) - 500 for t in range(300)]
-    alpha = np.exp(-0.1 / 3)
-    expected = np.sqrt(2 * 2 * alpha / (1 - alpha) ** 2)
-    assert abs(np.mean(errors)) < 4 * expected / np.sqrt(300)
-    assert 0.8 < np.std(errors) / expected < 1.25
-
-
-def test_with_noise_on_presence_nothing_exact_is_published() -> None:
-    scheme = scheme_of(ATTRIBUTE, f"{TERMS} , presence_epsilon: 0.1")
-    counts = crowd(scheme, 20_000)
-    noised = build_histogram("final", scheme, 0, counts, KEYRING).attribute("a")
-    exact = estimate(counts["a"].supports, counts["a"].total, scheme.questions[0].channel)
-    assert noised.statistics is not None and noised.statistics.supports is None
-    assert noised.estimate and noised.error
-    for value, truth, error in zip(noised.estimate, exact.value.tolist(), noised.error, strict=True):
-        assert abs(value - truth) < error / 5
-        assert len(f"{value:.12f}".rstrip("0")) <= 7, "digits beyond a tenth of the error would give n away"
 
 
 DOCS = Path(__file__).parents[2] / "docs"

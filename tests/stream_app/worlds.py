@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,14 +118,19 @@ class Recount:
 
     @classmethod
     def of(cls, partitions: Sequence[Sequence[Event]]) -> Recount:
+        return cls.of_logs([dict(enumerate(events)) for events in partitions])
+
+    @classmethod
+    def of_logs(cls, partitions: Sequence[Mapping[int, Event]]) -> Recount:
+        """Of events by their offsets, in order."""
         recount = cls()
         for partition, events in enumerate(partitions):
             recount._count(events, partition, len(partitions))
         return recount
 
-    def _count(self, events: Sequence[Event], partition: int, partitions: int) -> None:
+    def _count(self, events: Mapping[int, Event], partition: int, partitions: int) -> None:
         through, seen, letters = -1, set(), set()
-        for offset, event in enumerate(events):
+        for offset, event in events.items():
             refused: Counter[str] = Counter()
             if isinstance(event, Tick):
                 through = max(through, event.through)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from protocols.survey import Survey
 
 
 def close(
@@ -15,25 +18,26 @@ def close(
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Close periods too that can have no report yet.")] = False,
     as_json: console.AsJson = False,
 ) -> None:
     """Close all periods of a survey up to and including one. Their results become final.
 
     Reports for them that arrive later are refused as late. Periods are closed automatically: at their end plus grace
     (clock: wall), or by the simulation or replay (clock: source). Use this command for other cases, such as a source
-    that will not come back. It needs the operator's clock key, and cannot be undone.
+    that will not come back. It needs the operator's clock key, asks first, and cannot be undone.
 
-    Example: hearsay close festival-week --through 6
+    Example: hearsay close festival-week --through 6 --yes
     """
     from contextlib import closing
-    from datetime import UTC, datetime
 
+    from hearsay.reports.sources import next_period
     from producers.sinks import KafkaSink
     from protocols.errors import SurveyError
-    from protocols.survey import MAX_PERIOD
     from protocols.wire import CLOCK, Clock, encode_clock
     from servers.settings import load
-    from stream_app.kafka import existing, published
+    from stream_app.kafka import KafkaResults, existing, published
 
     settings = load() if kafka is None else load().at(kafka)
     topics, key = existing(settings.kafka), settings.clock_key_bytes()
@@ -43,18 +47,50 @@ def close(
             f"there is no survey {survey!r} on {settings.kafka.bootstrap}",
             f"known surveys: {', '.join(known) or 'none'}",
         )
-    found = known[survey]
-    begun = found.period_of(datetime.now(UTC)) if found.clock == "wall" else MAX_PERIOD
-    if through > begun:
-        raise SurveyError(
-            f"period {through} of survey {survey!r} has not begun: if it were closed, all its reports would be refused",
-            f"close through {begun} at most" if begun >= 0 else f"the survey begins at {found.start}",
-        )
+    closed = next_period(KafkaResults(settings.kafka, topics), survey) - 1
+    if through <= closed:
+        raise SurveyError(f"survey {survey!r} is closed through period {closed} already", "close a later period")
+    if not force:
+        _refuse_future(known[survey], through, closed)
+    if not yes:
+        _ask(survey, closed + 1, through)
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
         for partition in range(sink.partitions):
             sink.send(partition, CLOCK, encode_clock(Clock(survey, through), key))
         sink.flush()
     if as_json:
-        console.print_json({"survey": survey, "closed_through": through, "partitions": topics.partitions})
+        facts = {"survey": survey, "through": through, "closed_before": closed, "partitions": topics.partitions}
+        console.print_json(facts)
     else:
-        console.out.print(f"[green]✓[/] {survey} is closed through period {through}")
+        console.out.print(
+            f"[green]✓[/] periods {closed + 1} to {through} of {survey} are being closed: "
+            "results become final when workers have read this",
+            soft_wrap=True,
+        )
+
+
+def _refuse_future(survey: Survey, through: int, closed: int) -> None:
+    """Refuse to close a period of which no report can have been counted: all its reports would be refused."""
+    from datetime import UTC, datetime
+
+    from protocols.errors import SurveyError
+
+    if survey.clock == "wall":
+        last, why = survey.period_of(datetime.now(UTC)), "has not begun"
+    else:
+        last, why = closed + survey.ahead, f"is more than {survey.ahead} periods beyond {closed}, the last final one"
+    if through > last:
+        raise SurveyError(
+            f"period {through} of survey {survey.id!r} {why}: if it were closed, all its reports would be refused",
+            (f"close through {last} at most" if last >= 0 else f"the survey begins at {survey.start}")
+            + ", or give --force if that is what you want",
+        )
+
+
+def _ask(survey: str, first: int, last: int) -> None:
+    import sys
+
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
+    question = f"Close periods {first} to {last} of {survey} for good? Reports that come later are refused"
+    typer.confirm(question, abort=True)

@@ -14,7 +14,7 @@ from producers.stopping import Stop
 from protocols.errors import Stopped
 from protocols.wire import Reason
 from servers.settings import KafkaSettings
-from stream_app.kafka import RESUBMITTED, DeadLetter, DeadLetters, Forecast, existing, last_finals, noted, records
+from stream_app.kafka import RESUBMITTED, DeadLetter, DeadLetters, Refusals, existing, last_finals, noted, records
 
 AT_ONCE = 500
 """After how many records they are confirmed and noted: so many may be sent twice if the process is killed."""
@@ -24,7 +24,7 @@ AT_ONCE = 500
 class Group:
     """The dead letters of one reason and one survey ("" where it could not be read)."""
 
-    reason: str
+    reason: Reason
     survey: str
     oldest: datetime
     newest: datetime
@@ -36,7 +36,7 @@ class Group:
 def summarise(kafka: KafkaSettings, reason: Reason | None, survey: str | None, step: Step) -> list[Group]:
     """The dead letters by reason and survey, the largest group first."""
     letters = DeadLetters(kafka, existing(kafka))
-    groups: dict[tuple[str, str], Group] = {}
+    groups: dict[tuple[Reason, str], Group] = {}
     keys: dict[str, Group] = {}
     for letter in letters:
         if not _wanted(letter, reason, survey):
@@ -78,7 +78,7 @@ def resubmit(kafka: KafkaSettings, reason: Reason, survey: str | None, step: Ste
     letters = DeadLetters(kafka, topics)
     total = sum(_wanted(letter, reason, survey) for letter in letters)
     resubmitted, done = set(letters.resubmitted), Resubmission()
-    forecast = Forecast(records(kafka, topics), last_finals(kafka, topics))
+    refusals = Refusals(records(kafka, topics), last_finals(kafka, topics))
     waiting: list[DeadLetter] = []
     with closing(KafkaSink(kafka, topics.reports)) as sink, closing(KafkaSink(kafka, topics.deadletters)) as notes:
 
@@ -98,7 +98,7 @@ def resubmit(kafka: KafkaSettings, reason: Reason, survey: str | None, step: Ste
             if letter.key in resubmitted:
                 done.before += 1
                 continue
-            refusal = forecast.refusal(letter)
+            refusal = refusals.of(letter)
             if refusal is not None:
                 done.kept[refusal] += 0 if letter.is_clock else letter.rows
                 if refusal is Reason.UNKNOWN_SURVEY:

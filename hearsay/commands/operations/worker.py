@@ -40,23 +40,15 @@ def worker(
     import signal
     import sys
 
-    from servers.ports import check_port
     from servers.settings import load
-    from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
+    from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, serve_pages, wait_for_topics
 
     settings = load()
-    check_port(web_host, web_port, "choose another with --web-port: each worker on a machine needs its own")
+    clock_key, presence_key = settings.clock_key_bytes(), settings.presence_key_bytes()
     configure_logs(log_level)
     # Also while it waits for a broker: the first process of a container ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-    options = WorkerOptions(
-        kafka=settings.kafka,
-        topics=wait_for_topics(settings.kafka, app or settings.kafka.prefix),
-        clock_key=settings.clock_key_bytes(),
-        presence_key=settings.presence_key_bytes(),
-        web_host=web_host,
-        web_port=web_port,
-        session_seconds=session,
-        check_tokens=check_tokens,
-    )
-    run_worker(options)
+    with serve_pages(web_host, web_port) as health:
+        topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
+        options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
+        run_worker(options, health)

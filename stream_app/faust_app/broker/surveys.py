@@ -17,7 +17,9 @@ from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.retrying import retry_while_unavailable
 from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.kafka.registry import fingerprint_of
+from stream_app.log.skipped import Why
 
 FOLLOW_SECONDS = 1.0
 
@@ -87,6 +89,8 @@ class Surveys:
 
     def _register(self, record: ConsumerRecord) -> None:
         """Add a survey. One that cannot be used is logged and skipped: it must not stop the counting of others."""
+        if isinstance(record, SkippedRecords) and record.why in (Why.TOO_LARGE, Why.UNDECODABLE):
+            log.error("published surveys cannot be read", first=record.offset, last=record.last, why=record.why.value)
         if record.value is None:
             return
         try:

@@ -9,6 +9,8 @@ from typing import Any
 
 import structlog
 
+from servers.printable import printable
+
 LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp", "kafka", "asyncio")
 REPEAT_SECONDS = 5.0
 """While the broker is unavailable, libraries log that thousands of times a minute; one line in this time is passed."""
@@ -40,6 +42,10 @@ def _note_held_back(_: Any, __: str, event: structlog.types.EventDict) -> struct
     return {**event, "held_back": held} if held else event
 
 
+def _printable(_: Any, __: str, event: structlog.types.EventDict) -> structlog.types.EventDict:
+    return {name: printable(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
 def configure_logs(level: str = "INFO") -> None:
     """Write the logs of this process, ours and the libraries', to standard error."""
     shared: list[structlog.types.Processor] = [
@@ -54,7 +60,7 @@ def configure_logs(level: str = "INFO") -> None:
         cache_logger_on_first_use=True,
     )
     renderer: list[structlog.types.Processor] = (
-        [structlog.dev.ConsoleRenderer()]
+        [_printable, structlog.dev.ConsoleRenderer()]
         if sys.stderr.isatty()
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

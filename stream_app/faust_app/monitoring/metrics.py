@@ -1,4 +1,7 @@
-"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer."""
+"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer.
+
+Surveys with `presence_epsilon` have no metrics that count reports or tokens: these numbers are exact.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
+from stream_app.log.marks import LogFault
 
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
@@ -25,6 +29,9 @@ FLUSH_SECONDS = Histogram("hearsay_flush_seconds", "How long a flush took, all s
 RECOVERY_SECONDS = Gauge(
     "hearsay_recovery_seconds", "From the last assignment of partitions until reading on", ["table"], registry=REGISTRY
 )
+
+FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
+UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
 
 _last_final: dict[str, float] = {}
 
@@ -43,14 +50,26 @@ def note_finals(finals: Iterable[Period]) -> None:
         _last_final[survey] = time.monotonic()
 
 
-class StateCollector(Collector):
-    """Metrics that are read from the state whenever Prometheus asks.
+def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
+    FORECAST.labels(survey).inc(numbers)
+    UNEXPECTED.labels(survey).inc(unexpected)
 
-    `lag` gives how many records of each partition are not read yet, `counters` the counters of our partitions.
+
+class StateCollector(Collector):
+    """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
+
+    `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
+    `counters` the counters of our partitions.
     """
 
-    def __init__(self, lag: Callable[[], Mapping[TP, int]], counters: Callable[[], Iterable[PartitionCounter]]) -> None:
+    def __init__(
+        self,
+        lag: Callable[[], Mapping[TP, int]],
+        faults: Callable[[], Mapping[TP, LogFault]],
+        counters: Callable[[], Iterable[PartitionCounter]],
+    ) -> None:
         self._lag = lag
+        self._faults = faults
         self._counters = counters
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -58,17 +77,27 @@ class StateCollector(Collector):
         for tp, behind in self._lag().items():
             lag.add_metric([tp.topic, str(tp.partition)], behind)
         yield lag
-        open_periods, tokens, token_bytes = Tally[str](), Tally[str](), Tally[str]()
+        labels = ["topic", "partition", "fault"]
+        faults = GaugeMetricFamily("hearsay_log_fault", "A partition that is not read on: 1", labels=labels)
+        for tp, fault in self._faults().items():
+            faults.add_metric([tp.topic, str(tp.partition), fault.kind.value], 1)
+        yield faults
+        open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
-            for (survey, _), period in counter.open_periods.items():
+            for survey, reports in list(counter.lost.items()):
+                lost[survey] += sum(list(reports.values()))
+            for (survey, _), period in list(counter.open_periods.items()):
+                if period.scheme.presence is not None:
+                    continue
                 open_periods[survey] += 1
                 tokens[survey] += len(period.tokens)
                 token_bytes[survey] += period.tokens.nbytes
         yield _by_survey("hearsay_open_periods", "Open periods, counted once in each partition", open_periods)
         yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
+        yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
         now = time.monotonic()
-        ages = {survey: now - at for survey, at in _last_final.items()}
+        ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import faust
-from aiohttp import web
 
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.overrides.consumer import BatchConsumer, BatchTransport
@@ -18,11 +17,10 @@ from stream_app.faust_app.overrides.recovery import StateTableManager
 
 @dataclass(frozen=True)
 class Hooks:
-    """What is called when Faust's app starts (before recovery), when it has stopped, and when its web server starts."""
+    """What is called when Faust's app starts (before recovery), and when it has stopped."""
 
     start: Callable[[], Awaitable[None]]
     stop: Callable[[], Awaitable[None]]
-    add_pages: Callable[[web.Application], None]
 
 
 class FaustApp(faust.App):
@@ -52,9 +50,6 @@ class FaustApp(faust.App):
     async def on_stop(self) -> None:
         await super().on_stop()
         await self._our_hooks.stop()
-
-    def on_webserver_init(self, web: Any) -> None:
-        self._our_hooks.add_pages(web.web_app)
 
     def _new_transport(self) -> BatchTransport:
         return BatchTransport(self.conf.broker_consumer, self)

@@ -23,7 +23,11 @@ from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.types import TP
 
+from protocols.errors import StateError
+from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
+from stream_app.log.skipped import Why
 
 
 class LatchedEvent(asyncio.Event):
@@ -70,9 +74,11 @@ class StateRecovery(Recovery):
             return
         table, known = cast(StateTable, self.tp_to_table[tp]), self.active_offsets[tp]
         for record in records:
-            if known is None or record.offset > known:
+            if isinstance(record, SkippedRecords):
+                _check_skipped(record)
+            elif known is None or record.offset > known:
                 table.put(record.key, record.value)
-        self.active_offsets[tp] = max(records[-1].offset, -1 if known is None else known)
+        self.active_offsets[tp] = max(last_offset(records[-1]), -1 if known is None else known)
         if self.in_recovery and not self.need_recovery():
             self._set_recovery_ended()
             self._end_signal.set()
@@ -96,6 +102,17 @@ class StateRecovery(Recovery):
         self.tables.on_actives_ready()
         self.tables.on_standbys_ready()
         app.on_rebalance_end()
+
+
+def _check_skipped(skipped: SkippedRecords) -> None:
+    """A changelog is compacted, so it lacks records; but one that is there and cannot be read ends the process."""
+    if skipped.why not in (Why.ABSENT, Why.MARKER):
+        with fatal(f"recovering {skipped.topic}"):
+            raise StateError(
+                f"{skipped.topic}, partition {skipped.partition}: the batch with the records {skipped.offset} to "
+                f"{skipped.last} cannot be read ({skipped.why.value})",
+                "only workers may write to changelogs",
+            )
 
 
 class StateTableManager(TableManager):

@@ -19,15 +19,20 @@ from types import FunctionType, ModuleType
 import faust
 import mode
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.consumer import fetcher
+from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
+from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
+from kafka import KafkaAdminClient
 
 import servers
 import stream_app
 import stream_app.faust_app.overrides
+from stream_app.kafka import decompression
 
 LIBRARIES = {"faust": "faust-streaming", "mode": "mode-streaming", "aiokafka": "aiokafka", "kafka": "kafka-python"}
 OVERRIDES = stream_app.faust_app.overrides.__name__
@@ -43,12 +48,15 @@ class Used:
 
     @property
     def class_name(self) -> str:
+        if isinstance(self.owner, ModuleType):
+            return self.owner.__name__
         kind = self.owner if inspect.isclass(self.owner) else type(self.owner)
         return f"{kind.__module__}.{kind.__qualname__}"
 
     def complaint(self) -> str:
         """What is wrong, in a sentence; empty if nothing is."""
-        if hasattr(self.owner, self.name):
+        declared = [vars(cls).get("__annotations__", {}) for cls in getattr(self.owner, "__mro__", ())]
+        if hasattr(self.owner, self.name) or any(self.name in names for names in declared):
             return ""
         library = LIBRARIES[self.class_name.partition(".")[0]]
         return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
@@ -65,12 +73,26 @@ async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer]:
 @cache
 def used() -> list[Used]:
     consumer, producer = asyncio.run(_unconnected())
+    fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
     return [
         # app.py
         Used(faust.App, "_new_transport", "have our consumer made instead of Faust's"),
         Used(faust.App, "_new_producer", "have our producer made instead of Faust's"),
         Used(faust.App, "_create_directories", "have no data directory made"),
+        # batches.py
+        Used(fetcher, "PartitionRecords", "account for every offset of a fetch"),
+        Used(fetcher, "MemoryRecords", "know the leader epoch of a batch"),
+        Used(PartitionRecords, "_unpack_records", "account for every offset of a fetch"),
+        Used(PartitionRecords, "_consumer_record", "give records their leader epoch"),
+        Used(fetched, "_records", "go through the batches of a fetch"),
+        Used(fetched, "_check_crcs", "go through the batches of a fetch"),
+        Used(fetched, "_tp", "go through the batches of a fetch"),
+        Used(fetched, "next_fetch_offset", "say where to fetch on"),
+        Used(_MemoryRecordsPy(b""), "_next_slice", "know the leader epoch of a batch"),
+        # leader_epochs.py
+        Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
+        Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
         # consumer.py
         Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls and let it wait for a broker"),
         Used(AIOKafkaConsumerThread, "_seek_wait", "leave partitions alone that stand where they should"),
@@ -128,6 +150,15 @@ def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None
         f"kafka-python logs connection errors as {name}, no longer below kafka.net, where servers/kafka_clients.py "
         "listened to explain why a cluster cannot be reached"
     )
+
+
+def test_both_libraries_still_find_their_decompressors_by_these_names() -> None:
+    """They are replaced by `limit_decompression`, in each module that has the name."""
+    for library, packages in decompression.MODULES.items():
+        for package in packages:
+            module = importlib.import_module(f"{package}.default_records")
+            missing = {name for name in decompression.decoders(1) if not hasattr(module, name)}
+            assert not missing, f"{LIBRARIES[library]} no longer has {missing} in {module.__name__}"
 
 
 def modules() -> Iterator[ModuleType]:

@@ -132,8 +132,9 @@ def _span(windows: Sequence[WindowReport]) -> str:
 
 
 def _shown_first(windows: Sequence[WindowReport]) -> int:
-    """The place of the window that the page shows first: the longest published one, the latest of those."""
+    """The place of the window that the page shows first: the longest published one with answers, the latest."""
     published = [place for place, window in enumerate(windows) if not window.suppressed]
+    published = [place for place in published if windows[place].attributes] or published
     return max(published, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
 
 

@@ -64,7 +64,7 @@ function figure(title, numbers, format = whole, note = "") {
 
 function headline() {
   $("title").textContent = data.title;
-  const noised = data.presence === "noised" ? `counts of visitors carry noise of scale ${data.scale}` : "counts of visitors are exact";
+  const noised = data.presence === "noised" ? `counts of visitors carry noise of scale ${+data.scale.toPrecision(3)}` : "counts of visitors are exact";
   $("lead").textContent = `${data.span} · ${noised} · intervals of ${percent} %`;
   const published = data.windows.filter((w) => !w.suppressed);
   const longest = data.windows[data.chosen];
@@ -201,6 +201,7 @@ function show(index) {
     draw("gaps", [{ type: "bar", x: w.gaps.label, y: w.gaps.value, marker: { color: ACCENT }, error_y: data.presence === "noised" ? bars(w.gaps) : undefined, hovertemplate: "%{x} periods: %{y:,.0f}<extra></extra>" }],
       { xaxis: { type: "category", title: { text: "periods away" } }, yaxis: { title: { text: "visitors" } } });
   }
+  $("attributes").hidden = !w.attributes.length;
   w.attributes.forEach((a, i) => attribute(a, i, w.visitors.value[0]));
 }
 

@@ -1,0 +1,29 @@
+"""Forecasts of published series that know the noise in them: model, filter, fits, intervals, backtests."""
+
+from analytics.forecasting.backtesting import Scored, backtest
+from analytics.forecasting.bank import Bank, BankForecast, history_length, longest_between, refit_after
+from analytics.forecasting.predicting import MODEL, About, Forecast, adding_up, forecast, interval_ends, unexpected
+from analytics.forecasting.series import Series
+from analytics.forecasting.structure import Structure
+from analytics.forecasting.usual_seasons import check_enough, usual_seasons
+
+__all__ = [
+    "MODEL",
+    "About",
+    "Bank",
+    "BankForecast",
+    "Forecast",
+    "Scored",
+    "Series",
+    "Structure",
+    "adding_up",
+    "backtest",
+    "check_enough",
+    "forecast",
+    "history_length",
+    "interval_ends",
+    "longest_between",
+    "refit_after",
+    "unexpected",
+    "usual_seasons",
+]

@@ -1,0 +1,130 @@
+"""The Kalman filter: compiled loops over the periods of a series, one by one or for many series at once.
+
+A loop adds in a fixed order, and nothing is compiled with fast-math: the same series gives the same bits.
+"""
+
+from __future__ import annotations
+
+from math import log, pi
+
+import numpy as np
+
+from analytics.forecasting.structure import DEVIATION, Floats
+from protocols.arrays.compiling import compiled
+
+LOG_TWO_PI = log(2 * pi)
+
+
+@compiled
+def move(x: Floats, p: Floats, q: Floats, phi: float) -> None:
+    """From one period to the next: the deviation decays, and every state takes a step of variance `q`."""
+    size = len(x)
+    x[DEVIATION] *= phi
+    for i in range(size):
+        p[DEVIATION, i] *= phi
+    for i in range(size):
+        p[i, DEVIATION] *= phi
+    for i in range(size):
+        p[i, i] += q[i]
+
+
+@compiled
+def update(x: Floats, p: Floats, h: Floats, y: float, noise: float, ph: Floats) -> tuple[float, float]:
+    """Take one value into the state; returns the surprise and its variance. `ph` is scratch space."""
+    size = len(x)
+    ph[:] = 0.0
+    for i in range(size):
+        weight = h[i]
+        for j in range(size):
+            ph[j] += p[i, j] * weight
+    surprise, variance = y, noise
+    for i in range(size):
+        surprise -= h[i] * x[i]
+        variance += h[i] * ph[i]
+    inverse = 1.0 / variance
+    gain = surprise * inverse
+    for i in range(size):
+        x[i] += ph[i] * gain
+        for j in range(size):
+            p[i, j] -= (ph[i] * ph[j]) * inverse  # the product first: the matrix stays symmetric to the bit
+    return surprise, variance
+
+
+@compiled
+def log_likelihood(y: Floats, noise: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float) -> float:
+    """Of the values `y[period]` (NaN: missing), seen with `noise[period]`. Changes `x` and `p` to the last state."""
+    ph = np.empty(len(x))
+    total = 0.0
+    for t in range(len(y)):
+        if t:
+            move(x, p, q, phi)
+        if not np.isnan(y[t]):
+            surprise, variance = update(x, p, regressors[t], y[t], noise[t], ph)
+            total -= 0.5 * (LOG_TWO_PI + log(variance) + surprise * surprise / variance)
+    return total
+
+
+@compiled
+def predict(x: Floats, p: Floats, q: Floats, phi: float, regressors: Floats, mean: Floats, variance: Floats) -> None:
+    """Mean and variance of the regular part, one row of `regressors` for each step ahead.
+
+    After k steps the variance of each state has grown by k q; that of the deviation decays to that of an AR(1).
+    """
+    size = len(x)
+    weight, pw = np.empty(size), np.empty(size)
+    decay, grown = 1.0, 0.0
+    for k in range(len(regressors)):
+        decay *= phi
+        grown = grown * phi * phi + q[DEVIATION]
+        weight[:] = regressors[k]
+        weight[DEVIATION] *= decay
+        pw[:] = 0.0
+        for i in range(size):
+            for j in range(size):
+                pw[j] += p[i, j] * weight[i]
+        m, v = 0.0, grown
+        for i in range(size):
+            m += weight[i] * x[i]
+            v += weight[i] * pw[i]
+            if i != DEVIATION:
+                v += (k + 1) * q[i] * weight[i] * weight[i]
+        mean[k], variance[k] = m, v
+
+
+@compiled
+def rolling(
+    y: Floats, noise: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float,
+    first: int, ahead: int, mean: Floats, variance: Floats,
+) -> None:  # fmt: skip
+    """Forecasts from every origin: `mean[origin, step]` and `variance` of the regular part.
+
+    Origin 0 has seen the values before period `first`, the next one also that of period `first`, and so on.
+    `regressors` has a row for each period and for `ahead` more.
+    """
+    ph = np.empty(len(x))
+    for t in range(len(y)):
+        if t >= first:
+            predict(x, p, q, phi, regressors[t : t + ahead], mean[t - first], variance[t - first])
+        if t:
+            move(x, p, q, phi)
+        if not np.isnan(y[t]):
+            update(x, p, regressors[t], y[t], noise[t], ph)
+
+
+@compiled
+def update_many(y: Floats, noise: Floats, h: Floats, x: Floats, p: Floats, q: Floats, phi: Floats) -> None:
+    """One period of many series: `y[series]`, states `x[series, state]` and `p[series, state, state]`, in place."""
+    ph = np.empty(len(h))
+    for s in range(len(y)):
+        move(x[s], p[s], q[s], phi[s])
+        if not np.isnan(y[s]):
+            update(x[s], p[s], h, y[s], noise[s], ph)
+
+
+@compiled
+def predict_many(
+    x: Floats, p: Floats, q: Floats, phi: Floats, regressors: Floats, mean: Floats, variance: Floats
+) -> None:
+    """Mean and variance `[series, step]` of the regular part of many series."""
+    for s in range(len(x)):
+        predict(x[s], p[s], q[s], phi[s], regressors, mean[s], variance[s])

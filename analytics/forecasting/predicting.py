@@ -1,0 +1,135 @@
+"""Forecasts of a series with intervals of two kinds.
+
+    truth         what will really be the case: the model's variance, and that of memos
+    publication   what will be published: the model's variance, and that of fresh noise
+
+Memos are not in the second: they are in past and future publications alike. Fresh noise is not in the first: it is no
+part of the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from analytics.estimation.estimates import quantile
+from analytics.forecasting.filtering import log_likelihood, predict, rolling
+from analytics.forecasting.fitting import Fit, fit
+from analytics.forecasting.series import Series, future_noise
+from analytics.forecasting.structure import Floats, Structure
+
+MODEL = "level + AR(1) + harmonics, Kalman"
+CALIBRATED_OVER, FEWEST_CALIBRATED = 200, 50
+ALERT = 0.99  # confidence of the interval that publications rarely leave
+
+About = Literal["truth", "publication"]
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Normal forecasts `[step]`: step 0 is the period after the last one. Not clipped: they may be negative."""
+
+    mean: Floats
+    model: Floats  # variance of what the model does not know, calibrated
+    memo: Floats  # B
+    fresh: Floats  # R
+    stretch: float  # s: by how much calibration widened the model's standard deviation; 1 if it did not
+    calibrated: int  # publications over which it was calibrated; 0: too few
+    trained: int  # values that the parameters are fitted on
+    fit: Fit
+
+    def deviation(self, about: About) -> Floats:
+        """The standard deviation for the truth or for what will be published."""
+        return np.asarray(np.sqrt(self.model + (self.memo if about == "truth" else self.fresh)))
+
+    def interval(self, about: About, confidence: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends."""
+        return interval_ends(self.mean, self.deviation(about), confidence)
+
+
+def interval_ends(mean: Floats, deviation: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the intervals of normal distributions."""
+    half = quantile(confidence) * deviation
+    return mean - half, mean + half
+
+
+def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | None = None) -> Forecast:
+    """The next `ahead` periods. Without `fitted`, the parameters are fitted to the series.
+
+    >>> steady = Series.exact("visits", 100 + 10 * np.sin(np.arange(200) * np.pi / 6))
+    >>> forecast(steady, Structure.of([12]), 12).mean.round().tolist()[:4]
+    [91.0, 90.0, 91.0, 95.0]
+    """
+    fitted = fitted or fit(series.values, series.fresh, structure, series.first)
+    stretch, count = calibration(series, fitted)
+    q, phi, irregular = fitted.parameters.noise(structure)
+    x, p = fitted.first_state()
+    regressors = structure.regressors(series.first, len(series) + ahead)
+    log_likelihood(series.values, series.fresh + irregular, regressors, x, p, q, phi)
+    mean, variance = np.empty((2, ahead))
+    predict(x, p, q, phi, regressors[len(series) :], mean, variance)
+    season = structure.main
+    return Forecast(
+        mean,
+        (variance + irregular) * stretch**2,
+        future_noise(series.memo, season, ahead),
+        future_noise(series.fresh, season, ahead),
+        stretch,
+        count,
+        series.known,
+        fitted,
+    )
+
+
+def adding_up(forecasts: Sequence[Forecast], total: float = 1.0) -> list[Forecast]:
+    """Forecasts of shares made to add up to 1: the less certain a share is, the more of the difference it takes."""
+    means, variances = (np.stack([getattr(made, part) for made in forecasts]) for part in ("mean", "model"))
+    means = means + variances / variances.sum(axis=0) * (total - means.sum(axis=0))
+    return [replace(made, mean=mean) for made, mean in zip(forecasts, means, strict=True)]
+
+
+def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tuple[Floats, Floats]:
+    """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
+    q, phi, irregular = fitted.parameters.noise(fitted.structure)
+    x, p = fitted.first_state()
+    regressors = fitted.structure.regressors(series.first, len(series) + ahead)
+    mean, variance = np.empty((2, len(series) - first, ahead))
+    rolling(series.values, series.fresh + irregular, regressors, x, p, q, phi, first, ahead, mean, variance)
+    return mean, variance + irregular
+
+
+def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
+    """By how much forecasts one step ahead erred more than the model expected, and over how many publications.
+
+    s^2 = max(1, (mean squared error - mean R) / mean V), over the last publications; 1 and 0 if there are too few.
+    Where R is large beside V, the mean squared error says little about V: s stays 1 unless the excess is more than two
+    of its standard errors.
+    """
+    first = len(series) - min(CALIBRATED_OVER, series.known // 2)
+    if len(series) - first < FEWEST_CALIBRATED:
+        return 1.0, 0
+    mean, variance = from_all_origins(series, fitted, first, 1)
+    known = np.isfinite(series.values[first:])
+    count = int(known.sum())
+    if count < FEWEST_CALIBRATED:
+        return 1.0, 0
+    squared = float((((series.values[first:] - mean[:, 0])[known]) ** 2).mean())
+    model, fresh = float(variance[:, 0][known].mean()), float(series.fresh[first:][known].mean())
+    if squared < (model + fresh) * (1 + 2 * sqrt(2 / count)):
+        return 1.0, count
+    return max(1.0, sqrt((squared - fresh) / model)), count
+
+
+def unexpected(series: Series, made: Forecast, confidence: float = ALERT) -> tuple[int, ...]:
+    """The places of values outside the interval that a forecast one period before gave to publications.
+
+    Values at the very beginning are left out: every forecast begins with a season of surprises.
+    """
+    first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
+    mean, variance = from_all_origins(series, made.fit, first, 1)
+    far = quantile(confidence) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
+    return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())

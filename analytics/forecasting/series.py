@@ -1,0 +1,72 @@
+"""A series to forecast: unbiased values, and how much of their variance is noise of which kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.forecasting.structure import Floats
+
+CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values of consecutive periods; NaN where one is missing or suppressed.
+
+    Values are unbiased estimates: never clipped at 0, never made consistent. `fresh` is the variance R_t of noise that
+    is new in every period, `memo` the variance B_t of noise that stays (0 where the value is exact).
+    """
+
+    name: str
+    values: Floats
+    fresh: Floats
+    memo: Floats
+    first: int = 0  # the number of the first period, for the phase of the seasons
+
+    @staticmethod
+    def exact(name: str, values: Floats, first: int = 0) -> Series:
+        """A series without noise."""
+        return Series(name, values, np.zeros(len(values)), np.zeros(len(values)), first)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, periods: slice) -> Series:
+        """A part of consecutive periods."""
+        begin, _, step = periods.indices(len(self))
+        assert step == 1
+        return Series(self.name, self.values[periods], self.fresh[periods], self.memo[periods], self.first + begin)
+
+    @property
+    def known(self) -> int:
+        """How many values there are."""
+        return int(np.isfinite(self.values).sum())
+
+
+def future_noise(variances: Floats, season: int, ahead: int) -> Floats:
+    """The variance of noise `[..., step]` to expect in the next periods, from that of past ones `[..., period]`.
+
+    It is the mean of the same phases of the last seasons.
+
+    Noise grows with the number of reports, which has seasons too.
+
+    >>> future_noise(np.array([1.0, 5.0] * 10), 2, 3).tolist()
+    [1.0, 5.0, 1.0]
+    """
+    phases = season if season > 1 else 1
+    recent = variances[..., -CYCLES * phases :] if season > 1 else variances[..., -UNSEASONAL:]
+    missing = np.full((*recent.shape[:-1], -recent.shape[-1] % phases), np.nan)
+    cycles = np.concatenate([missing, recent], axis=-1).reshape(*recent.shape[:-1], -1, phases)
+    expected, overall = _mean(cycles, axis=-2), _mean(recent, axis=-1)[..., None]
+    expected = np.where(np.isnan(expected), np.where(np.isnan(overall), 0.0, overall), expected)
+    return expected[..., np.arange(ahead) % phases]
+
+
+def _mean(variances: Floats, axis: int) -> Floats:
+    """The mean of those that are known; NaN if none is."""
+    known = np.isfinite(variances)
+    count = known.sum(axis=axis)
+    total = np.where(known, variances, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))

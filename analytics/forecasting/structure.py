@@ -1,0 +1,109 @@
+"""The structural model of a series, and its regressors.
+
+    y_t = level_t + deviation_t + sum_j (c_j cos(w_j t) + s_j sin(w_j t)) + u_t + b_t + e_t
+
+    level       a random walk with small steps: where the series stands in the long run
+    deviation   an AR(1): what is forgotten again, and does not widen forecasts without end
+    c_j, s_j    the harmonics of every season, which drift slowly
+    u_t         irregular: what nobody could have predicted; part of the truth
+    b_t         noise of memos, of known variance B_t; it stays while devices keep their memos
+    e_t         fresh noise, of known variance R_t
+
+The state is (level, deviation, c_1, s_1, ...). Harmonics are kept in coordinates that turn with them: then nothing but
+the deviation changes from one period to the next without noise, and the turning is in the regressors. Turning does not
+change noise that is the same in all directions, so this is the model with rotating harmonics (Harvey, 1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import cos, pi, sin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.errors import SettingsError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
+SHORTEST_HARMONICS, LONGER_HARMONICS, MODULATED = 8, 3, 2
+MOST_SEASONS, LONGEST_SEASON = 3, 100_000
+GRAIN = 2.0**40  # regressors are rounded to this grain, so that every machine has the same
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The seasons of a model, in periods, ascending.
+
+    >>> Structure.of([168, 24]).seasons
+    (24, 168)
+    >>> Structure.of([7]).size, Structure.of([24, 168]).size
+    (8, 32)
+    """
+
+    seasons: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(seasons: Sequence[int]) -> Structure:
+        """The structure of these seasons, in any order; raises SettingsError if they cannot be seasons."""
+        for season in seasons:
+            if not 2 <= season <= LONGEST_SEASON:
+                raise SettingsError(f"a season of {season} periods", f"choose 2 to {LONGEST_SEASON:,} periods")
+        if len(set(seasons)) > MOST_SEASONS:
+            raise SettingsError(f"{len(set(seasons))} seasons", f"at most {MOST_SEASONS}")
+        return Structure(tuple(sorted(set(seasons))))
+
+    @cached_property
+    def waves(self) -> tuple[tuple[int, int], ...]:
+        """The harmonics (place of the season, number), without those that a shorter season has already.
+
+        Where days make up weeks, a day of the weekend has another course than one of the week. So the first harmonics
+        of the shortest season are modulated by the longer one: if it is k times as long, with numbers around k and 2k.
+        """
+        found: dict[Fraction, tuple[int, int]] = {}
+        for place, season in enumerate(self.seasons):
+            numbers = set(range(1, (LONGER_HARMONICS if place else SHORTEST_HARMONICS) + 1))
+            cycles, rest = divmod(season, self.main)
+            if place and not rest:
+                numbers |= {cycles * m + side for m in range(1, MODULATED + 1) for side in (-1, 1)}
+            for number in sorted(numbers):
+                if 2 * number <= season:
+                    found.setdefault(Fraction(number, season), (place, number))
+        return tuple(found.values())
+
+    @cached_property
+    def groups(self) -> Ints:
+        """For each harmonic coefficient of the state, the place of its season."""
+        places = [place for place, number in self.waves for _ in range(self._columns(place, number))]
+        return np.array(places, dtype=np.int64)
+
+    @property
+    def main(self) -> int:
+        """The shortest season; 1 without seasons."""
+        return self.seasons[0] if self.seasons else 1
+
+    @property
+    def size(self) -> int:
+        """The number of states."""
+        return FIRST_HARMONIC + len(self.groups)
+
+    def regressors(self, first: int, periods: int) -> Floats:
+        """How the states make up the series, `[period, state]`, from period number `first` on."""
+        table = np.ones((periods, self.size))
+        column = FIRST_HARMONIC
+        for place, number in self.waves:
+            season = self.seasons[place]
+            phases = np.arange(first, first + periods) % season
+            for turn in (cos, sin)[: self._columns(place, number)]:
+                wave = np.array([turn(2 * pi * (number * phase % season) / season) for phase in range(season)])
+                table[:, column] = (np.round(wave * GRAIN) / GRAIN)[phases]
+                column += 1
+        return table
+
+    def _columns(self, place: int, number: int) -> int:
+        return 1 if 2 * number == self.seasons[place] else 2  # the sine of half a turn is 0 in every period

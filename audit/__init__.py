@@ -1,0 +1,1 @@
+"""Attacks on a survey at their best: computed in closed form, and measured with the devices' own code."""

@@ -1,0 +1,207 @@
+"""The chance to guess a device's value from t linked reports (docs/audit.md, section 2).
+
+The best guess is the value with the largest share times likelihood. Its accuracy is the sum over everything that can be
+seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
+For symbols with even shares the best guess is the symbol that was seen most often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf, lgamma, log
+
+import numpy as np
+
+from audit.likelihoods.linked import bit_counts
+from protocols.arrays import Floats
+from protocols.mechanisms import Buckets, Flip, Hashed, MatrixRound
+from protocols.privacy import mean_of_largest, of_the_value
+from protocols.question import Question
+from protocols.scheme import Scheme
+
+MOST_REPORTS = 200  # symbols are enumerated up to so many
+
+
+def prior_guess(k: int, prior: Floats | None) -> float:
+    """The accuracy without any report: of the commonest value."""
+    return 1 / k if prior is None else float(prior.max())
+
+
+def guess(question: Question, t: float, memoised: bool, prior: Floats | None = None) -> float | None:
+    """The accuracy of the best guess from t linked reports (infinity: all there will ever be).
+
+    None where it has no closed form: ordered values and uneven shares, for t between 1 and infinity; uneven shares of
+    values in buckets, or among drawn fakes of bits.
+
+    >>> from protocols.scheme import Scheme
+    >>> from protocols.survey_text import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
+    ...  attributes: [{name: few, range: {last: 9}, mechanism: l-grr}]}'''))
+    >>> [round(guess(scheme.questions[0], t, memoised=True), 3) for t in (1, 2, 10, inf)]
+    [0.232, 0.232, 0.401, 0.451]
+    """
+    share = question.share
+    if prior is not None and np.ptp(prior) == 0:
+        prior = None
+    if not memoised and t == inf:
+        return share + (1 - share) * prior_guess(question.k, prior)
+    if not memoised and t > 1:
+        question = replace(of_the_value(question), share=share, fake=question.fake)
+    if prior is None:
+        truth = _even(replace(question, share=1.0), t)
+        return None if truth is None else share * truth + (1 - share) / question.k
+    return _uneven(question, t, prior)
+
+
+def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats | None = None) -> float | None:
+    """The accuracy of the best guess from the linked reports of t consecutive periods.
+
+    Where devices take turns (one_in: w), some have answered once more than others, and some perhaps not at all.
+    """
+    turns, memoised = scheme.survey.one_in, scheme.survey.longitudinal
+    if turns == 1 or t == inf:
+        return guess(question, t, memoised, prior)
+    answers, more = divmod(int(t), turns)
+    fewer = guess(question, answers, memoised, prior) if answers else prior_guess(question.k, prior)
+    again = guess(question, answers + 1, memoised, prior)
+    return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
+
+
+def tuple_guess(
+    scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = None, names: Sequence[str] | None = None
+) -> float | None:
+    """The accuracy of the best guess of all values of a device at once.
+
+    Under spl every attribute is guessed. Where one is answered, or true, the others are guessed by their shares alone;
+    among fakes this holds for even shares.
+    """
+    priors = priors or {}
+    if scheme.takes_turns and not scheme.sampling and t != inf:
+        return None  # a device's attributes are answered in the same periods
+    asked = scheme.questions
+    alone = [replace(question, share=1.0) for question in asked]
+    known = [guess_in_periods(scheme, question, t, priors.get(question.name)) for question in alone]
+    if any(accuracy is None for accuracy in known):
+        return None
+    accuracies = [accuracy for accuracy in known if accuracy is not None]
+    if not scheme.sampling:
+        return float(np.prod(accuracies))
+    unknown = [prior_guess(question.k, priors.get(question.name)) for question in asked]
+    others = [np.prod(unknown[:place] + unknown[place + 1 :]) for place in range(len(asked))]
+    return float(np.mean([accuracy * rest for accuracy, rest in zip(accuracies, others, strict=True)]))
+
+
+def _even(question: Question, t: float) -> float | None:
+    """The accuracy if the answers are true and all values are alike beforehand."""
+    mechanism, k = question.mechanism, question.k
+    encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
+    if t == 1:
+        return encoding.best_likelihoods(mechanism.one_report) / k
+    if t == inf or second is None:
+        return encoding.best_likelihoods(first) / k
+    if isinstance(first, MatrixRound) or isinstance(second, MatrixRound):
+        return None
+    if isinstance(encoding, Buckets):
+        raise AssertionError("buckets have one round")
+    if isinstance(encoding, Hashed):
+        sizes, counts = np.unique([len(np.unique(row)) for row in encoding.hashes], return_counts=True)
+        parts = [_by_symbols(int(size), encoding.g, int(t), first, second) for size in sizes]
+        if any(part is None for part in parts):
+            return None
+        reached = [size / k * part for size, part in zip(sizes, parts, strict=True) if part is not None]
+        return float(np.average(reached, weights=counts))
+    if encoding.exclusive:
+        return _by_symbols(k, k, int(t), first, second)
+    return _largest_product(question, int(t), np.full(k, 1 / k))
+
+
+def _by_symbols(reached: int, size: int, t: int, first: Flip, second: Flip) -> float | None:
+    """The chance that, of the symbols that values can have, the one seen most often is the true one."""
+    if t > MOST_REPORTS:
+        return None
+    top = most_frequent(t, second, reached - 1, size - reached)
+    others = (
+        first.q * (1 - top) if reached > 1 else 0.0
+    )  # the memo is another symbol, and yet the true one is seen most
+    return first.p * top + others + (size - reached) * first.q / reached
+
+
+def most_frequent(t: int, second: Flip, rivals: int, free: int) -> float:
+    """The chance that t draws of round 2 name the memo more often than each of `rivals` symbols; ties are shared.
+
+    `free` further symbols may be named as often as they like. Counts are taken as Poisson variables given their sum,
+    which makes them independent and keeps all terms between 0 and 1.
+    """
+    from scipy.stats import poisson  # takes over a second to import
+
+    degrees = np.arange(t + 1)
+    named, missed = poisson.pmf(degrees, t * second.p), poisson.pmf(degrees, t * second.q)
+    anything = poisson.pmf(degrees, free * t * second.q)
+    total = 0.0
+    for count in degrees:
+        fewer = np.where(degrees < count, missed, 0.0)
+        for ties in range(rivals + 1):
+            left = t - count * (ties + 1)
+            if left < 0:
+                break
+            if count == 0 and ties < rivals:  # nobody is named less than never
+                continue
+            rest = np.convolve(_power(fewer, rivals - ties), anything)[: t + 1]
+            choices = lgamma(rivals + 1) - lgamma(ties + 1) - lgamma(rivals - ties + 1)
+            tied = ties * log(missed[count]) if ties and missed[count] > 0 else 0.0 if not ties else -inf
+            total += named[count] * np.exp(choices + tied) / (ties + 1) * rest[left]
+    return float(total / poisson.pmf(t, t))
+
+
+def _power(polynomial: Floats, exponent: int) -> Floats:
+    """A polynomial to a power, without the terms beyond its length."""
+    size = len(polynomial)
+    result = np.zeros(size)
+    result[0] = 1.0
+    while exponent:
+        if exponent & 1:
+            result = np.convolve(result, polynomial)[:size]
+        polynomial = np.convolve(polynomial, polynomial)[:size]
+        exponent >>= 1
+    return result
+
+
+def _uneven(question: Question, t: float, prior: Floats) -> float | None:
+    mechanism = question.mechanism
+    encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
+    single = t == 1 or t == inf or second is None
+    noise = first if t == inf else mechanism.one_report
+    if isinstance(encoding, Buckets) or (not single and (encoding.exclusive or isinstance(encoding, Hashed))):
+        return None
+    if isinstance(encoding, Hashed):
+        assert isinstance(noise, Flip)
+        rows = [np.array([prior[row == s].max(initial=0.0) for s in range(encoding.g)]) for row in encoding.hashes]
+        return float(np.mean([_largest_joint(best, noise.q + noise.gain * np.eye(encoding.g)) for best in rows]))
+    if encoding.exclusive:
+        matrix = noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(question.k)
+        if question.faked:
+            fake = question.fake_memo if t == inf else question.fake_answer
+            matrix = question.share * matrix + (1 - question.share) * np.asarray(fake)[None, :]
+        return _largest_joint(prior, matrix)
+    if question.faked and question.fake is not None:
+        return None
+    if t == inf:
+        return _largest_product(replace(question, mechanism=replace(mechanism, second=None)), 1, prior)
+    return _largest_product(question, int(t), prior)
+
+
+def _largest_joint(prior: Floats, matrix: Floats) -> float:
+    return float((prior[:, None] * matrix).max(axis=0).sum())
+
+
+def _largest_product(question: Question, t: int, prior: Floats) -> float:
+    """For bits: E[max over values of share times likelihood ratio], the mean over answers without any value."""
+    set_bit, unset = bit_counts(question, t)
+    possible = unset > 0
+    ratio = question.share * set_bit[possible] / unset[possible] + 1 - question.share
+    certain = question.share * float(set_bit[~possible].sum())  # seen only if the bit is set in the truth
+    shares, counts = np.unique(prior, return_counts=True)
+    if len(shares) == 1:
+        return mean_of_largest([(shares[0] * ratio, unset[possible])], copies=int(counts[0])) + certain
+    return mean_of_largest([(share * ratio, unset[possible]) for share in prior]) + certain

@@ -1,0 +1,223 @@
+"""All figures of a survey that have a closed form (docs/audit.md). Takes well under a second."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from math import inf, log
+
+import numpy as np
+
+from audit.closed.forging import Forgery, moved
+from audit.closed.guessing import guess, guess_in_periods, prior_guess, tuple_guess
+from audit.closed.linking import change_shows, memo_bits, trackability
+from audit.closed.which import attribute_inference
+from audit.report import Attack, Attacker, Figure, Finding
+from protocols.arrays import Floats
+from protocols.privacy import Evidence, Loss, attribute_guess, evidence, forged_weight, hidden_bits, trait_values
+from protocols.question import Question
+from protocols.scheme import Scheme
+
+Priors = Mapping[str, Floats]
+
+SEEN = (1, 10, inf)
+FORGED = 0.01  # the share of forged reports that figures are for
+FORGERS: dict[Forgery, str] = {
+    "best": "supports the target as much as a report can",
+    "random": "draws its reports evenly",
+    "lying": "follows the protocol with the target as its value",
+}
+CHEAP_TO_POISON = 20
+WHOLE = "the whole tuple"
+
+
+def computed(
+    scheme: Scheme, devices: int, only: Collection[Attack], attacker: Attacker = "best", priors: Priors | None = None
+) -> list[Figure]:
+    """Every figure of the attacks in `only` that has a closed form, among so many devices."""
+    parts: dict[Attack, Iterator[Figure]] = {
+        "guess": _guesses(scheme, priors or {}),
+        "which": _which(scheme, priors or {}),
+        "link": _links(scheme, devices),
+        "epsilon": _losses(scheme, attacker),
+        "forge": _forgeries(scheme, priors or {}),
+    }
+    return [figure for attack, figures in parts.items() if attack in only for figure in figures]
+
+
+def linked(t: float) -> int | None:
+    """How a number of reports is shown: infinity is None."""
+    return None if t == inf else int(t)
+
+
+def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    for question in scheme.questions:
+        prior = priors.get(question.name)
+        for t in SEEN:
+            best = guess_in_periods(scheme, question, t, prior)
+            if best is not None:
+                yield Figure(
+                    attack="guess",
+                    target=question.name,
+                    knows=shares_known(prior),
+                    reports=linked(t),
+                    unit="chance",
+                    luck=1 / question.k,
+                    histogram=prior_guess(question.k, prior),
+                    best=best,
+                )
+    if len(scheme.questions) > 1:
+        for t in SEEN:
+            best = tuple_guess(scheme, t, priors)
+            if best is not None and not (priors and scheme.questions[0].faked):
+                shares = [prior_guess(question.k, priors.get(question.name)) for question in scheme.questions]
+                yield Figure(
+                    attack="guess",
+                    target=WHOLE,
+                    knows=shares_known(next(iter(priors.values()), None)),
+                    reports=linked(t),
+                    unit="chance",
+                    luck=float(np.prod([1 / question.k for question in scheme.questions])),
+                    histogram=float(np.prod(shares)),
+                    best=best,
+                )
+
+
+def shares_known(prior: Floats | None) -> str:
+    return "even shares" if prior is None else "the shares of all values"
+
+
+def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    questions = scheme.questions
+    if not questions[0].faked:
+        return
+
+    def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
+        luck = 1 / len(questions)
+        if scheme.takes_turns:
+            knows = f"{knows}; a report that answers"
+        return Figure(
+            attack="which", target="the true attribute", knows=knows, reports=linked(t), unit="chance",
+            luck=luck, histogram=luck, best=best, exact=exact,
+        )  # fmt: skip
+
+    if priors:
+        for t in (1, inf) if scheme.survey.longitudinal else (1,):
+            yield figure("the shares of all values", t, *attribute_inference(questions, priors, t))
+        return
+    yield figure("values are spread like fakes", 1, attribute_guess(questions, same=False))
+    if all(question.fake is None or np.ptp(question.fake) == 0 for question in questions):
+        yield figure("all devices have the same values (worst case)", 1, attribute_guess(questions, same=True))
+
+
+def _evidence(scheme: Scheme) -> list[Evidence]:
+    return evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in)
+
+
+def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    for report in _evidence(scheme):
+        one = len(report.questions) == 1
+        target = report.questions[0].name if one else "a whole report"
+        luck = 1 / max(1, devices // report.traits)
+        yield Figure(
+            attack="link", target=target, knows="answers and lifelong traits; values stay", reports=2, unit="chance",
+            luck=luck, histogram=luck, best=report.first_guess(devices), exact=False,
+        )  # fmt: skip
+        yield Figure(
+            attack="link", target=target, knows="what two reports of a device have in common", reports=2, unit="bits",
+            luck=0.0, histogram=0.0, best=report.bits, exact=False,
+        )  # fmt: skip
+    if scheme.survey.longitudinal:
+        yield from _memos(scheme)
+
+
+def _memos(scheme: Scheme) -> Iterator[Figure]:
+    for question in scheme.questions:
+        yield Figure(
+            attack="link", target=question.name, knows="all reports: what the memo adds to the value", reports=None,
+            unit="bits", luck=0.0, histogram=0.0, best=memo_bits(question),
+        )  # fmt: skip
+        tracked, shows = trackability(question, 10), change_shows(question)
+        if tracked is not None:
+            yield Figure(
+                attack="link", target=question.name, knows="one device or two with the same value, ten reports each",
+                reports=20, unit="bits", luck=0.0, histogram=0.0, best=tracked / log(2),
+            )  # fmt: skip
+        if shows is not None:
+            yield Figure(
+                attack="link", target=question.name, knows="a change of value changes the memo", reports=None,
+                unit="chance", luck=0.0, histogram=0.0, best=shows, limited=False,
+            )  # fmt: skip
+
+
+def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
+    promise = scheme.guarantees
+
+    def figure(target: str, knows: str, t: float, loss: float | None, exact: bool) -> Figure:
+        return Figure(
+            attack="epsilon", target=target, knows=knows, reports=linked(t), unit="nats", luck=0.0, histogram=0.0,
+            best=loss, exact=exact,
+        )  # fmt: skip
+
+    def both(knows: str, t: float, loss: Loss) -> Iterator[Figure]:
+        yield figure("whole tuples", knows, t, loss.whole, loss.exact)
+        if len(scheme.questions) > 1:
+            yield figure("one attribute", knows, t, loss.attribute, loss.exact)
+
+    for t in SEEN:
+        yield from both("values never change", t, promise.constant(t))
+    yield from both("any two histories", 10, promise.any(10))
+    if attacker == "published":
+        for question in scheme.questions:
+            accuracy = guess(question, 1, scheme.survey.longitudinal)
+            if accuracy is not None and accuracy < 1:
+                reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0
+                yield Figure(
+                    attack="epsilon", target=question.name, knows="guesses of the value (published attacker)",
+                    reports=1, unit="nats", luck=0.0, histogram=0.0, measured=max(0.0, reached),
+                    best=promise.per_attribute(1)[scheme.survey.index(question.name)],
+                )  # fmt: skip
+
+
+def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    for question in scheme.questions:
+        shares = priors.get(question.name, np.full(question.k, 1 / question.k))
+        target = np.array([cheapest(question)])
+        for forgery, does in FORGERS.items():
+            yield Figure(
+                attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
+                unit="share", luck=0.0, histogram=0.0, best=moved(question, target, forgery, FORGED, shares),
+            )  # fmt: skip
+
+    if scheme.survey.horizon > 1:
+        yield Figure(
+            attack="forge", target="visitors of a window", knows=f"{FORGED:.0%} of the reports: claim to be new",
+            reports=1, unit="share", luck=0.0, histogram=0.0, best=FORGED,
+        )  # fmt: skip
+
+
+def cheapest(question: Question) -> int:
+    """The value that one forged report adds most people to."""
+    nobody = np.zeros(question.k)
+    return max(range(question.k), key=lambda value: moved(question, np.array([value]), "best", 1.0, nobody))
+
+
+def findings(scheme: Scheme, devices: int) -> list[Finding]:
+    """What the closed forms show that the author of a survey should know."""
+    found = []
+    for report in _evidence(scheme):
+        if report.links(devices):
+            names = ", ".join(question.name for question in report.questions)
+            text = (
+                f"{names}: two reports of a device have {report.bits:.3g} bits in common, and {devices:,} devices hide "
+                f"{hidden_bits(devices):.3g}. The first guess is right in {report.first_guess(devices):.2%}."
+            )
+            found.append(Finding(code="link-by-answer", text=text))
+    for question in scheme.questions:
+        weight = forged_weight(question.channel)
+        if weight >= CHEAP_TO_POISON:
+            text = f"{question.name}: one forged report counts like {weight:.0f} people."
+            found.append(Finding(code="cheap-to-poison", text=text))
+        if trait_values(question) > devices:
+            text = f"{question.name}: there are more lifelong traits ({trait_values(question):,}) than devices."
+            found.append(Finding(code="traits-identify", text=text))
+    return found

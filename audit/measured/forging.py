@@ -1,0 +1,85 @@
+"""Forged reports, counted and estimated like all others (docs/audit.md, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from analytics.estimation import estimate
+from audit.closed.forging import Forgery, moved
+from audit.measured.observed import Observed
+from protocols.arrays import Column, PackedBits
+from protocols.mechanisms import Buckets, Hashed, MatrixChannel
+from protocols.question import Question
+
+
+@dataclass(frozen=True)
+class ForgedGain:
+    """How far forged reports moved the estimate of a value, how many they were, and what the formula says."""
+
+    moved: float
+    forged: int
+    expected: float
+
+
+def forged_gain(
+    observed: Observed, question: Question, target: int, forgery: Forgery, beta: float, seed: int = 0
+) -> ForgedGain | None:
+    """Add forged reports to the honest ones of the first period; None if there are no reports to add them to."""
+    rows = np.flatnonzero(observed.answered[0] & observed.answering(question.name))
+    forged = round(len(rows) * beta / (1 - beta))
+    if not forged:
+        return None
+    random = np.random.default_rng(seed)
+    honest = observed.answers[question.name][0][rows]
+    if forgery == "lying":  # reports of devices that do have the target
+        liars = np.flatnonzero(observed.values[question.name][0][rows] == target)
+        if not len(liars):
+            return None
+        added = honest[random.choice(liars, forged)]
+    elif forgery == "random":
+        added = _drawn(question, forged, random)
+    else:
+        added = _best(question, target, forged, random)
+    before, after = (_estimated(question, reports) for reports in (honest, np.concatenate([honest, added])))
+    expected = moved(question, np.array([target]), forgery, forged / (forged + len(rows)), before)
+    return ForgedGain(float(after[target] - before[target]), forged, expected)
+
+
+def _estimated(question: Question, reports: Column) -> np.ndarray:
+    counts = question.mechanism.encoding.count(reports, np.zeros(len(reports), dtype=np.int64), 1)[0]
+    return estimate(counts, len(reports), question.channel).value
+
+
+def _best(question: Question, target: int, count: int, random: np.random.Generator) -> Column:
+    """Every report supports the target; the rest looks like noise."""
+    encoding = question.mechanism.encoding
+    if isinstance(encoding, Hashed):
+        chosen = random.integers(encoding.family, size=count)
+        return np.asarray(chosen * encoding.g + encoding.hashes[chosen, target], dtype=encoding.answer.dtype)
+    if isinstance(encoding.answer, PackedBits):
+        bits = np.zeros((count, question.k), dtype=np.uint8)
+        if not isinstance(encoding, Buckets):
+            floor = question.channel.floor if not isinstance(question.channel, MatrixChannel) else 0.0
+            bits[:] = random.random(bits.shape) < floor
+        bits[:, target] = 1
+        return encoding.answer.pack(bits)
+    symbol = target
+    if isinstance(question.channel, MatrixChannel):
+        symbol = int(question.channel.votes[:, target].argmax())
+    return np.full(count, symbol, dtype=encoding.answer.dtype)
+
+
+def _drawn(question: Question, count: int, random: np.random.Generator) -> Column:
+    """Every possible report is equally likely."""
+    encoding = question.mechanism.encoding
+    if isinstance(encoding.answer, PackedBits):
+        bits = (random.random((count, question.k)) < 0.5).astype(np.uint8)
+        if isinstance(encoding, Buckets):
+            held = random.random((count, question.k)).argsort(axis=1)[:, : encoding.d]
+            mask = np.zeros_like(bits)
+            np.put_along_axis(mask, held, 1, axis=1)
+            bits &= mask
+        return encoding.answer.pack(bits)
+    return random.integers(encoding.answer.count, size=count).astype(encoding.answer.dtype)

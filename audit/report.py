@@ -1,0 +1,100 @@
+"""What an audit says: figures with what to compare them with, findings, and breaches of limits.
+
+`python -m audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Attack = Literal["guess", "which", "link", "reidentify", "epsilon", "forge"]
+ATTACKS: tuple[Attack, ...] = ("guess", "which", "link", "reidentify", "epsilon", "forge")
+Attacker = Literal["best", "published"]
+Unit = Literal["chance", "nats", "bits", "share"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Figure(_Model):
+    """One attack on one target, with everything that it must be compared with."""
+
+    attack: Attack
+    target: str = Field(description="what is attacked: an attribute, a whole tuple, or what forged reports do")
+    knows: str = Field(description="what the attacker knows and does, in words")
+    reports: int | None = Field(description="how many linked reports the attacker sees; null: all there will ever be")
+    unit: Unit
+    luck: float | None = Field(description="the figure of somebody who sees nothing")
+    histogram: float | None = Field(None, description="the figure of somebody who sees only the published histogram")
+    measured: float | None = Field(None, description="what the attack reached; null: not measured")
+    low: float | None = Field(None, description="lower end of the exact interval of `measured`, at 1 - alpha")
+    high: float | None = Field(None, description="upper end; null: no upper end")
+    trials: float | None = Field(None, description="how many independent trials were measured")
+    best: float | None = Field(None, description="the best possible figure, computed; null: it has no closed form")
+    exact: bool = Field(True, description="whether `best` is exact; otherwise it is an approximation or a bound")
+
+    detectable: float | None = Field(
+        None, description="of epsilon: the smallest loss above `best` that so many trials would have refuted"
+    )
+    limited: bool = Field(True, description="whether --fail-above applies to it")
+
+    @property
+    def value(self) -> float | None:
+        """The figure that a limit is compared with: the larger one, or the measured one where `best` is not exact."""
+        if not self.exact and self.measured is not None:
+            return self.measured
+        known = [figure for figure in (self.best, self.measured) if figure is not None]
+        return max(known, default=None)
+
+    @property
+    def name(self) -> str:
+        """For sentences."""
+        seen = "for ever" if self.reports is None else f"{self.reports} report{'s' * (self.reports != 1)}"
+        return f"{self.attack} of {self.target} ({self.knows}; {seen})"
+
+
+class Finding(_Model):
+    """Something that the figures show and that somebody must know. `defect`: our own code is wrong."""
+
+    code: str
+    text: str
+    defect: bool = False
+
+
+class AuditReport(_Model):
+    """One audit of one survey."""
+
+    schema_version: int = 1
+    survey: str
+    fingerprint: str
+    solution: str
+    mechanisms: dict[str, str] = Field(description="the mechanism of each attribute")
+    crowd: int = Field(description="among how many devices one must hide")
+    attacker: Attacker
+    alpha: float = Field(description="the chance that an interval or a bound is wrong")
+    seed: int
+    source: str | None = Field(None, description="whose values the measured devices had; null: nothing was measured")
+    path: str | None = Field(None, description="which way the measured reports took; null: nothing was measured")
+    devices: int | None = Field(None, description="how many devices were measured")
+    periods: int | None = Field(None, description="in how many periods")
+    figures: tuple[Figure, ...]
+    findings: tuple[Finding, ...] = ()
+    breaches: tuple[str, ...] = Field((), description="a sentence for each limit that was exceeded")
+
+    @property
+    def defects(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.defect)
+
+
+def schema() -> str:
+    """The JSON Schema of a report, as it is in docs/schemas."""
+    return json.dumps(AuditReport.model_json_schema(mode="serialization"), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema())

@@ -1,0 +1,1 @@
+"""`hearsay forecast`: series from files and from published results, and how their forecasts are shown."""

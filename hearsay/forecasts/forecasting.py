@@ -1,0 +1,122 @@
+"""Forecasting many series: fits, backtests, what was unexpected, and all of it as records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from analytics.forecasting import (
+    About,
+    Forecast,
+    Scored,
+    Series,
+    Structure,
+    adding_up,
+    backtest,
+    check_enough,
+    forecast,
+    unexpected,
+)
+from hearsay.forecasts.series_files import Loaded
+from hearsay.forecasts.time_axis import TimeAxis
+from hearsay.terminal.console import Step, no_step
+from protocols.errors import ResultsError
+
+KINDS: tuple[About, ...] = ("truth", "publication")
+CONFIDENCES = (80, 95)
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """One series with its forecast."""
+
+    series: Series
+    forecast: Forecast
+    scores: list[Scored] = field(default_factory=list)
+    unexpected: tuple[int, ...] = ()
+    """Places of values that lay outside the 99 % interval of the forecast made one period before."""
+
+    def rows(self, axis: TimeAxis) -> list[dict[str, Any]]:
+        """One row for each period ahead, with the ends of all intervals."""
+        ends: dict[str, Any] = {}
+        for kind in KINDS:
+            for confidence in CONFIDENCES:
+                low, high = self.forecast.interval(kind, confidence / 100)
+                ends[f"{kind}_low_{confidence}"], ends[f"{kind}_high_{confidence}"] = low, high
+        return [
+            {"time": _text(axis, len(self.series) + step), "step": step + 1, "mean": float(self.forecast.mean[step])}
+            | {name: float(column[step]) for name, column in ends.items()}
+            for step in range(len(self.forecast.mean))
+        ]
+
+    def record(self, axis: TimeAxis) -> dict[str, Any]:
+        """Everything, for JSON."""
+        made = self.forecast
+        return {
+            "name": self.series.name,
+            "values": self.series.known,
+            "periods": len(self.series),
+            "seasons": list(made.fit.structure.seasons),
+            "stretch": made.stretch,
+            "calibrated_over": made.calibrated,
+            "forecasts": self.rows(axis),
+            "unexpected": [_text(axis, place) for place in self.unexpected],
+            "backtest": [scored.record() for scored in self.scores],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Outlooks:
+    """All series of one source."""
+
+    source: str
+    axis: TimeAxis
+    found: list[Outlook]
+    remarks: list[str]
+
+
+def look_ahead(
+    source: str,
+    loaded: Loaded,
+    structure: Structure,
+    ahead: int,
+    backtested: int | None,
+    step: Step = no_step,
+) -> Outlooks:
+    """Forecasts of all series that are long enough; raises ResultsError if none is."""
+    found, remarks, refusal = [], list(loaded.remarks), None
+    for place, series in enumerate(loaded.series):
+        step(place, len(loaded.series), "forecasting")
+        try:
+            check_enough(series.name, series.known, structure)
+            scores = []
+            if backtested:
+                check_enough(f"{series.name}, before the backtest", series[: len(series) - backtested].known, structure)
+                steps = (1, min(ahead, backtested // 2)) if ahead > 1 and backtested > 3 else (1,)
+                scores = backtest(series, structure, backtested, steps, loaded.truth.get(series.name))
+        except ResultsError as error:
+            refusal = error
+            remarks.append(error.message)
+            continue
+        made = forecast(series, structure, ahead)
+        found.append(Outlook(series, made, scores, unexpected(series, made)))
+    if not found:
+        raise refusal or ResultsError(f"{source} has no series", "check what it contains")
+    for whole in loaded.wholes:
+        parts = [place for place, outlook in enumerate(found) if outlook.series.name in whole]
+        if len(parts) == len(whole):
+            for place, made in zip(parts, adding_up([found[part].forecast for part in parts]), strict=True):
+                found[place] = replace(found[place], forecast=made)
+    return Outlooks(source, loaded.axis, found, remarks)
+
+
+def _text(axis: TimeAxis, place: int) -> str | int:
+    time = axis.at(place)
+    return time if isinstance(time, int) else time.isoformat(sep=" ")
+
+
+def finite(values: Any) -> list[float | None]:
+    """Numbers for JSON and charts: null where one is missing."""
+    return [float(value) if np.isfinite(value) else None for value in values]

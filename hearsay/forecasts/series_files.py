@@ -1,0 +1,206 @@
+"""Series from a CSV file: times, numbers, missing rows and all."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.forecasting import Series
+from hearsay.forecasts.time_axis import TimeAxis, on_a_grid, read_times
+from protocols.errors import ResultsError
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "nd", "missing", "inf", "-inf"}
+CLOCK = re.compile(r"\d{1,2}(:\d\d){0,2}")  # a time of day, in a column beside that of dates
+TIME_WORDS = (
+    "date",
+    "time",
+    "day",
+    "period",
+    "begin",
+    "start",
+    "stamp",
+    "month",
+    "week",
+    "year",
+    "hour",
+    "datum",
+    "ds",
+)
+LONGEST_GRID = 2_000_000
+MOST_REPEATED = 0.05
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Series on one axis of time, and what is known about them."""
+
+    series: list[Series]
+    axis: TimeAxis
+    remarks: list[str] = field(default_factory=list)
+    truth: dict[str, Floats] = field(default_factory=dict)  # by series
+    wholes: list[list[str]] = field(default_factory=list)  # series that are shares and add up to 1
+
+
+def read_series(
+    path: Path,
+    time: str | None = None,
+    values: Sequence[str] = (),
+    variance: str | None = None,
+    memo_variance: str | None = None,
+    truth: str | None = None,
+) -> Loaded:
+    """Every column of numbers of a file (or those in `values`) as a series.
+
+    `variance` and `memo_variance` are columns or numbers: the variances of fresh noise and of memos in the values.
+    """
+    names, rows = _rows(path)
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    axis, periods, times = _axis(path, columns, time)
+    length = int(periods.max()) + 1
+    if length > LONGEST_GRID:
+        raise ResultsError(f"{path}: {length:,} periods from the first row to the last", "check the column of times")
+    beside = {name for name in (variance, memo_variance, truth) if name in columns}
+    for name in (*values, *([truth] if truth else [])):
+        if name not in columns:
+            raise ResultsError(f"{path} has no column {name!r}", f"its columns: {', '.join(names)}")
+    chosen = list(values) or [name for name in names if name not in times and name not in beside]
+    numbers = {name: _numbers(columns[name]) for name in (*chosen, *beside)}
+    unread = [name for name in chosen if not np.isfinite(numbers[name]).any()]
+    if values and unread:
+        raise ResultsError(f"{path}: column {unread[0]!r} has no numbers", f"its columns: {', '.join(names)}")
+    known = [name for name in chosen if name not in unread]
+    if not known:
+        raise ResultsError(
+            f"{path} has no column of numbers beside {', '.join(times) or 'its times'}", "check the file"
+        )
+    repeated = len(periods) - len(np.unique(periods))
+    if repeated > MOST_REPEATED * len(periods):
+        raise ResultsError(
+            f"{path}: {repeated:,} rows have the time of another",
+            "make a column of each series; or name all columns that make up the time, such as --time date,hour",
+        )
+    missing = length - len(np.unique(periods))
+    remarks = [f"{missing:,} of {length:,} periods have no row"] if missing else []
+    remarks += [f"{repeated:,} rows repeat the time of another: their mean is used"] if repeated else []
+    remarks += [f"column {name!r} has no numbers and is left out" for name in unread]
+
+    def noise(column: str | None) -> Floats:
+        laid = (
+            np.full(length, _constant(path, column, names))
+            if column not in beside
+            else _laid(numbers[str(column)], periods, length)
+        )
+        if (laid < 0).any():
+            raise ResultsError(f"{path}: a variance below 0", f"column {column!r} must have variances")
+        return laid
+
+    fresh, memo = noise(variance), noise(memo_variance)
+    usable = np.isfinite(fresh) & np.isfinite(memo)  # a value of unknown noise is no value
+    series = [
+        Series(
+            name,
+            np.where(usable, _laid(numbers[name], periods, length), np.nan),
+            np.nan_to_num(fresh),
+            np.nan_to_num(memo),
+        )
+        for name in known
+    ]
+    true = {name: _laid(numbers[truth], periods, length) for name in known} if truth else {}
+    return Loaded(series, axis, remarks, true)
+
+
+def _rows(path: Path) -> tuple[list[str], list[list[str]]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ResultsError(f"there is no file {path}", "name a CSV file with --series") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"{path} cannot be read: {error}", "name a CSV file in UTF-8 with --series") from None
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if len(lines) < 2:
+        raise ResultsError(f"{path} has no rows", "it needs a line of column names and a row for each period")
+    delimiter = max(",;\t|", key=lines[0].count)
+    table = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+    names = [name.strip() or f"column {place + 1}" for place, name in enumerate(table[0])]
+    if len(set(names)) < len(names):
+        raise ResultsError(f"{path} has two columns of one name", f"its columns: {', '.join(names)}")
+    for number, row in enumerate(table[1:], start=2):
+        if len(row) != len(names):
+            raise ResultsError(
+                f"{path}, row {number}: {len(row)} cells instead of {len(names)}", "make all rows of the same length"
+            )
+    decimal_comma = delimiter == ";" and "." not in text
+    cells = [[cell.strip().replace(",", ".") if decimal_comma else cell.strip() for cell in row] for row in table[1:]]
+    return names, cells
+
+
+def _axis(path: Path, columns: dict[str, list[str]], time: str | None) -> tuple[TimeAxis, NDArray[np.int64], list[str]]:
+    """The axis of time, the period of every row, and the columns that they are read from."""
+    asked = [name.strip() for name in time.split(",")] if time else []
+    for name in asked:
+        if name not in columns:
+            raise ResultsError(f"{path} has no column {name!r}", f"its columns: {', '.join(columns)}")
+    for names in [asked] if asked else _candidates(columns):
+        texts = [" ".join(cells) for cells in zip(*(columns[name] for name in names), strict=True)]
+        times = read_times(texts)
+        if times is not None:
+            return *on_a_grid(times), names
+    if asked:
+        raise ResultsError(f"{path}: {time} has cells that are not times", "write them like 2026-01-31 18:30")
+    rows = len(next(iter(columns.values())))
+    return TimeAxis(None, timedelta(0)), np.arange(rows, dtype=np.int64), []
+
+
+def _candidates(columns: dict[str, list[str]]) -> list[list[str]]:
+    """Columns that may be times, the likeliest first: by their names, then by their place; dates with times of day."""
+    named = [name for name in columns if any(word in name.lower() for word in TIME_WORDS)]
+    single = [*named, *(name for name in list(columns)[:2] if name not in named)]
+    clocks = [name for name in single if all(map(CLOCK.fullmatch, columns[name])) and _shows_hours(name, columns[name])]
+    dates = [name for name in single if len(set(columns[name])) < len(columns[name])]  # else they need no time of day
+    pairs = [[date, clock] for date in dates for clock in clocks if date != clock]
+    return [*pairs, *([name] for name in single)]
+
+
+def _shows_hours(name: str, cells: Sequence[str]) -> bool:
+    """Whether numbers below 100 are times of day: by a colon in them, or by the name of their column."""
+    return all(":" in cell for cell in cells) or any(word in name.lower() for word in ("hour", "time", "heure"))
+
+
+def _numbers(cells: Sequence[str]) -> Floats:
+    """Numbers, NaN where one is missing; all NaN if any cell is something else."""
+    found = np.full(len(cells), np.nan)
+    for place, cell in enumerate(cells):
+        if cell.lower() in MISSING:
+            continue
+        try:
+            found[place] = float(cell.replace(" ", "").replace("\u202f", ""))
+        except ValueError:
+            return np.full(len(cells), np.nan)
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def _laid(numbers: Floats, periods: NDArray[np.int64], length: int) -> Floats:
+    """Numbers on the grid: the mean where a period has several, NaN where it has none."""
+    known = np.isfinite(numbers)
+    count = np.bincount(periods[known], minlength=length)
+    total = np.bincount(periods[known], weights=numbers[known], minlength=length)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def _constant(path: Path, variance: str | None, names: Sequence[str]) -> float:
+    try:
+        return float(variance or 0)
+    except ValueError:
+        raise ResultsError(
+            f"{path} has no column {variance!r}", f"give a column or a number; its columns: {', '.join(names)}"
+        ) from None

@@ -1,0 +1,91 @@
+"""Forecasts on a terminal of 80 columns, as CSV, and as a page."""
+
+from __future__ import annotations
+
+import csv
+from datetime import datetime
+from io import StringIO
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analytics.forecasting import Scored
+from hearsay.forecasts.forecasting import Outlook, Outlooks
+from hearsay.forecasts.time_axis import TimeAxis
+
+MOST_ROWS, MOST_SERIES = 8, 12
+
+
+def forecast_tables(outlooks: Outlooks) -> RenderableType:
+    """The next periods of each series, with 95 % intervals of both kinds, and its backtest."""
+    shown = [_series(outlook, outlooks.axis) for outlook in outlooks.found[:MOST_SERIES]]
+    hidden = len(outlooks.found) - MOST_SERIES
+    rest = [Text(f"\nand {hidden} more series: --json, --csv and --html have all", style="dim")] if hidden > 0 else []
+    remarks = [Text(remark, style="dim") for remark in outlooks.remarks]
+    return Group(*remarks, *shown, *rest)
+
+
+def forecast_csv(outlooks: Outlooks) -> str:
+    """One row for each series and period ahead."""
+    rows = [{"series": o.series.name, **row} for o in outlooks.found for row in o.rows(outlooks.axis)]
+    text = StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _series(outlook: Outlook, axis: TimeAxis) -> RenderableType:
+    made = outlook.forecast
+    head = Text(f"\n{outlook.series.name}", style="bold")
+    seasons = " and ".join(map(str, made.fit.structure.seasons)) or "none"
+    widened = f"widened {made.stretch:.2f}x" if made.stretch > 1 else "as fitted"
+    how = widened if made.calibrated else "not calibrated: fewer than 50 publications"
+    head.append(f"  {made.trained:,} values, seasons: {seasons}; intervals {how}", style="not bold dim")
+    table = Table("", "forecast", "truth, 95 %", "to", "publication, 95 %", "to", box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    (low, high), (low_p, high_p) = made.interval("truth", 0.95), made.interval("publication", 0.95)
+    digits = _digits(float(abs(made.mean).max()))
+    for step in range(min(MOST_ROWS, len(made.mean))):
+        numbers = (made.mean[step], low[step], high[step], low_p[step], high_p[step])
+        table.add_row(_when(axis, len(outlook.series) + step), *(f"{number:,.{digits}f}" for number in numbers))
+    if len(made.mean) > MOST_ROWS:
+        table.add_row(f"and {len(made.mean) - MOST_ROWS} more", style="dim")
+    parts: list[RenderableType] = [head, table]
+    if outlook.unexpected:
+        last = _when(axis, outlook.unexpected[-1])
+        parts.append(
+            Text(f"{len(outlook.unexpected)} publications left their 99 % interval, the last: {last}", style="dim")
+        )
+    if outlook.scores:
+        parts.append(_backtest(outlook.scores, digits))
+    return Group(*parts)
+
+
+def _backtest(scores: list[Scored], digits: int) -> Table:
+    about = "the truth" if scores[0].truth else "publications"
+    table = Table(title=f"backtest against {about}", title_justify="left", box=None, pad_edge=False, title_style="dim")
+    for heading in ("", "ahead", "MAE", "RMSE", "MASE", "CRPS", "80 %", "95 %", "interval score"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for scored in scores:
+        found = scored.truth or scored.publication
+        if found is not None:
+            errors = [f"{figure:,.{digits}f}" for figure in (found.mae, found.rmse)]
+            mase = "" if found.mase is None else f"{found.mase:.2f}"
+            covered = [f"{found.coverage_80:.0%}", f"{found.coverage_95:.0%}"]
+            last = [f"{found.crps:,.{digits}f}", *covered, f"{found.interval_score_95:,.{digits}f}"]
+            table.add_row(scored.method, str(scored.step), *errors, mase, *last)
+    return table
+
+
+def _digits(size: float) -> int:
+    return 0 if size >= 1000 else 1 if size >= 10 else 4
+
+
+def _when(axis: TimeAxis, place: int) -> str:
+    time = axis.at(place)
+    if not isinstance(time, datetime):
+        return f"row {time + 1}"
+    return time.strftime("%a %Y-%m-%d" if axis.step.seconds == 0 and not time.hour else "%a %Y-%m-%d %H:%M")

@@ -1,0 +1,121 @@
+"""Series from published results: of every cell of a survey, or of visitors by kind and by window."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.forecasting import Series
+from analytics.mobility import Quantity
+from hearsay.forecasts.series_files import Floats, Loaded
+from hearsay.forecasts.time_axis import TimeAxis
+from hearsay.reports.sources import Results
+from hearsay.terminal.console import Step
+from producers.scenarios import Scenario
+from protocols.errors import ResultsError, SurveyError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from stream_app.results import Cell, cells, observed_series
+
+Measure = Literal["people", "share", "visitors", "new", "returning"]
+
+
+def survey_series(
+    results: Results,
+    survey: Survey,
+    measure: Measure = "people",
+    attribute: str | None = None,
+    value: str | None = None,
+    window: int = 1,
+) -> Loaded:
+    """The series of a survey: of people or shares by value, or of visitors.
+
+    `window`: different visitors of so many periods, ending with each; only of all visitors.
+    """
+    if window > 1 or measure in ("new", "returning"):
+        series = _visitors(results, survey, measure, window)
+    else:
+        series = _cells(results, survey, measure, attribute, value)
+    begin = survey.bounds(series[0].first)[0].replace(tzinfo=None)
+    names = {s.name for s in series}
+    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.attributes] if measure == "share" else []
+    wholes = [whole for whole in attributes if names.issuperset(whole)]
+    return Loaded(series, TimeAxis(begin, survey.period), wholes=wholes)
+
+
+def scenario_truth(
+    survey: Survey, scenario: Scenario, loaded: Loaded, measure: Measure, step: Step
+) -> dict[str, Floats]:
+    """What a scenario knows about the series of its survey: people (or shares) with each value in every period."""
+    known = cells(Scheme(survey))
+    first, periods = loaded.series[0].first, len(loaded.series[0])
+    true = np.full((len(known), periods), np.nan)
+    for place in range(min(periods, scenario.periods - first)):
+        step(place, periods, "computing the truth")
+        presences = scenario.presences(first + place)
+        people = {a.name: np.bincount(presences.values[a.name], minlength=a.k) for a in survey.attributes}
+        for row, cell in enumerate(known):
+            true[row, place] = len(presences.devices) if not cell.attribute else _holders(survey, cell, people)
+    if measure == "share":
+        true /= np.where(true[0] > 0, true[0], np.nan)
+    return {str(cell): true[row] for row, cell in enumerate(known)}
+
+
+def _holders(survey: Survey, cell: Cell, people: dict[str, NDArray[np.int64]]) -> int:
+    attribute = survey.attribute(cell.attribute)
+    members = attribute.groups[cell.value] if cell.group else (cell.value,)
+    return int(sum(people[cell.attribute][attribute.values.index(member)] for member in members))
+
+
+def _cells(
+    results: Results, survey: Survey, measure: Measure, attribute: str | None, value: str | None
+) -> list[Series]:
+    scheme = Scheme(survey)
+    first, (values, fresh, memo) = observed_series(scheme, results.histograms(survey.id))
+    if not values.shape[1]:
+        raise ResultsError(
+            f"no final result of survey {survey.id!r} is published", "a period becomes final when it is closed"
+        )
+    known = cells(scheme)
+    places = [place for place, cell in enumerate(known) if _wanted(cell, measure, attribute, value)]
+    if not places:
+        some = ", ".join(
+            sorted({cell.value for cell in known if attribute in (None, cell.attribute) and cell.attribute})
+        )
+        if attribute is not None:
+            survey.attribute(attribute)  # raises if there is none
+        raise SurveyError(f"survey {survey.id!r} has no value {value!r}", f"its values: {some}")
+    scale = values[0] if measure == "share" else np.ones_like(values[0])
+    scale = np.where(scale > 0, scale, np.nan)
+    return [Series(str(known[p]), values[p] / scale, fresh[p] / scale**2, memo[p] / scale**2, first) for p in places]
+
+
+def _wanted(cell: Cell, measure: Measure, attribute: str | None, value: str | None) -> bool:
+    if measure == "visitors" or not cell.attribute:
+        return not cell.attribute and measure in ("people", "visitors") and attribute is None and value is None
+    return attribute in (None, cell.attribute) and value in (None, cell.value)
+
+
+def _visitors(results: Results, survey: Survey, measure: Measure, window: int) -> list[Series]:
+    """Visitors of windows, or new and returning ones of single periods, from mobility reports."""
+    if window > survey.horizon:
+        raise SurveyError(
+            f"survey {survey.id!r} has windows of at most {survey.horizon} periods", "choose a shorter one"
+        )
+    found: dict[int, Quantity | None] = {}
+    for report in results.mobility(survey.id):
+        if window > 1:
+            found |= {cell.last: cell.visitors for cell in report.triangle if cell.last - cell.first + 1 == window}
+        else:
+            found |= {w.last: getattr(w, measure) for w in report.windows if w.kind == "period"}
+    if not found:
+        raise ResultsError(f"no window of {window} periods of survey {survey.id!r} is published", "collect for longer")
+    first = min(found)
+    values, fresh = np.full((2, max(found) - first + 1), np.nan)
+    for period, quantity in found.items():
+        if quantity is not None and quantity.value is not None:
+            values[period - first], fresh[period - first] = quantity.value, (quantity.error or 0.0) ** 2
+    name = f"visitors of {window} periods" if window > 1 else f"{measure} visitors"
+    return [Series(name, values, np.nan_to_num(fresh), np.zeros(len(values)), first)]

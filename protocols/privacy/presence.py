@@ -1,0 +1,171 @@
+"""The noise on what is published about presence, for surveys with `presence_epsilon` (PROTOCOLS 7).
+
+The unit is one device in one period. For each closed period two kinds of cells are released, once, with two-sided
+geometric noise:
+
+    n[gap]       reports by gap, and late rows       scale 3 / e1: one presence changes three of them, over time
+    N[value]     supports of each value, all gaps    scale S / e2: one report supports at most S values
+
+with e1 + e2 = presence_epsilon. Everything published is computed from these cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, log1p
+
+import numpy as np
+
+from protocols.arrays.aliases import Column, Floats, Mask, Whole
+from protocols.mechanisms.channels import Channel, SupportChannel
+from protocols.mechanisms.encodings import Unary, bit_flip
+from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.question import Question
+
+CELLS_PER_PRESENCE = 3
+NEVER_MORE = 2.0**-64  # the chance that an honest report supports more values than the largest number
+LEAST_SHARE = 1 / 3  # of the budget for n[gap]
+
+
+@dataclass(frozen=True)
+class PresenceNoise:
+    """How much noise the cells of a survey have.
+
+    `largest` is, for each attribute, how many values one report may support: of this attribute where a report answers
+    one, otherwise of all attributes together.
+    """
+
+    reports_epsilon: float  # e1
+    supports_epsilon: float  # e2
+    largest: dict[str, int]
+    discloses: bool
+
+    @property
+    def epsilon(self) -> float:
+        return self.reports_epsilon + self.supports_epsilon
+
+    @property
+    def reports_scale(self) -> float:
+        """The scale of the noise on each n[gap]."""
+        return CELLS_PER_PRESENCE / self.reports_epsilon
+
+    def supports_scale(self, name: str) -> float:
+        """The scale of the noise on each N[value] of an attribute; presence-only reports have no values."""
+        return self.largest.get(name, 1) / self.supports_epsilon
+
+    def too_many(self, answers: Mapping[str, Column], questions: Sequence[Question]) -> Mask | None:
+        """Which reports support more values than the noise covers; None where none can."""
+        asked = [question for question in questions if question.name in answers]
+        limit = self.largest[asked[0].name] if asked else 0
+        if sum(_possible(question) for question in asked) <= limit:
+            return None
+        counted = sum(_supported(question, answers[question.name]) for question in asked)
+        return np.asarray(counted > limit)
+
+
+def presence_noise(epsilon: float, horizon: int, questions: Sequence[Question], discloses: bool) -> PresenceNoise:
+    """The noise of a survey, with its budget divided between n[gap] and N[value].
+
+    The division gives shares the smallest error, if all values are equally frequent. But n[gap] gets at least a third:
+    the numbers of visitors depend on it alone, and the noise on the answers of bit vectors is so much larger that the
+    best division would leave next to nothing for them.
+    """
+    together = [[question] for question in questions] if discloses else [list(questions)]
+    largest = {question.name: _largest(group) for group in together for question in group}
+    supports = sum(largest[q.name] ** 2 * _votes(q.channel) for q in questions)
+    reports = CELLS_PER_PRESENCE**2 * horizon * sum(_weight(q.channel, 1 / q.k) for q in questions)
+    ratio = (reports / supports) ** (1 / 3)
+    share = max(LEAST_SHARE, ratio / (1 + ratio))
+    return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest, discloses)
+
+
+def geometric_variance(scale: float) -> float:
+    """The variance of two-sided geometric noise, P(x) proportional to e^(-|x| / scale).
+
+    >>> round(geometric_variance(3.0), 3)
+    17.834
+    """
+    alpha = exp(-1 / scale)
+    return 2 * alpha / (1 - alpha) ** 2
+
+
+def share_variance(noise: PresenceNoise, question: Question, horizon: int, frequency: float) -> float:
+    """By n^2: the variance that this noise adds to the share of a value with this frequency, on average."""
+    supports = geometric_variance(noise.supports_scale(question.name)) * _votes(question.channel)
+    return supports + geometric_variance(noise.reports_scale) * horizon * _weight(question.channel, frequency)
+
+
+def _votes(channel: Channel) -> float:
+    """By how much noise on the supports is amplified: the sum of the squares of a value's votes, on average."""
+    if isinstance(channel, SupportChannel):
+        return 1 / channel.gain**2
+    return float((channel.votes**2).sum(axis=0).mean())
+
+
+def _weight(channel: Channel, frequency: float) -> float:
+    """The same for noise on the number of reports: the mean square of what a share changes by, times n."""
+    if isinstance(channel, SupportChannel):
+        return float(np.mean((channel.floor / channel.gain + frequency) ** 2))
+    return frequency**2
+
+
+def _largest(questions: Sequence[Question]) -> int:
+    """How many values a report to these questions supports at most, but for a chance of 2^-64."""
+    law = np.ones(1)
+    for question in questions:
+        law = np.convolve(law, support_law(question))
+    beyond = np.cumsum(law[::-1])[::-1]  # [c]: the chance of c or more
+    return int(np.count_nonzero(beyond > NEVER_MORE)) - 1
+
+
+def support_law(question: Question) -> Floats:
+    """The chances that an answer supports 0, 1, 2 ... values. Fakes do not support more: a zero vector has no own bit.
+
+    >>> from protocols.mechanisms.catalogue import RECORDS, build
+    >>> from protocols.mechanisms.mechanism import Budget
+    >>> from protocols.survey.attribute import Attribute
+    >>> budget, three = Budget(1.0), Attribute(name="a", values=("x", "y", "z"))
+    >>> support_law(Question(three, build("oue", 3, budget), RECORDS["oue"], budget)).round(4).tolist()
+    [0.2672, 0.4638, 0.2328, 0.0362]
+    """
+    encoding = question.mechanism.encoding
+    if not isinstance(encoding, Unary | Buckets):
+        law = np.zeros(_most(question) + 1)
+        law[-1] = 1
+        return law
+    flip, others = bit_flip(question.mechanism.one_report), _most(question) - 1
+    return np.convolve(_binomial(others, flip.q), [1 - flip.p, flip.p])
+
+
+def _possible(question: Question) -> int:
+    """How many values an answer can support that anybody may have sent."""
+    encoding = question.mechanism.encoding
+    return encoding.k if isinstance(encoding, Buckets) else _most(question)
+
+
+def _most(question: Question) -> int:
+    """How many values an answer of a device can support."""
+    encoding = question.mechanism.encoding
+    if isinstance(encoding, Hashed):
+        return max(int(np.bincount(row).max()) for row in encoding.hashes)
+    if isinstance(encoding, Buckets):
+        return encoding.d
+    return encoding.k if isinstance(encoding, Unary) else 1
+
+
+def _supported(question: Question, answers: Column) -> Whole:
+    """How many values each answer supports; of answers that are not bits, the most."""
+    if isinstance(question.mechanism.encoding, Unary | Buckets):
+        return np.asarray(np.bitwise_count(answers).sum(axis=1, dtype=np.int64))
+    return np.full(len(answers), _most(question))
+
+
+def _binomial(n: int, q: float) -> Floats:
+    """The chances of 0 .. n successes, in logarithms: their tails go far below the smallest float's accuracy."""
+    if not 0 < q < 1:
+        return np.asarray(np.eye(1, n + 1, n if q >= 1 else 0)[0])
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    times = np.arange(n + 1)
+    logarithms = factorials[n] - factorials - factorials[::-1] + times * log(q) + (n - times) * log1p(-q)
+    return np.asarray(np.exp(logarithms))

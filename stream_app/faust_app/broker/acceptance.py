@@ -1,0 +1,190 @@
+"""Finding the partitions that workers cannot read on, and letting them go on: what `hearsay recover` does.
+
+The state of a partition is read from its changelog. An operator's acceptance is written there, under a key of its own;
+every recovery applies it to a state that does not contain it. So no worker may be running while it is written: it would
+go on with the state that it has in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from protocols.errors import ServerUnavailable, StateError
+from servers.kafka_clients import opened
+from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.counting.state import Position, accepted_key, position_key
+from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
+from stream_app.faust_app.overrides.batches import SkippedRecords, account_for_all_offsets
+from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
+from stream_app.kafka.reading import read_topic
+from stream_app.kafka.topics import Topics
+from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
+from stream_app.log.skipped import Why
+from stream_app.merging.state import MergePosition, merge_accepted_key, merged_key
+
+FETCH_SECONDS = 5.0
+ANSWERS = 10
+"""How often to ask for the state of a group: a cluster that has just started finds no coordinator for some seconds."""
+
+
+@dataclass(frozen=True)
+class StuckPartition:
+    """A partition that is not read on: why, what its state knows of the log, and the log as it is now."""
+
+    topic: str
+    partition: int
+    fault: LogFault
+    reading: Reading
+    view: LogView | None
+    changelog: str
+    key: bytes
+
+    def accepted(self, lost: int) -> Acceptance:
+        """Let it go on, with at most so many lost reports of each survey."""
+        if self.view is None or self.fault.kind in (FaultKind.GONE, FaultKind.PARTITIONS):
+            raise StateError(
+                f"{self.topic}, partition {self.partition}: {self.fault.what}",
+                "make the topic again first, with as many partitions as its changelog has",
+            )
+        return Acceptance.of(*self.reading, self.fault, self.view, lost)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The names of one table: what it reads, where its state is, and the keys of its records."""
+
+    topic: str
+    partitions: int
+    changelog: str
+    position_key: Callable[[int], bytes]
+    accepted_key: Callable[[int], bytes]
+    decode: Callable[[bytes], Position | MergePosition]
+
+
+def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartition]:
+    """The partitions that workers do not read on, in the state that they have written."""
+    counting = _Table(
+        topics.reports, topics.partitions, topics.counting_changelog, position_key, accepted_key, Position.decode
+    )
+    merging = _Table(
+        topics.partials,
+        topics.merge_partitions,
+        topics.merging_changelog,
+        merged_key,
+        merge_accepted_key,
+        MergePosition.decode,
+    )
+    account_for_all_offsets(kafka.max_batch_bytes)
+    with _admin(kafka) as admin:
+        return [stuck for table in (counting, merging) for stuck in _stuck(kafka, admin, table)]
+
+
+def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition], lost: int) -> None:
+    """Let partitions go on when workers are started again. Refused while one is running."""
+    with _admin(kafka) as admin:
+        members = _members(admin, topics.prefix)
+    if members:
+        raise StateError(
+            f"{members} of the workers of group {topics.prefix!r} are running, or were until some seconds ago",
+            "stop all workers first, and start them again afterwards",
+        )
+    acceptances = [(partition, partition.accepted(lost)) for partition in stuck]
+    try:
+        producer = opened(KafkaProducer, kafka, OPEN_SECONDS, acks="all", enable_idempotence=True)
+        try:
+            for partition, acceptance in acceptances:
+                value, number = acceptance.encode(), partition.partition
+                producer.send(partition.changelog, value, key=partition.key, partition=number).get(timeout=30)
+        finally:
+            producer.close()
+    except KafkaError as error:
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: writing the state failed: {error}", NO_KAFKA) from error
+
+
+def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[StuckPartition]:
+    readings = _readings(kafka, table)
+    look = look_at(admin, table.topic, readings)
+    faults = look.faults(readings)
+    if faults:
+        time.sleep(RETRY_SECONDS)  # as in `LogWatch.faults`
+        look = look_at(admin, table.topic, readings)
+        faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
+    if look.partitions not in (0, table.partitions):
+        faults = dict.fromkeys(readings, LogFault.of_partitions(table.partitions))
+    starts = {p: next_offset - mark.shift for p, (mark, next_offset) in readings.items() if p not in faults}
+    unread = {p: start for p, start in starts.items() if look.views[p].begin <= start < look.views[p].end}
+    faults |= asyncio.run(_gaps(kafka, table.topic, unread)) if unread else {}
+    for partition, fault in sorted(faults.items()):
+        view = look.views.get(partition)
+        key = table.accepted_key(partition)
+        yield StuckPartition(table.topic, partition, fault, readings[partition], view, table.changelog, key)
+
+
+def _readings(kafka: KafkaSettings, table: _Table) -> dict[int, Reading]:
+    """What the newest positions know of their logs, with what was accepted since."""
+    newest = {record.key: record.value for record in read_topic(kafka, table.changelog) if record.value is not None}
+    readings = {}
+    for partition in range(table.partitions):
+        value = newest.get(table.position_key(partition))
+        if value is None:
+            continue  # nothing was counted
+        position = table.decode(value)
+        mark, accepted = position.mark, newest.get(table.accepted_key(partition))
+        if accepted is not None and Acceptance.decode(accepted).mark.acceptances > mark.acceptances:
+            mark = Acceptance.decode(accepted).mark
+        readings[partition] = (mark, max(position.offset + 1, mark.floor))
+    return readings
+
+
+async def _gaps(kafka: KafkaSettings, topic: str, starts: Mapping[int, int]) -> dict[int, LogFault]:
+    """The partitions whose next offset holds no record that can be read, nor a marker, nor a batch to refuse."""
+    consumer = AIOKafkaConsumer(**kafka.client_options(), enable_auto_commit=False, auto_offset_reset="none")
+    await consumer.start()
+    faults: dict[int, LogFault] = {}
+    try:
+        tps = {partition: TopicPartition(topic, partition) for partition in starts}
+        for partition, start in starts.items():
+            consumer.assign([tps[partition]])
+            consumer.seek(tps[partition], start)
+            fetched = await consumer.getmany(timeout_ms=int(FETCH_SECONDS * 1000), max_records=1)
+            for first in fetched.get(tps[partition], []):
+                if isinstance(first, SkippedRecords) and first.why is Why.ABSENT:
+                    what = f"offsets {first.offset} to {first.last} hold no record"
+                    faults[partition] = LogFault(FaultKind.GAP, what, first.offset)
+    finally:
+        await consumer.stop()
+    return faults
+
+
+def _members(admin: EpochAdmin, group: str) -> int:
+    """How many members a consumer group has."""
+    for _ in range(ANSWERS):
+        try:
+            found = admin.describe_groups([group])
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            time.sleep(RETRY_SECONDS)
+            continue
+        return len(found[group]["members"])
+    raise ServerUnavailable(f"the cluster does not say whether workers of group {group!r} are running", NO_KAFKA)
+
+
+@contextmanager
+def _admin(kafka: KafkaSettings) -> Iterator[EpochAdmin]:
+    try:
+        admin = opened(EpochAdmin, kafka, OPEN_SECONDS)
+        try:
+            yield admin
+        finally:
+            admin.close()
+    except KafkaError as error:
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not complete a request: {error}", NO_KAFKA) from error

@@ -1,0 +1,118 @@
+"""Looking at logs: whether each is still the one that the state contains, and whether its topic has grown partitions.
+
+kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader epochs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import structlog
+from faust.types import TP
+from kafka import TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import KafkaError, UnknownTopicOrPartitionError
+
+from protocols.errors import ServerUnavailable
+from servers.kafka_clients import opened
+from servers.settings import KafkaSettings
+from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
+from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, compare
+
+OPEN_SECONDS = 10.0
+RETRY_SECONDS = 1.0
+"""How long to wait before asking again, where nobody answers; and before a fault that was found is looked for again."""
+Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A topic as it is now: its id ("" if there is no such topic), how many partitions it has, the logs asked for."""
+
+    topic: str = ""
+    partitions: int = 0
+    views: Mapping[int, LogView] = field(default_factory=dict)
+
+    def faults(self, readings: Mapping[int, Reading]) -> dict[int, LogFault]:
+        """What is wrong with the logs, by partition."""
+        gone = LogFault(FaultKind.GONE, "there is no such topic any more")
+        found = {
+            partition: compare(*reading, self.views[partition]) if partition in self.views else gone
+            for partition, reading in readings.items()
+        }
+        return {partition: fault for partition, fault in found.items() if fault is not None}
+
+
+def look_at(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) -> Look:
+    """Ask about the logs of some partitions. What was read must be noted before this is called."""
+    (described,) = admin.describe_topics([topic])
+    if described["error_code"] == UnknownTopicOrPartitionError.errno:
+        return Look()
+    id, partitions = str(described["topic_id"]), len(described["partitions"])
+    tps = {partition: TopicPartition(topic, partition) for partition in readings if partition < partitions}
+    epochs = {tp: readings[partition][0].epoch for partition, tp in tps.items()}
+    try:
+        begins = admin.list_partition_offsets(dict.fromkeys(tps.values(), OffsetSpec.EARLIEST)) if tps else {}
+        ends = admin.list_partition_offsets(dict.fromkeys(tps.values(), OffsetSpec.LATEST)) if tps else {}
+        epoch_ends = admin.epoch_ends({tp: epoch for tp, epoch in epochs.items() if epoch != NO_EPOCH})
+    except UnknownTopicOrPartitionError:
+        return Look()
+    views = {n: LogView(id, begins[tp].offset, ends[tp].offset, epoch_ends.get(tp)) for n, tp in tps.items()}
+    return Look(id, partitions, views)
+
+
+class LogWatch:
+    """Looks at the logs of a cluster, and waits while it is unavailable."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._kafka = kafka
+        self._admin: EpochAdmin | None = None
+        self._asking = asyncio.Lock()
+        self._partitions_certain_before: dict[TP, int] = {}
+
+    async def look(self, topic: str, readings: Mapping[int, Reading]) -> Look:
+        """A topic and some of its logs as they are now."""
+        async with self._asking:
+            while True:
+                try:
+                    return await asyncio.to_thread(self._look, topic, readings)
+                except (KafkaError, ServerUnavailable) as error:
+                    log.warning("waiting for the broker", error=str(error))
+                    await asyncio.to_thread(self.close)
+                    await asyncio.sleep(RETRY_SECONDS)
+
+    async def faults(self, topic: str, readings: Mapping[int, Reading]) -> tuple[Look, dict[int, LogFault]]:
+        """What is wrong with logs, if it is found twice: an election may show an end too early for a moment."""
+        look = await self.look(topic, readings)
+        faults = look.faults(readings)
+        if faults or not look.topic:
+            await asyncio.sleep(RETRY_SECONDS)
+            look = await self.look(topic, readings)
+            faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
+        return look, faults
+
+    async def has_partitions(self, wanted: int, tp: TP, offset: int, end: int) -> bool:
+        """Whether the topic of `tp` had so many partitions when the record at this offset was written; it `end`s there.
+
+        Asks only about records that are newer than the last answer.
+        """
+        if offset < self._partitions_certain_before.get(tp, 0):
+            return True
+        if (await self.look(tp.topic, {})).partitions != wanted:
+            return False
+        self._partitions_certain_before[tp] = max(end, offset + 1)
+        return True
+
+    def close(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
+
+    def _look(self, topic: str, readings: Mapping[int, Reading]) -> Look:
+        if self._admin is None:
+            self._admin = opened(EpochAdmin, self._kafka, OPEN_SECONDS)
+        return look_at(self._admin, topic, readings)

@@ -1,0 +1,70 @@
+"""Forecasts of all surveys that ask for them: what to publish when finals are published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from protocols.scheme import Scheme
+from protocols.wire import Lookup
+from stream_app.log.flushes import Output
+from stream_app.results.forecast_result import ForecastResult
+from stream_app.results.forecaster import Forecaster
+from stream_app.results.reading import PublishedResults
+from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, ResultKey
+
+Noted = Callable[[str, int, int], None]  # survey, published numbers with a forecast, and the unexpected ones of them
+
+
+def nothing_noted(survey: str, numbers: int, unexpected: int) -> None:
+    """Default: unexpected publications are only in the forecasts."""
+
+
+class Forecasting:
+    """Makes forecasts from published finals. All state can be made again from what is published."""
+
+    def __init__(self, lookup: Lookup, published: PublishedResults, noted: Noted = nothing_noted) -> None:
+        self._lookup = lookup
+        self._published = published
+        self._noted = noted
+        self._forecasters: dict[str, Forecaster] = {}
+
+    def wanted(self, survey: str) -> Scheme | None:
+        """The survey, if it asks for forecasts."""
+        scheme = self._lookup(survey)
+        return scheme if scheme is not None and scheme.survey.forecast is not None else None
+
+    def after(self, final: Output) -> Iterator[Output]:
+        """The forecasts to publish now that this final is published."""
+        key = HISTOGRAMS.decode_key(final.key)
+        forecaster = self._forecasters.get(key.survey)
+        if forecaster is None or (key.period or 0) > forecaster.through + 1:
+            yield from self.catch_up(key.survey)
+        else:
+            yield from self._extended(forecaster, final.value)
+
+    def catch_up(self, survey: str) -> Iterator[Output]:
+        """The forecasts that are not published although their finals are: all, if none was published before."""
+        scheme = self.wanted(survey)
+        if scheme is None:
+            return
+        published_through = max((key.period or 0 for key in self._published.values(FORECASTS, survey)), default=-1)
+        first = Forecaster.since(scheme, published_through)
+        forecaster = self._forecasters[survey] = Forecaster(scheme)
+        for key, value in self._published.values(HISTOGRAMS, survey).items():
+            if (key.period or 0) >= first:
+                yield from self._extended(forecaster, value, published_through)
+
+    def forget(self, survey: str) -> None:
+        """Begin again with what is published at the next final."""
+        self._forecasters.pop(survey, None)
+
+    def _extended(self, forecaster: Forecaster, final: bytes, published_through: int = -1) -> Iterator[Output]:
+        histogram = HISTOGRAMS.model.model_validate_json(final)
+        made = forecaster.extend(histogram, publish=histogram.period > published_through)
+        if made is not None:
+            yield self._message(made)
+
+    def _message(self, made: ForecastResult) -> Output:
+        numbers = [cell for cell in made.cells if cell.mean]
+        self._noted(made.survey, len(numbers), sum(cell.unexpected for cell in numbers))
+        return FORECASTS.message(ResultKey(made.survey, made.period), made.model_dump_json().encode())

@@ -1,0 +1,130 @@
+"""Finals as series: what a published histogram says about each cell, and how much of its variance is which noise.
+
+The only place where forecasts touch published histograms. A cell is the visitors, a value, or a group of values.
+Numbers are people, and unbiased: never the consistent histogram.
+
+    fresh   the second round of noise, and noise on presence: new in every period
+    memo    the first round, and which part of the visitors was asked: it stays while devices keep their memos
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.estimation import CellNoise, estimate, estimate_noised, norm_sub
+from protocols.mechanisms import Channel
+from protocols.question import Question
+from protocols.scheme import Scheme
+from stream_app.results.histograms import AttributeHistogram, Histogram
+
+Floats = NDArray[np.float64]
+Members = NDArray[np.bool_]
+
+
+class Cell(NamedTuple):
+    """What a series is about: the visitors (no attribute), a value of an attribute, or a group of its values."""
+
+    attribute: str
+    value: str
+    group: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.attribute}={self.value}" if self.attribute else self.value
+
+
+VISITORS = Cell("", "visitors")
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One period: values, and variances of fresh noise and of memos, of all cells; NaN where nothing is published."""
+
+    period: int
+    values: Floats
+    fresh: Floats
+    memo: Floats
+
+
+def cells(scheme: Scheme, groups: bool = True) -> tuple[Cell, ...]:
+    """The visitors, and every value (and group) of every attribute."""
+    found = [VISITORS]
+    for question in scheme.questions:
+        found += [Cell(question.name, value) for value in question.attribute.values]
+        found += [Cell(question.name, group, True) for group in question.attribute.groups if groups]
+    return tuple(found)
+
+
+def observe(scheme: Scheme, histogram: Histogram, groups: bool = True) -> Observation:
+    """What a final says about every cell, in the order of `cells`."""
+    size = len(cells(scheme, groups))
+    parts = np.full((3, size), np.nan)
+    if histogram.n is not None:
+        presence = _presence_variance(scheme)
+        parts[:, 0] = histogram.n, presence, 0
+        first = 1
+        for question in scheme.questions:
+            width = question.k + (len(question.attribute.groups) if groups else 0)
+            published = histogram.attribute(question.name)
+            if published.estimate is not None:
+                parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence, groups)
+            first += width
+    return Observation(histogram.period, *parts)
+
+
+def observed_series(scheme: Scheme, histograms: Iterable[Histogram]) -> tuple[int, Floats]:
+    """The first period, and `[part, cell, period]`: values, fresh and memo variances. Periods without final are NaN."""
+    found = [observe(scheme, histogram) for histogram in histograms]
+    if not found:
+        return 0, np.empty((3, len(cells(scheme)), 0))
+    first, last = min(o.period for o in found), max(o.period for o in found)
+    table = np.full((3, len(found[0].values), last - first + 1), np.nan)
+    for o in found:
+        table[:, :, o.period - first] = o.values, o.fresh, o.memo
+    return first, table
+
+
+def _people(
+    scheme: Scheme, question: Question, published: AttributeHistogram, total: int, presence: float, groups: bool
+) -> Floats:
+    """`[part, cell]`: the values of an attribute, then its groups."""
+    shares, n = np.array(published.estimate), published.n or 0
+    attribute, likely = question.attribute, norm_sub(shares)
+    answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
+    members: list[Members | None] = [None]
+    if groups and attribute.groups:
+        rolled = [[value in group for value in attribute.values] for group in attribute.groups.values()]
+        members.append(np.array(rolled, dtype=np.bool_))
+    parts = []
+    for member in members:
+        combined = shares if member is None else shares @ member.T
+        whole = _variance(question.channel, likely, n, total, member, CellNoise.of(scheme, question.name))
+        if scheme.survey.longitudinal:
+            memo = np.minimum(_variance(question.memo_channel, likely, n, total, member), whole)
+        else:  # which of the visitors were asked stays the same, if anything does
+            expected = likely if member is None else likely @ member.T
+            asked = 0.0 if answering >= total else (total - answering) / max(total - 1, 1) / answering
+            memo = np.minimum(expected * (1 - expected) * asked, whole)
+        fresh = (whole - memo) * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in `whole`
+        parts.append(np.stack([combined * total, fresh, memo * total**2]))
+    return np.concatenate(parts, axis=1)
+
+
+def _variance(
+    channel: Channel, shares: Floats, n: int, total: int, members: Members | None, noise: CellNoise | None = None
+) -> Floats:
+    """The variance of estimates of all values, or of groups of them, if these are the true shares."""
+    counts = channel.support(shares) * n
+    if noise is None:
+        return np.asarray(estimate(counts, n, channel, population=total, groups=members).error ** 2)
+    return np.asarray(estimate_noised(counts, n, channel, noise, population=total, groups=members).error ** 2)
+
+
+def _presence_variance(scheme: Scheme) -> float:
+    """Of the published number of visitors: a sum of noised counts, one for each gap."""
+    noise = CellNoise.of(scheme, scheme.questions[0].name)
+    return 0.0 if noise is None else noise.reports * len(scheme.kinds)

@@ -1,0 +1,1 @@
+"""Forecasts: the filter, its fits, intervals, scores, and what they are compared with."""

@@ -1,0 +1,94 @@
+"""Intervals keep their promise for the truth, whichever part of the noise is in memos; without B they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from analytics.forecasting import Series, Structure, backtest, forecast
+from analytics.forecasting.fitting import fit
+from analytics.forecasting.series import future_noise
+
+RUNS, PERIODS, STEP, NOISE = 200, 250, 1.0, 36.0
+SHARES_OF_MEMO = {"white": 0.0, "half memo": 0.5, "memo only": 1.0}
+
+
+def covered(share: float, count_memo: bool) -> float:
+    """In how many of the runs the 95 % interval of the truth covers it, four steps ahead."""
+    inside = []
+    memo = np.full(PERIODS, NOISE * share)
+    for run in range(RUNS):
+        random = np.random.default_rng([7, run])
+        truth = 200 + np.cumsum(random.normal(0, STEP, PERIODS + 4))
+        kept = random.normal(0, np.sqrt(NOISE * share))  # the devices' memos: the same in every period
+        seen = truth[:PERIODS] + kept + random.normal(0, np.sqrt(NOISE * (1 - share)), PERIODS)
+        series = Series("level", seen, NOISE - memo, memo if count_memo else np.zeros(PERIODS))
+        low, high = forecast(series, Structure(), 4).interval("truth", 0.95)
+        inside.append((low <= truth[PERIODS:]) & (truth[PERIODS:] <= high))
+    return float(np.mean(inside))
+
+
+@pytest.mark.parametrize("kind", SHARES_OF_MEMO)
+def test_the_interval_of_the_truth_covers_it(kind: str) -> None:
+    assert 0.93 <= covered(SHARES_OF_MEMO[kind], count_memo=True) <= 0.97
+
+
+def test_without_the_variance_of_memos_it_does_not() -> None:
+    assert covered(1.0, count_memo=False) < 0.7
+
+
+def well_specified(seed: int, periods: int) -> NDArray[np.float64]:
+    """A week of days on a level that wanders around, with irregular parts."""
+    random = np.random.default_rng(seed)
+    deviation = np.zeros(periods)
+    for t in range(1, periods):
+        deviation[t] = 0.8 * deviation[t - 1] + random.normal(0, 3)
+    week = 100 + 20 * np.cos(2 * np.pi * np.arange(periods) / 7) + np.cumsum(random.normal(0, 0.3, periods))
+    return np.asarray(week + deviation + random.normal(0, 4, periods))
+
+
+def test_publications_fall_evenly_into_their_forecast_distributions() -> None:
+    random = np.random.default_rng(6)
+    truth, fresh = well_specified(5, 900), random.uniform(10, 40, 900)
+    series = Series("week", truth + random.normal(0, np.sqrt(fresh)), fresh, np.zeros(900))
+    ours, *rules = backtest(series, Structure.of([7]), 300, truth=truth)
+    assert ours.publication is not None and ours.truth is not None
+    assert ours.publication.pit_p_value > 0.01 and ours.truth.pit_p_value > 0.01
+    assert sum(ours.publication.pit) == 300
+    for rule in rules:
+        assert rule.publication is not None and ours.publication.crps < rule.publication.crps
+    # What errors against publications have more than errors against the truth is the noise.
+    excess = ours.publication.rmse**2 - ours.truth.rmse**2
+    assert excess == pytest.approx(fresh[600:].mean(), rel=0.3)
+
+
+def test_calibration_widens_what_is_too_narrow_and_never_narrows() -> None:
+    series = Series.exact("week", well_specified(1, 500))
+    fitted = fit(series.values[:250], series.fresh[:250], Structure.of([7]))
+    assert forecast(series, Structure.of([7]), 3, fitted).stretch < 1.3
+    wilder = series.values.copy()
+    wilder[300:] += np.random.default_rng(1).normal(0, 40, 200)
+    stretched = forecast(Series.exact("week", wilder), Structure.of([7]), 3, fitted)
+    assert stretched.stretch > 3 and stretched.calibrated == 200
+
+
+def test_too_few_publications_are_not_calibrated_on() -> None:
+    series = Series.exact("week", well_specified(1, 60))
+    short = forecast(series, Structure.of([7]), 3)
+    assert (short.stretch, short.calibrated, short.trained) == (1.0, 0, 60)
+
+
+def test_future_noise_has_the_season_of_past_noise() -> None:
+    day = np.array([1.0, 2.0, 9.0, 4.0])
+    noise = np.concatenate([np.full(40, 50.0), np.tile(day, 4)])
+    noise[-2] = np.nan
+    assert future_noise(noise, 4, 6).tolist() == [1, 2, 9, 4, 1, 2]
+    assert future_noise(np.full(3, np.nan), 4, 2).tolist() == [0, 0]
+    assert future_noise(np.arange(3.0), 4, 5).tolist() == [1, 0, 1, 2, 1]
+
+
+def test_far_ahead_the_deviation_is_forgotten_and_intervals_grow_with_the_level_alone() -> None:
+    far = forecast(Series.exact("week", well_specified(2, 700)), Structure.of([7]), 200)
+    width = far.deviation("truth")
+    assert width[6] > width[0] and width[-1] < 2.5 * width[6]

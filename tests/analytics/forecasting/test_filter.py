@@ -1,0 +1,128 @@
+"""The filter is the Kalman filter of the model: statsmodels says the same, and so does a dense computation."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
+
+from analytics.forecasting.filtering import log_likelihood, predict, update_many
+from analytics.forecasting.fitting import Fit, first_state
+from analytics.forecasting.parameters import Parameters
+from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the imports of statsmodels and pandas
+    from statsmodels.tsa.statespace.mlemodel import MLEModel
+
+Floats = NDArray[np.float64]
+STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure.of([24, 168])]
+PERIODS = 260
+
+
+def a_fit(structure: Structure) -> Fit:
+    seasons = tuple(-40 - place for place in range(len(structure.seasons)))
+    return Fit(structure, Parameters(3, -30, -8, 9, -12, seasons), 50.0, 64.0)
+
+
+def a_series(structure: Structure, seed: int = 3) -> tuple[Floats, Floats]:
+    """Values with missing ones, and known noise that is different in every period."""
+    random = np.random.default_rng(seed)
+    noise = random.uniform(0, 30, PERIODS)
+    values = 50 + 8 * structure.regressors(0, PERIODS)[:, FIRST_HARMONIC:].sum(axis=1) + random.normal(0, 8, PERIODS)
+    values[random.random(PERIODS) < 0.1] = np.nan
+    return values, noise
+
+
+class Oracle(MLEModel):
+    """The model as textbooks have it: harmonics that rotate, a constant design. Initialised with our first state."""
+
+    def __init__(self, values: Floats, noise: Floats, fit: Fit) -> None:
+        structure = fit.structure
+        q, phi, irregular = fit.parameters.noise(structure)
+        super().__init__(values, k_states=structure.size, k_posdef=structure.size)
+        rotation = np.eye(structure.size)
+        rotation[DEVIATION, DEVIATION] = phi
+        design = np.ones((1, structure.size))
+        column = FIRST_HARMONIC
+        for place, number in structure.waves:
+            angle = 2 * np.pi * number / structure.seasons[place]
+            if 2 * number == structure.seasons[place]:
+                rotation[column, column] = -1
+                column += 1
+                continue
+            turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+            rotation[column : column + 2, column : column + 2] = turn
+            design[0, column + 1] = 0
+            column += 2
+        self.ssm["design"], self.ssm["transition"] = design, rotation
+        self.ssm["selection"], self.ssm["state_cov"] = np.eye(structure.size), np.diag(q)
+        self.ssm["obs_cov"] = (noise + irregular)[None, None, :]
+        self.ssm.initialize_known(*first_state(structure, fit.start, fit.spread, q, phi))
+        self.ssm.tolerance = 0  # never take the filter for converged
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
+def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
+    fit, (values, noise) = a_fit(structure), a_series(structure)
+    q, phi, irregular = fit.parameters.noise(structure)
+    x, p = fit.first_state()
+    ours = log_likelihood(values, noise + irregular, structure.regressors(0, PERIODS), x, p, q, phi)
+    theirs = Oracle(values, noise, fit).ssm.loglike()
+    assert ours == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
+def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
+    fit, (values, noise) = a_fit(structure), a_series(structure)
+    q, phi, irregular = fit.parameters.noise(structure)
+    x, p = fit.first_state()
+    regressors = structure.regressors(0, PERIODS + 30)
+    log_likelihood(values, noise + irregular, regressors, x, p, q, phi)
+    mean, variance = np.empty((2, 30))
+    predict(x, p, q, phi, regressors[PERIODS:], mean, variance)
+    future = Oracle(np.concatenate([values, np.full(30, np.nan)]), np.concatenate([noise, np.zeros(30)]), fit)
+    theirs = future.ssm.filter()
+    np.testing.assert_allclose(mean, theirs.forecasts[0, PERIODS:], rtol=1e-8)
+    np.testing.assert_allclose(variance + irregular, theirs.forecasts_error_cov[0, 0, PERIODS:], rtol=1e-8)
+
+
+def test_the_likelihood_is_that_of_one_normal_distribution_of_all_values() -> None:
+    structure = Structure.of([5])
+    fit, t = a_fit(structure), 40
+    q, phi, irregular = fit.parameters.noise(structure)
+    x, p = fit.first_state()
+    h, noise = structure.regressors(0, t), np.linspace(1, 9, t)
+    covariance = np.diag(noise + irregular)
+    for i in range(t):
+        for j in range(t):
+            shared = np.diag(p) + min(i, j) * q
+            shared[DEVIATION] = p[DEVIATION, DEVIATION] * phi ** abs(i - j)  # it is in equilibrium
+            covariance[i, j] += (h[i] * shared * h[j]).sum()
+    values = np.random.default_rng(2).multivariate_normal(np.full(t, fit.start), covariance)
+    dense = multivariate_normal(np.full(t, fit.start), covariance).logpdf(values)
+    assert log_likelihood(values, noise + irregular, h, x, p, q, phi) == pytest.approx(dense, abs=1e-8)
+
+
+def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
+    structure = Structure.of([7])
+    fit = a_fit(structure)
+    q, phi, irregular = fit.parameters.noise(structure)
+    values, noise = map(np.stack, zip(*(a_series(structure, seed) for seed in range(4)), strict=True))
+    regressors = structure.regressors(0, PERIODS)
+    first, covariance = fit.first_state()
+    states, covariances = np.tile(first, (4, 1)), np.tile(covariance, (4, 1, 1))
+    for t in range(PERIODS):
+        if t == 0:  # the first period has no step before it
+            steps, decay = np.zeros((4, structure.size)), np.ones(4)
+        else:
+            steps, decay = np.tile(q, (4, 1)), np.full(4, phi)
+        update_many(values[:, t], noise[:, t] + irregular, regressors[t], states, covariances, steps, decay)
+    for s in range(4):
+        x, p = fit.first_state()
+        log_likelihood(values[s], noise[s] + irregular, regressors, x, p, q, phi)
+        assert x.tobytes() == states[s].tobytes() and p.tobytes() == covariances[s].tobytes()
+        assert (p == p.T).all()

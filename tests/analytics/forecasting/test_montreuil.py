@@ -1,0 +1,45 @@
+"""The figures on a real series: the literature's persistence to the digit, and what noise costs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from analytics.forecasting import Series, Structure, backtest
+from analytics.forecasting.backtesting import LAST, OURS, Scored
+from tests.helpers.montreuil import SEASONS, WEEK, montreuil, reported
+
+AHEAD = 48
+
+
+@cache
+def scored(eps: float | None) -> list[list[Scored]]:
+    """For each region, the scores against the truth of all ways to forecast the test week."""
+    truth = montreuil()
+    regions = [Series.exact(str(i), truth[:, i]) for i in range(6)] if eps is None else reported(truth, eps)
+    structure = Structure.of(SEASONS)
+    return [backtest(region, structure, WEEK, (1, AHEAD), truth[:, i]) for i, region in enumerate(regions)]
+
+
+def mean(eps: float | None, figure: str, method: str = OURS, step: int = 1) -> float:
+    """A figure against the truth, averaged over the regions as the literature does."""
+    chosen = [s for region in scored(eps) for s in region if (s.method, s.step) == (method, step)]
+    return float(np.mean([getattr(s.truth, figure) for s in chosen]))
+
+
+def test_persistence_is_what_the_literature_printed() -> None:
+    assert abs(mean(None, "rmse", LAST) - 1503.6) < 0.05
+    assert abs(mean(None, "mae", LAST) - 1107.1) < 0.05
+
+
+def test_without_noise_forecasts_are_as_good_as_required_and_noise_costs_little() -> None:
+    without = mean(None, "rmse")
+    assert without <= 1260
+    assert mean(2.0, "rmse") <= 1.02 * without
+    assert mean(1.0, "rmse") <= 1.12 * without
+
+
+def test_a_day_ahead_intervals_are_neither_too_wide_nor_too_narrow() -> None:
+    for eps in (None, 1.0):
+        assert 0.92 <= mean(eps, "coverage_95", step=AHEAD) <= 0.98

@@ -1,0 +1,146 @@
+"""Guesses of values in closed form, against the best guess found by looking at everything that can be seen."""
+
+from __future__ import annotations
+
+from math import exp, inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.closed import guess, prior_guess, tuple_guess
+from audit.closed.guessing import most_frequent
+from protocols.mechanisms import Flip, fitting
+from protocols.privacy import value_guess
+from protocols.question import Question
+from protocols.scheme import Scheme
+from tests.helpers.enumeration import answers, survey_distribution
+from tests.helpers.surveys import of_size, scheme_with
+
+PLAIN: list[tuple[str, dict[str, Any]]] = [
+    *((record.name, {"eps": 1.2}) for record in fitting("one-shot")),
+    *((record.name, {"eps_inf": 1.2}) for record in fitting("memo only")),
+    *((record.name, {"eps_inf": 2.0, "eps_1": 0.9}) for record in fitting("two rounds")),
+]
+SIZES = [2, 3, 4]
+
+
+def asked(mechanism: str, k: int, **terms: Any) -> Question:
+    return scheme_with(of_size(k, mechanism=mechanism), **terms).questions[0]
+
+
+def enumerated(scheme: Scheme, question: Question, t: int, prior: Any) -> float:
+    rows, fake = answers(question, t, scheme.survey.longitudinal)
+    if fake is not None:
+        rows = question.share * rows + (1 - question.share) * fake
+    return float((prior[:, None] * rows).max(axis=0).sum())
+
+
+@pytest.mark.parametrize(("name", "terms"), PLAIN)
+@pytest.mark.parametrize("k", SIZES)
+def test_the_best_guess_of_a_value_is_the_one_found_by_enumeration(name: str, terms: dict[str, Any], k: int) -> None:
+    priors = np.full(k, 1 / k), np.arange(1, k + 1) / np.arange(1, k + 1).sum()
+    for d in (1, 2, k) if name == "dbitflip" else (None,):
+        scheme = scheme_with(of_size(k, mechanism=name, parameter=d), **terms)
+        question, memoised = scheme.questions[0], scheme.survey.longitudinal
+        assert guess(question, 1, memoised) == pytest.approx(value_guess(question), abs=1e-14)
+        seen = 0
+        for t in (1, 2, 3):
+            for prior in priors:
+                found = guess(question, t, memoised, prior)
+                if found is not None:
+                    seen += 1
+                    assert found == pytest.approx(enumerated(scheme, question, t, prior), abs=1e-12)
+        assert seen >= 1
+
+
+@pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
+@pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
+def test_guesses_among_fakes_are_those_found_by_enumeration(solution: str, terms: dict[str, Any]) -> None:
+    shares = [0.5, 0.3, 0.2]
+    for record in fitting(solution):  # type: ignore[arg-type]
+        prior = {"prior": shares} if solution == "rs+rfd" else {}
+        scheme = scheme_with(
+            *(of_size(3, name, mechanism=record.name, **prior) for name in "ab"), solution=solution, **terms
+        )
+        question, memoised = scheme.questions[0], scheme.survey.longitudinal
+        found = 0
+        for t in (1, 2):
+            for shape in (np.full(3, 1 / 3), np.array(shares)):
+                exact = guess(question, t, memoised, shape)
+                if exact is not None and (np.ptp(shape) == 0 or t == 1):
+                    found += 1
+                    assert exact == pytest.approx(enumerated(scheme, question, t, shape), abs=1e-12)
+        assert found >= 2
+
+
+@pytest.mark.parametrize("solution", ["spl", "smp", "rs+fd"])
+def test_a_whole_tuple_is_guessed_as_well_as_enumeration_says(solution: str) -> None:
+    scheme = scheme_with(of_size(3), of_size(2, "b"), solution=solution, eps_inf=2.0, eps_1=1.0)
+    for t in (1, 2):
+        everything = survey_distribution(scheme, t)
+        best = everything.reshape(-1, everything.shape[-1]).max(axis=0).sum() / 6
+        assert tuple_guess(scheme, t) == pytest.approx(best, abs=1e-12)
+
+
+TABLE = {
+    ("l-grr", 4): (0.475, 0.475, 0.546, 0.678, 0.711, 0.711),
+    ("l-grr", 10): (0.232, 0.232, 0.268, 0.401, 0.450, 0.451),
+    ("l-osue", 4): (0.381, 0.435, None, 0.502, 0.503, 0.503),
+    ("l-osue", 10): (0.181, 0.244, None, 0.316, 0.318, 0.318),
+}
+
+
+@pytest.mark.parametrize(("name", "k"), TABLE)
+def test_linked_reports_approach_the_memo_and_no_more(name: str, k: int) -> None:
+    question = asked(name, k, eps_inf=2.0, eps_1=1.0)
+    for t, expected in zip((1, 2, 3, 10, 30, inf), TABLE[name, k], strict=True):
+        if expected is not None:
+            assert guess(question, t, memoised=True) == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "expected"),
+    [("grr", 4, (0.773, 0.959)), ("grr", 10, (0.439, 0.723)), ("oue", 4, (0.707, 0.924)), ("oue", 10, (0.520, 0.842))],
+)
+def test_without_a_memo_averaging_finds_the_value(name: str, k: int, expected: tuple[float, float]) -> None:
+    question = asked(name, k, eps=1.0)
+    assert [guess(question, t, memoised=False) for t in (10, 30)] == pytest.approx(expected, abs=6e-4)
+    assert guess(question, inf, memoised=False) == 1.0
+
+
+def test_a_probability_stays_one_for_many_values_and_reports() -> None:
+    """The difference of two powers cancels there: computed naively, the accuracy exceeds 1."""
+    question = asked("l-osue", 40, eps_inf=2.0, eps_1=1.0)
+    limit = guess(question, inf, memoised=True)
+    assert limit is not None
+    assert guess(question, 100, memoised=True) == pytest.approx(limit, abs=1e-6)
+    fresh = guess(asked("oue", 40, eps=1.0), 100, memoised=False)
+    assert fresh is not None and 0.99 < fresh <= 1
+
+
+def test_the_mode_of_draws_is_the_memo_as_often_as_simulated() -> None:
+    random, second, t, k = np.random.default_rng(1), Flip(0.4, 0.2), 7, 4
+    chances = np.array([second.p, *[second.q] * (k - 1)])
+    counts = random.multinomial(t, chances, size=100_000)
+    top = counts.max(axis=1, keepdims=True)
+    credit = np.where(counts[:, 0] == top[:, 0], 1 / (counts == top).sum(axis=1), 0.0)
+    error = credit.std() / len(credit) ** 0.5
+    assert most_frequent(t, second, k - 1, 0) == pytest.approx(credit.mean(), abs=4 * error)
+
+
+def test_values_behind_a_random_hash_are_harder_to_guess_than_printed() -> None:
+    """Of one report of local hashing: the printed approximations are .376 and .5."""
+
+    def hashed(k: int, eps: float) -> float:
+        g = max(2, round(exp(eps) + 1))
+        p = exp(eps) / (exp(eps) + g - 1)
+        return p * g / k * (1 - (1 - 1 / g) ** k) + (1 - p) * (1 - 1 / g) ** (k - 1) / k
+
+    assert hashed(74, 4.0) == pytest.approx(0.2794, abs=1e-4)
+    assert hashed(2, 1.0) == pytest.approx(0.6127, abs=1e-4)
+
+
+def test_a_prior_can_make_the_attack_useless() -> None:
+    question, prior = asked("grr", 4, eps=0.5), np.array([0.97, 0.01, 0.01, 0.01])
+    assert guess(question, 1, False, prior) == pytest.approx(prior_guess(4, prior))

@@ -1,0 +1,90 @@
+"""Batches that no client of ours makes: they decompress to far more than was sent, or cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import struct
+import time
+from typing import Any
+
+import cramjam
+from aiokafka import AIOKafkaProducer
+from aiokafka.record.util import calc_crc32c
+
+from servers.settings import KafkaSettings
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+BLOCK = 16 << 20
+
+
+def gzip_bomb(blocks: int) -> bytes:
+    """One record of so many blocks of zeros, as gzip: a member for each block."""
+    head, tail = record_parts(blocks * BLOCK)
+    zeros = gzip.compress(bytes(BLOCK))
+    return batch(GZIP, gzip.compress(head) + zeros * blocks + gzip.compress(tail))
+
+
+def bomb(codec: int, size: int) -> bytes:
+    """One record of so many zeros."""
+    head, tail = record_parts(size)
+    record = head + bytes(size) + tail
+    if codec == SNAPPY:
+        return batch(codec, bytes(cramjam.snappy.compress_raw(record)))
+    if codec == ZSTD:
+        return batch(codec, bytes(cramjam.zstd.compress(record)))
+    compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    compressor.compress(record)
+    return batch(codec, bytes(compressor.finish()))
+
+
+def poisoned() -> bytes:
+    """One record with a header whose name is not text."""
+    return batch(0, framed_at(0, varint(-1) + varint(1) + b"?" + varint(1) + varint(2) + b"\xff\xfe" + varint(-1)))
+
+
+def record_parts(size: int) -> tuple[bytes, bytes]:
+    """What comes before and after a value of this size."""
+    fixed = b"\x00" + varint(0) + varint(0) + varint(-1) + varint(size)
+    return varint(len(fixed) + size + 1) + fixed, varint(0)
+
+
+def framed_at(delta: int, body: bytes) -> bytes:
+    """A record at this distance from the first offset of its batch: key, value and headers are its body."""
+    whole = b"\x00" + varint(0) + varint(delta) + body
+    return varint(len(whole)) + whole
+
+
+def varint(number: int) -> bytes:
+    """An integer as records have it: small ones, of either sign, take few bytes."""
+    left, out = number << 1 if number >= 0 else (-number << 1) - 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*out, left])
+
+
+def batch(kind: int, records: bytes, offset: int = 0, epoch: int = 0, last: int = 0, count: int = 1) -> bytes:
+    """A batch of records that are compressed already, at an offset; `last` is the distance of its last record."""
+    now = int(time.time() * 1000)
+    checked = struct.pack(">hiqqqhii", kind, last, now, now, -1, -1, -1, count) + records
+    return struct.pack(">qiibI", offset, len(checked) + 9, epoch, 2, calc_crc32c(checked)) + checked
+
+
+def send_batches(kafka: KafkaSettings, topic: str, partition: int, batches: list[bytes]) -> None:
+    """Send batches as they are."""
+
+    async def send() -> None:
+        producer = AIOKafkaProducer(**kafka.client_options(), max_request_size=4 << 20)
+        await producer.start()
+        try:
+            for raw in batches:
+                builder: Any = producer.create_batch()
+                builder.append(timestamp=None, key=None, value=b"")
+                builder.close()
+                builder._buffer = bytearray(raw)
+                await (await producer.send_batch(builder, topic, partition=partition))
+        finally:
+            await producer.stop()
+
+    asyncio.run(send())

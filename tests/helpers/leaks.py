@@ -1,0 +1,31 @@
+"""What a process holds: descriptors, threads and memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MORE_BYTES = 8 << 20
+"""A thousand leaked threads or sockets would take more memory than this."""
+
+
+def held() -> tuple[int, int]:
+    """How many descriptors and threads this process has."""
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def leaves_nothing() -> Iterator[None]:
+    before, memory = held(), resident_bytes()
+    yield
+    assert held() == before
+    assert resident_bytes() - memory < MORE_BYTES

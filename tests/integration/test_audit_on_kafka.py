@@ -1,0 +1,39 @@
+"""The audit of the deployed path: reports written to the topic and read back, matched by tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from hearsay.running.worker_process import workers
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, published, read_topic
+from stream_app.results import HISTOGRAMS
+from tests.integration.test_run_on_kafka import KEY, hearsay
+
+SURVEY = """
+{id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: smp,
+ attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 19}}]}
+"""
+
+
+def test_an_audit_through_a_cluster_measures_the_same_promises(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=3, merge_partitions=2)
+    path = tmp_path / "survey.yaml"
+    path.write_text(SURVEY)
+    settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    words = ["audit", str(path), "--devices", "2000", "--periods", "3", "--alpha", "0.0001", "--json"]
+    with workers(1, kafka_settings, topics, KEY, tmp_path):
+        done = hearsay(*words, "--only", "guess,link,epsilon", "--kafka", kafka_settings.bootstrap, **settings)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["path"] == "a Kafka cluster" and report["devices"] == 2000
+    one = next(f for f in report["figures"] if f["attack"] == "guess" and f["measured"] is not None)
+    assert one["low"] <= one["best"] <= one["high"]
+    ids = set(published(kafka_settings, topics))
+    assert "colours" not in ids and all(name.startswith("audit.") for name in ids), "its ids are its own"
+    finals = [json.loads(record.value) for record in read_topic(kafka_settings, topics.named(HISTOGRAMS.name))]
+    assert {final["survey"] for final in finals} <= ids

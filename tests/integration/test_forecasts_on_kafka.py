@@ -1,0 +1,53 @@
+"""Forecasts of a worker: the same bytes as those of one process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hearsay.running.worker_process import workers
+from servers.settings import KafkaSettings
+from stream_app.kafka import KafkaResults, Topics
+from stream_app.local import LocalStore
+from stream_app.results import FORECASTS
+from tests.helpers.eventually import eventually
+
+KEY, PERIODS = bytes(range(32)), 52
+SURVEY = """{id: plans, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, clock: source,
+             forecast: {ahead: 2}, attributes: [{name: plan, values: [free, paid]}]}"""
+
+
+def run(survey: Path, data: Path, *options: str, **environment: str) -> None:
+    words = ["run", str(survey), "--scenario", "telemetry", "--devices", "60", "--periods", str(PERIODS)]
+    command = [sys.executable, "-m", "hearsay", *words, "--data", str(data), *options]
+    environment = {**os.environ, **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.integration
+def test_a_cluster_forecasts_what_one_process_does(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+) -> None:
+    topics = fresh_topics(partitions=1, merge_partitions=1)
+    survey, alone, clustered = tmp_path / "survey.yaml", tmp_path / "alone", tmp_path / "clustered"
+    survey.write_text(SURVEY)
+    run(survey, alone)
+    clustered.mkdir()
+    (clustered / "redis.new").touch()
+    shutil.copy2(alone / "fleet.key", clustered / "fleet.key")
+    settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    store, results = LocalStore.existing(alone / "collector"), KafkaResults(kafka_settings, topics)
+    expected = store.values(FORECASTS, "plans")
+    store.close()
+    assert [key.period for key in expected] == [49, 50, 51]
+    with workers(1, kafka_settings, topics, KEY, tmp_path):
+        run(survey, clustered, "--kafka", kafka_settings.bootstrap, **settings)
+        eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected), 60)
+    assert results.values(FORECASTS, "plans") == expected

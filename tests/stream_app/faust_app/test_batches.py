@@ -1,0 +1,98 @@
+"""Every offset of a fetch is accounted for: by a record, or by what stands in its place."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.errors import CorruptRecordException
+
+from stream_app.faust_app.overrides import batches
+from stream_app.faust_app.overrides.batches import AllOffsets, EpochBatches, EpochRecord, SkippedRecords
+from stream_app.kafka.decompression import limit_decompression
+from stream_app.log.skipped import Why
+from tests.helpers import bombs
+
+CONTROL = 0x20
+LIMIT = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    limit_decompression("aiokafka", LIMIT)
+    monkeypatch.setattr(batches, "FETCHED_BYTES", 2 * LIMIT)
+    yield
+    limit_decompression("aiokafka", 1 << 40)
+
+
+def batch(offset: int, *deltas: int, last: int | None = None, kind: int = 0, epoch: int = 3) -> bytes:
+    """A batch with empty records at these distances from its first offset."""
+    records = b"".join(bombs.framed_at(delta, bombs.varint(-1) + bombs.varint(0) + bombs.varint(0)) for delta in deltas)
+    final = max(deltas, default=0) if last is None else last
+    return bombs.batch(kind, records, offset, epoch, final, len(deltas))
+
+
+def moved(raw: bytes, offset: int) -> bytes:
+    """A batch at another offset."""
+    return struct.pack(">q", offset) + raw[8:]
+
+
+def fetched(*raw: bytes, start: int = 0) -> tuple[list[tuple[int, int, Why | None, int]], int]:
+    """First and last offset, why skipped, and epoch of everything that a fetch delivers; and where to fetch on."""
+    found = AllOffsets(TopicPartition("t", 0), EpochBatches(b"".join(raw)), None, start, None, None, True, 0)
+    delivered: list[EpochRecord] = list(found)
+    return [
+        (one.offset, one.last, one.why, one.leader_epoch)
+        if isinstance(one, SkippedRecords)
+        else (one.offset, one.offset, None, one.leader_epoch)
+        for one in delivered
+    ], found.next_fetch_offset
+
+
+def test_records_have_the_leader_epoch_of_their_batch() -> None:
+    assert fetched(batch(0, 0, 1), batch(2, 0, epoch=4)) == ([(0, 0, None, 3), (1, 1, None, 3), (2, 2, None, 4)], 3)
+
+
+def test_a_marker_is_delivered_in_its_place() -> None:
+    delivered, end = fetched(batch(0, 0), batch(1, 0, kind=CONTROL), batch(2, 0))
+    assert (delivered[1], end) == ((1, 1, Why.MARKER, 3), 3)
+
+
+def test_offsets_without_a_record_are_delivered_before_within_and_after_batches() -> None:
+    delivered, end = fetched(batch(2, 0, 3, last=5), batch(10, 0))
+    assert [(first, last) for first, last, why, _ in delivered if why is Why.ABSENT] == [(0, 1), (3, 4), (6, 7), (8, 9)]
+    assert end == 11
+
+
+def test_batches_that_decompress_to_too_much_are_skipped_whatever_the_codec() -> None:
+    raw = [bombs.bomb(codec, 4 << 20) for codec in (bombs.SNAPPY, bombs.LZ4, bombs.ZSTD)] + [bombs.gzip_bomb(1)]
+    delivered, end = fetched(*(moved(one, offset) for offset, one in enumerate(raw)), batch(4, 0))
+    assert [why for _, _, why, _ in delivered] == [Why.TOO_LARGE] * 4 + [None]
+    assert end == 5
+
+
+def test_a_batch_that_cannot_be_read_is_skipped_and_the_next_is_not() -> None:
+    delivered, _ = fetched(bombs.poisoned(), batch(1, 0))
+    assert [why for _, _, why, _ in delivered] == [Why.UNDECODABLE, None]
+
+
+def test_what_was_read_before_is_not_delivered_again() -> None:
+    assert fetched(batch(0, 0, 1, 2), start=2) == ([(2, 2, None, 3)], 3)
+    assert fetched(moved(bombs.gzip_bomb(1), 0), batch(1, 0), start=1) == ([(1, 1, None, 3)], 2)
+
+
+def test_the_rest_of_a_fetch_that_decompresses_to_much_is_left_for_the_next_fetch() -> None:
+    """Many batches, each just below the limit, may be in one fetch of some megabytes."""
+    raw = [moved(bombs.bomb(bombs.ZSTD, LIMIT - 100), offset) for offset in range(10)]
+    delivered, end = fetched(*raw)
+    assert len(delivered) == end == 3
+    assert fetched(*raw[end:], start=end)[1] == 6
+
+
+def test_a_damaged_batch_is_an_error() -> None:
+    raw = bytearray(batch(0, 0))
+    raw[-1] ^= 1
+    with pytest.raises(CorruptRecordException):
+        fetched(bytes(raw))

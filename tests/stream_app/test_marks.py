@@ -1,0 +1,169 @@
+"""Logs that are not what they were: what the state knows of them, and how counting goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from protocols.errors import LogError
+from protocols.wire import MAX_ROWS, Reason
+from stream_app.counting.judging import Record
+from stream_app.counting.partials import Progress, decode_partial
+from stream_app.counting.partition_counter import Changes, PartitionCounter
+from stream_app.counting.state import accepted_key, position_key
+from stream_app.log.flushes import Flush, Output
+from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, compare
+from stream_app.log.skipped import Skipped, Why
+from tests.stream_app.crashes import keep
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
+
+Store = dict[bytes, bytes]
+
+
+def start(store: Store, log_start: int = 0) -> PartitionCounter:
+    return PartitionCounter(0, 1, SURVEYS.get, KEY, store.items(), log_start, surveys=SURVEYS)
+
+
+def read(store: Store, *events: Event | Skipped, epoch: int = 4, log_start: int = 0) -> PartitionCounter:
+    """Recover, read events from the next offset on, and flush."""
+    counter = start(store, log_start)
+    counter.adopt("first")
+    for event in events:
+        offset = counter.next_offset
+        counter.apply(event if isinstance(event, Skipped) else Record(offset, *wire(event), epoch))
+    flush = counter.flush()
+    keep(store, flush)
+    return counter
+
+
+def progress(flush: Flush) -> list[Progress]:
+    found = [decode_partial(item.value) for item in flush if isinstance(item, Output) and item.topic == "partials"]
+    return [one for one in found if isinstance(one, Progress)]
+
+
+def test_the_state_knows_the_topic_and_the_leader_epoch_of_the_last_record() -> None:
+    store: Store = {}
+    read(store, Reports(0, (Row(1),)))
+    read(store, Reports(0, (Row(2),)), epoch=5)
+    assert start(store).mark == Mark("first", 5)
+
+
+def test_reading_again_does_not_make_the_leader_epoch_older() -> None:
+    store: Store = {}
+    read(store, Reports(0, (Row(1),)))
+    older = dict(store)
+    read(store, Reports(0, (Row(2),)), epoch=5)
+    counter = start(older | {position_key(0): store[position_key(0)]})
+    assert counter.next_offset == 1
+    counter.apply(Record(1, *wire(Reports(0, (Row(2),))), 5))
+    assert counter.mark.epoch == 5
+
+
+@pytest.mark.parametrize(
+    ("view", "kind", "read_on"),
+    [
+        (LogView("other", 7, 9), FaultKind.ANOTHER, 7),
+        (LogView("other", 0, 500, epoch_end=500), FaultKind.ANOTHER, 0),
+        (LogView("first", 0, 60, epoch_end=60), FaultKind.CUT, 60),
+        (LogView("first", 0, 500, epoch_end=60), FaultKind.CUT, 60),
+    ],
+    ids=["made again", "made again and longer", "shorter", "cut and grown again"],
+)
+def test_a_log_that_is_another_or_lost_its_end_is_found(view: LogView, kind: FaultKind, read_on: int) -> None:
+    fault = compare(Mark("first", 4), 100, view)
+    assert fault is not None and (fault.kind, fault.read_on) == (kind, read_on)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        LogView("first", 0, 100, epoch_end=100),
+        LogView("first", 0, 120, epoch_end=100),
+        LogView("first", 90, 120),
+        LogView("first", 110, 120, epoch_end=110),
+    ],
+    ids=["at its end", "a new leader", "an epoch that is not known", "expired"],
+)
+def test_a_log_that_went_on_is_no_fault(view: LogView) -> None:
+    assert compare(Mark("first", 4), 100, view) is None
+
+
+def test_offsets_of_the_state_go_on_in_another_log_and_nothing_is_counted_twice() -> None:
+    store: Store = {}
+    read(store, Reports(0, (Row(1), Row(2))), Reports(1, (Row(1),)))
+    fault = compare(start(store).mark, 2, view := LogView("second", 0, 3))
+    assert fault is not None
+    store[accepted_key(0)] = Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()
+    counter = start(store)
+    assert (counter.next_offset, counter.mark.shift, counter.missing) == (2, 2, "")
+    counter.apply(Record(2, *wire(Reports(0, (Row(2), Row(3)))), 0))
+    assert counter.rejects["s"] == Counter({"repeat": 1})
+    assert counter.lost == {"s": Counter({0: 7, 1: 7})}
+    keep(store, counter.flush())
+    again = start(store)
+    assert (again.next_offset, again.mark.topic) == (3, "second")
+    assert again.lost == {"s": Counter({0: 7, 1: 7})}, "an acceptance is applied once"
+
+
+def test_a_late_write_from_before_an_acceptance_costs_what_lies_between_and_says_so() -> None:
+    store: Store = {}
+    read(store, Reports(0, (Row(1),)))
+    older = dict(store)
+    read(store, Reports(0, (Row(2),)))
+    fault = compare(start(store).mark, 2, view := LogView("second", 0, 3))
+    assert fault is not None
+    store |= older | {accepted_key(0): Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()}
+    counter = start(store)
+    assert counter.next_offset == 2
+    assert "offsets 1 to 1 are no longer in the log" in counter.missing
+    assert counter.lost["s"][0] == 7 + MAX_ROWS
+
+
+def test_gaps_are_passed_only_as_far_as_an_operator_gave_them_up() -> None:
+    store: Store = {}
+    mark = read(store, Reports(0, (Row(1),))).mark
+    gap, later = Skipped(1, 4, Why.ABSENT, 4), Skipped(10, 11, Why.ABSENT, 4)
+    with pytest.raises(LogError, match="records are missing"):
+        start(store).apply(gap)
+    accepted = Mark(mark.topic, mark.epoch, gaps_before=10, acceptances=1)
+    store[accepted_key(0)] = Acceptance(accepted, 3).encode()
+    counter = start(store)
+    assert counter.may_skip(gap) and not counter.may_skip(later)
+    assert counter.apply(gap) == Changes()
+    assert counter.next_offset == 5
+    assert counter.lost == {"s": Counter({0: 3, 1: 3})}
+
+
+def test_offsets_that_are_skipped_stand_in_sequence_and_batches_that_cannot_be_used_are_refused() -> None:
+    counter = start({})
+    records = [
+        Record(0, *wire(Reports(0, (Row(1),)))),
+        Skipped(1, 1, Why.MARKER),
+        Skipped(2, 5, Why.TOO_LARGE),
+        Skipped(6, 6, Why.UNDECODABLE),
+        Record(7, *wire(Reports(0, (Row(2),)))),
+    ]
+    assert sum(changes.counted for changes in counter.apply_all(records).changes) == 2
+    assert counter.next_offset == 8
+    assert counter.rejects[""] == Counter({Reason.TOO_LARGE.value: 4, Reason.UNDECODABLE.value: 1})
+    letters = [item for item in counter.flush() if isinstance(item, Output) and item.topic == "deadletters"]
+    assert [(letter.key, letter.value) for letter in letters] == [(b"0/2/too-large", b""), (b"0/6/undecodable", b"")]
+    assert counter.apply_all(records).changes == [], "read again, they change nothing"
+
+
+def test_what_expired_before_it_was_counted_is_lost_in_every_period_that_was_open_until_the_next_clock() -> None:
+    """A clock record may be among what is lost: so reports of later periods may be, too."""
+    store: Store = {}
+    read(store, Reports(1, (Row(1),)), Tick(0))
+    counter = start(store, log_start=5)
+    assert counter.missing.endswith("of these periods: s 1, s 2")
+    assert counter.lost == {"s": Counter({1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS})}
+    keep(store, flush := counter.flush())
+    assert [one.lost for one in progress(flush)] == [{1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS}]
+    counter = start(store, log_start=5)
+    assert (counter.missing, counter.next_offset) == ("", 5), "it is said once"
+    counter.apply(Record(5, *wire(Tick(2))))
+    assert counter.lost == {"s": Counter(dict.fromkeys((1, 2, 3, 4), 3 * MAX_ROWS))}
+    counter.apply(Record(6, *wire(Tick(4))))
+    assert counter.lost == {"s": Counter({2: 3 * MAX_ROWS, 3: 3 * MAX_ROWS, 4: 3 * MAX_ROWS})}, "windows reach so far"

@@ -1,0 +1,318 @@
+"""Whether a device was there: what is published with `presence_epsilon` says no more about it than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from analytics.estimation import estimate
+from analytics.windows import Window
+from analytics.windows.first_reports import by_gap, first_reports
+from protocols.randomness import Keyring
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from stream_app.counting import Statistics
+from stream_app.counting.counters import Counts
+from stream_app.results import MobilityResult, Release, build_histogram, build_mobility, release
+from tests.helpers.crowd import counts_of, scheme_of
+
+KEYS = 2000
+CERTAIN = 1e-6  # how often the bounds of Clopper and Pearson may be wrong
+CROWD = 60
+Two = tuple[Counts, Counts]  # of two periods
+
+
+def keyrings() -> Iterator[Keyring]:
+    return (Keyring(number.to_bytes(16, "little")) for number in count())
+
+
+def statistics(scheme: Scheme, n: dict[int, int], supports: Sequence[int]) -> Counts:
+    """Reports by gap; the supports of all of them are in the row of the first gap, as only their sum is released."""
+    gaps = sorted(n)
+    N = np.zeros((len(gaps), scheme.questions[0].k), dtype=np.int64)
+    N[0] = supports
+    return {"a": Statistics(np.array(gaps, dtype=np.uint16), np.array([n[gap] for gap in gaps]), N)}
+
+
+def publish(scheme: Scheme, counts: Two, keyring: Keyring, late: int = 0) -> tuple[Release, Release]:
+    """The releases of periods 0 and 1; `late` rows are known when period 1 is closed."""
+    first = release(counts[0], 0, scheme, 0, None, keyring)
+    return first, release(counts[1], late, scheme, 1, first, keyring)
+
+
+def bounds(hits: int, trials: int) -> tuple[float, float]:
+    """What the chance of an event lies between, with near certainty (Clopper and Pearson)."""
+    low = beta.ppf(CERTAIN / 2, hits, trials - hits + 1) if hits else 0.0
+    high = beta.ppf(1 - CERTAIN / 2, hits + 1, trials - hits) if hits < trials else 1.0
+    return float(low), float(high)
+
+
+def refuted(here: int, there: int, trials: int, epsilon: float) -> bool:
+    """Whether an event that occurred so often cannot be as likely in both worlds as epsilon demands."""
+    pairs = (here, there), (there, here), (trials - here, trials - there), (trials - there, trials - here)
+    return any(bounds(a, trials)[0] > np.exp(epsilon) * bounds(b, trials)[1] for a, b in pairs)
+
+
+# One device, there in period 0 or not, and there in period 1. The worlds differ in n[0, 2], n[1, 1], n[1, 2] and in
+# what its report of period 0 supported.
+
+GRR = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, horizon: 2, presence_epsilon: 1")
+OUE = scheme_of("{name: a, range: {last: 4}, mechanism: oue}", "eps: 1, horizon: 2, presence_epsilon: 1")
+SUPPORTED = {GRR: [1, 0, 0], OUE: [1, 1, 1, 1, 1]}
+
+
+def worlds(scheme: Scheme) -> tuple[Two, Two]:
+    """The counts with the device in period 0, and without it."""
+    k, own = scheme.questions[0].k, np.array(SUPPORTED[scheme])
+    others = np.full(k, CROWD // 2)
+    there = (
+        statistics(scheme, {2: CROWD + 1}, (others + own).tolist()),
+        statistics(scheme, {1: 31, 2: 30}, others.tolist()),
+    )
+    absent = (statistics(scheme, {2: CROWD}, others.tolist()), statistics(scheme, {1: 30, 2: 31}, others.tolist()))
+    return there, absent
+
+
+def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: Two, late: int = 0) -> float:
+    """The logarithm of how much likelier the releases are in one world than in the other: no test is stronger."""
+    noise = scheme.presence
+    assert noise is not None
+    total = (abs(seen[1].late) - abs(seen[1].late - late)) / noise.reports_scale
+    for shown, here, other in zip(seen, there, absent, strict=True):
+        n, m = (world["a"].dense(2)[0] for world in (here, other))
+        total += float((np.abs(shown.n["a"] - m) - np.abs(shown.n["a"] - n)).sum()) / noise.reports_scale
+        N, M = (world["a"].supports for world in (here, other))
+        total += float((np.abs(shown.N["a"] - M) - np.abs(shown.N["a"] - N)).sum()) / noise.supports_scale("a")
+    return total
+
+
+def evidences(scheme: Scheme, is_late: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """What is found with and without the device, for thousands of noise keys. A late one is in no count of period 0."""
+    there, absent = worlds(scheme)
+    if is_late:
+        there = absent[0], there[1]
+    here = [evidence(scheme, publish(scheme, there, key, is_late), there, absent, is_late) for key, _ in keys()]
+    gone = [evidence(scheme, publish(scheme, absent, key), there, absent, is_late) for _, key in keys()]
+    return np.array(here), np.array(gone)
+
+
+def keys() -> Iterator[tuple[Keyring, Keyring]]:
+    rings = keyrings()
+    return ((next(rings), next(rings)) for _ in range(KEYS))
+
+
+@pytest.mark.parametrize(("scheme", "is_late"), [(GRR, False), (OUE, False), (GRR, True)], ids=["grr", "oue", "late"])
+def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(
+    scheme: Scheme, is_late: bool
+) -> None:
+    here, gone = evidences(scheme, is_late)
+    assert max(np.abs(here).max(), np.abs(gone).max()) <= 1 + 1e-9, "no release at all is likelier by more"
+    found = [(int((here > limit).sum()), int((gone > limit).sum())) for limit in np.linspace(-0.95, 0.95, 9)]
+    assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
+    if scheme is GRR and not is_late:  # a late report is in no N, and bits share e2: they spend less in a single cell
+        assert any(refuted(*hits, KEYS, epsilon=0.4) for hits in found), "the test refutes a smaller budget"
+
+
+Publish = Callable[[Counts, Keyring], tuple[float, ...]]
+SMALL = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, presence_epsilon: 0.1")
+
+
+def from_the_release(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
+    """The estimates as they are published."""
+    return build_histogram("final", SMALL, 0, release(counts, 0, SMALL, 0, None, keyring)).attribute("a").estimate or ()
+
+
+def from_exact_supports(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
+    """Noise on n only: estimates from exact frequencies, rounded to a tenth of their error."""
+    n = max(1, int(release(counts, 0, SMALL, 0, None, keyring).n["a"].sum()))
+    shares = estimate(counts["a"].supports / counts["a"].total * n, n, SMALL.questions[0].channel)
+    step = 10 ** np.floor(np.log10(shares.error / 10))
+    return tuple(np.round(np.round(shares.value / step) * step, 9).tolist())
+
+
+@pytest.mark.parametrize(("publish", "shows"), [(from_the_release, False), (from_exact_supports, True)])
+def test_estimates_that_were_seen_only_with_a_device_give_it_away_if_supports_are_exact(
+    publish: Publish, shows: bool
+) -> None:
+    """An attack that knows nothing of the method: which outputs occurred only with, or only without, the device."""
+    there = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([60]), np.array([[31, 17, 12]]))}
+    absent = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([59]), np.array([[30, 17, 12]]))}
+    rings = keyrings()
+    learnt = [{publish(world, next(rings)) for _ in range(400)} for world in (there, absent)]
+    telling = learnt[0] - learnt[1]
+    hits = [sum(publish(world, next(rings)) in telling for _ in range(400)) for world in (there, absent)]
+    assert refuted(*hits, 400, epsilon=0.1) is shows
+
+
+# The noise.
+
+
+def test_the_same_counts_have_the_same_noise_and_other_counts_have_another() -> None:
+    counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
+    more = {"a": replace(counts["a"], N=counts["a"].N + 1)}
+    one, two = (release(counts, 0, GRR, 0, None, key) for _ in range(2))
+    assert build_histogram("final", GRR, 0, one) == build_histogram("final", GRR, 0, two)
+    assert build_mobility(GRR, 0, {0: one}) == build_mobility(GRR, 0, {0: two})
+    assert (one.n["a"] != release(more, 0, GRR, 0, None, key).n["a"]).any(), "n is the same, but not its noise"
+    assert (one.n["a"] != release(counts, 1, GRR, 0, None, key).n["a"]).any(), "nor with another number of late rows"
+    assert (one.n["a"] != release(counts, 0, GRR, 1, None, key).n["a"]).any(), "nor in another period"
+
+
+def test_other_terms_have_other_noise() -> None:
+    counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
+    other = scheme_of(
+        "{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, horizon: 2, presence_epsilon: 1, minimum: 1"
+    )
+    assert other.presence == GRR.presence
+    assert (release(counts, 0, GRR, 0, None, key).n["a"] != release(counts, 0, other, 0, None, key).n["a"]).any()
+
+
+def test_cells_have_the_noise_that_their_scales_say() -> None:
+    noise, counts = GRR.presence, worlds(GRR)[0][0]
+    assert noise is not None
+    found = [release(counts, 0, GRR, 0, None, ring) for ring, _ in zip(keyrings(), range(2000), strict=False)]
+    n = np.array([r.n["a"] for r in found]) - counts["a"].dense(2)[0]
+    N = np.array([r.N["a"] for r in found]) - counts["a"].supports
+    for drawn, scale in ((n, noise.reports_scale), (N, noise.supports_scale("a"))):
+        alpha = np.exp(-1 / scale)
+        expected = np.sqrt(2 * alpha) / (1 - alpha)
+        assert abs(drawn.mean()) < 5 * expected / np.sqrt(drawn.size)
+        assert drawn.std() == pytest.approx(expected, rel=0.06)
+        assert np.mean(drawn == 0) == pytest.approx((1 - alpha) / (1 + alpha), abs=0.03)
+    correlation = np.corrcoef(np.hstack([n, N]).T)
+    assert np.abs(correlation - np.eye(5)).max() < 0.12, "each cell has noise of its own"
+
+
+# What is published.
+
+
+@pytest.mark.parametrize(
+    ("attribute", "terms", "people"),
+    [
+        ("values: [x, y, z], mechanism: grr", "eps: 1, presence_epsilon: 1, horizon: 2", 1000),
+        ("range: {last: 9}, mechanism: oue", "eps: 1, presence_epsilon: 2", 1000),
+        ("range: {last: 5}, mechanism: geometric", "eps: 1, presence_epsilon: 1, horizon: 7", 2000),
+        ("values: [x, y, z], mechanism: grr", "eps: 1, presence_epsilon: 0.1, horizon: 2", 60),
+        ("range: {last: 9}, mechanism: l-osue", "eps_inf: 3, eps_1: 2, presence_epsilon: 1", 5000),
+    ],
+)
+def test_published_intervals_hold_the_truth(attribute: str, terms: str, people: int) -> None:
+    scheme = scheme_of(f"{{name: a, {attribute}}}", terms)
+    k, horizon = scheme.questions[0].k, scheme.survey.horizon
+    weights = np.arange(k, 0, -1.0) ** 2
+    values = np.repeat(np.arange(k), np.round(weights / weights.sum() * people).astype(int))
+    truth, gaps = np.bincount(values, minlength=k) / len(values), np.arange(len(values)) % horizon
+    held = []
+    for number, keyring in zip(range(max(60, 600 // k)), keyrings(), strict=False):
+        N, n = counts_of(scheme, "a", values, gaps, seed=number)
+        counts = {"a": Statistics(np.arange(1, horizon + 1, dtype=np.uint16), n, N)}
+        released = release(counts, 0, scheme, 0, None, keyring)
+        shown = build_histogram("final", scheme, 0, released).attribute("a")
+        report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+        if shown.low is None or shown.high is None:  # as far as is known nobody reported: every share is possible
+            held += [True] * k
+            continue
+        held += ((np.array(shown.low) <= truth) & (truth <= np.array(shown.high))).tolist()
+        shares = [row.share for row in report.attribute("a").values]
+        assert [share.low for share in shares] == pytest.approx(shown.low), "histogram and report say the same"
+        assert report.visitors is not None and report.visitors.value == shown.n
+    assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / len(held))
+
+
+def test_the_standard_deviation_of_a_hundred_shares_of_a_thousand_reports_is_two_thirds() -> None:
+    scheme = scheme_of("{name: a, range: {last: 99}, mechanism: oue}", "eps: 1, presence_epsilon: 1")
+    values = np.arange(1000) % 100
+    errors = []
+    for number, keyring in zip(range(60), keyrings(), strict=False):
+        N, n = counts_of(scheme, "a", values, np.zeros(1000, dtype=np.int64), seed=number)
+        released = release({"a": Statistics(np.array([1], dtype=np.uint16), n, N)}, 0, scheme, 0, None, keyring)
+        errors.append(np.array(build_histogram("final", scheme, 0, released).attribute("a").estimate) - 0.01)
+    assert np.std(errors) == pytest.approx(0.66, abs=0.02)
+
+
+def walkers(scheme: Scheme, periods: int, people: int, seed: int) -> list[Counts]:
+    """Devices that come and go at random, with half of the reports supporting the first value."""
+    random, horizon = np.random.default_rng(seed), scheme.survey.horizon
+    last, found = np.full(people, -horizon), []
+    for period in range(periods):
+        there = np.flatnonzero(random.random(people) < 0.3)
+        n = np.bincount(np.minimum(period - last[there], horizon) - 1, minlength=horizon)
+        last[there] = period
+        N = np.stack([n // 2, n - n // 2], axis=1)
+        found.append({"a": Statistics(np.arange(1, horizon + 1, dtype=np.uint16), n, N)})
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_all_published_numbers_of_visitors_agree(epsilon: float) -> None:
+    scheme = scheme_of("{name: a, values: [x, y]}", f"eps: 1, horizon: 7, presence_epsilon: {epsilon}")
+    counts = walkers(scheme, 20, 300, seed=3)
+    closed: dict[int, Release] = {}
+    errors = []
+    for period, counted in enumerate(counts):
+        closed[period] = release(counted, 0, scheme, period, closed.get(period - 1), Keyring(bytes(16)))
+        kept = {t: closed[t] for t in range(max(0, period - 6), period + 1)}
+        report = MobilityResult.model_validate_json(build_mobility(scheme, period, kept))
+        day = report.window(period, period)
+        assert day.visitors and day.new and day.returning
+        assert day.visitors.value == build_histogram("final", scheme, period, closed[period]).n
+        assert day.visitors.value == (day.new.value or 0) + (day.returning.value or 0)
+        assert sum(gap.visitors.value or 0 for gap in day.gaps) == day.returning.value
+        cells = {Window(c.first, c.last): c.visitors.value for c in report.triangle if c.visitors}
+        assert cells[Window(period, period)] == day.visitors.value
+        runs = sorted(cells, key=lambda window: window.length)
+        assert all(cells[a] <= cells[b] for a, b in pairwise(runs)), "a longer window has no fewer"
+        exact, plain = (
+            [first_reports(by_gap(np.array(n)), w.first, w.length) for w in runs]
+            for n in ([c["a"].n for c in counts], [closed[t].n["a"] for t in range(period + 1)])
+        )
+        agreed = [cells[w] for w in runs]
+        errors.append([np.abs(np.subtract(found, exact)).sum() for found in (agreed, plain)])
+    of_agreed, of_plain = np.sum(errors, axis=0)
+    assert of_agreed < of_plain, "and they are nearer to the truth than plain sums"
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl"])
+def test_a_report_is_counted_once_however_many_attributes_it_answers(solution: str) -> None:
+    """Under smp each attribute has reports and noise of its own, otherwise all have the same."""
+    attributes = "{name: a, values: [x, y]}, {name: b, range: {last: 39}, mechanism: oue}"
+    scheme = scheme_of(attributes, f"eps: 2, horizon: 3, presence_epsilon: 1, solution: {solution}")
+    gaps = np.array([1, 3], dtype=np.uint16)
+    counts = {q.name: Statistics(gaps, np.array([400, 300]), np.full((2, q.k), 90)) for q in scheme.questions}
+    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    shown = build_histogram("final", scheme, 0, released)
+    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    sizes = [attribute.n or 0 for attribute in shown.attributes]
+    assert report.visitors is not None and report.visitors.value == shown.n == released.visitors
+    assert [attribute.n for attribute in report.attributes] == sizes
+    assert scheme.presence is not None
+    largest = scheme.presence.largest
+    if solution == "smp":
+        assert shown.n == sum(sizes) and (released.n["a"] != released.n["b"]).any()
+        assert largest["a"] == 1 < largest["b"] < 40
+    else:
+        assert [shown.n] * 2 == sizes and (released.n["a"] == released.n["b"]).all()
+        assert 1 < largest["a"] == largest["b"] < 41
+
+
+def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_own() -> None:
+    scheme = scheme_of("{name: a, values: [x, y]}", "eps: 2, horizon: 3, presence_epsilon: 1, one_in: 2")
+    gaps, n = np.array([1, 3], dtype=np.uint16), np.array([400, 300])
+    counts = {
+        "a": Statistics(gaps, n, np.array([[300, 100], [200, 100]])),
+        PRESENCE_ONLY: Statistics(gaps, n, np.zeros((2, 0), dtype=np.int64)),
+    }
+    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    assert (released.n["a"] != released.n[PRESENCE_ONLY]).any()
+    shown = build_histogram("final", scheme, 0, released)
+    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    answers = shown.attribute("a")
+    assert shown.presence_only is not None and answers.n is not None and report.visitors is not None
+    assert list(shown.presence_only.n) == released.n[PRESENCE_ONLY].tolist()
+    assert report.visitors.value == shown.n == answers.n + sum(shown.presence_only.n)
+    kept = Release.of_arrays(list(released.n), released.late, released.arrays)
+    assert build_mobility(scheme, 0, {0: kept}) == build_mobility(scheme, 0, {0: released})

@@ -1,0 +1,116 @@
+"""Counting where presence has noise: late rows, reports that support too many values, and what metrics show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from protocols.scheme import Scheme
+from protocols.wire import ROW_REASONS, row_faults
+from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part, decode_partial
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.faust_app.monitoring.metrics import REGISTRY, StateCollector
+from tests.helpers.crowd import scheme_of
+from tests.helpers.frames import random_frame
+from tests.stream_app.crashes import Step, World, scripts
+from tests.stream_app.faust_app.test_agents import Partition, header_of
+from tests.stream_app.test_exactness import Counting, logs
+from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Reports, Row, Tick, scheme, wire
+
+NOISED = scheme("presence_epsilon: 1,")
+
+
+def late_rows(events: Sequence[Event]) -> Counter[int]:
+    """By the period that was the next to close: rows of closed periods that windows could still reach."""
+    through, late = -1, Counter[int]()
+    for event in events:
+        if isinstance(event, Tick):
+            through = max(through, event.through)
+        elif isinstance(event, Reports) and through - HORIZON < event.period <= through:
+            late[through + 1] += len(event.rows)
+    return Counter({period: rows for period, rows in late.items() if period <= through})
+
+
+@settings(max_examples=80, deadline=None)
+@given(logs, scripts)
+def test_whatever_happens_to_its_workers_late_rows_belong_to_the_next_period_to_close(
+    events: list[Event], script: list[Step]
+) -> None:
+    log = [Record(offset, *wire(event, NOISED)) for offset, event in enumerate(events)]
+    world = World(lambda records: Counting(log, PartitionCounter(0, 1, {"s": NOISED}.get, KEY, records)), len(log))
+    world.run(script)
+    partials = [decode_partial(message.value) for message in world.topics["partials"]]
+    parts = [part for part in partials if isinstance(part, Part)]
+    closed = {part.period: part.late for part in reversed(parts) if part.closed}
+    assert Counter({period: late for period, late in closed.items() if late}) == late_rows(events)
+
+
+def test_without_noise_on_presence_parts_have_no_late_rows() -> None:
+    counter = PartitionCounter(0, 1, {"s": SCHEME}.get, KEY)
+    for offset, event in enumerate((Reports(0, (Row(1),)), Tick(0), Reports(0, (Row(2),)), Tick(1))):
+        counter.apply(Record(offset, *wire(event)))
+    assert all(part.late == 0 for part in map(decode_partial, _partials(counter)) if isinstance(part, Part))
+
+
+def _partials(counter: PartitionCounter) -> list[bytes]:
+    return [item.value for item in counter.flush() if hasattr(item, "topic") and item.topic == "partials"]
+
+
+WIDE = "{name: a, range: {last: 99}, mechanism: oue}"
+
+
+@pytest.mark.parametrize(
+    ("survey", "most"),
+    [
+        (scheme_of(WIDE, "eps: 1, presence_epsilon: 1"), 71),
+        (scheme_of(WIDE + ", {name: b, values: [x, y], mechanism: grr}", "eps: 1, presence_epsilon: 1"), 71),
+        (
+            scheme_of(WIDE + ", " + WIDE.replace("name: a", "name: b"), "eps: 2, presence_epsilon: 1, solution: spl"),
+            115,
+        ),
+    ],
+    ids=["alone", "one of two", "both"],
+)
+def test_a_report_that_supports_more_values_than_the_noise_covers_is_refused(survey: Scheme, most: int) -> None:
+    """Of a report that answers both attributes, their bits count together."""
+    assert survey.presence is not None and survey.presence.largest["a"] == most
+    frame = random_frame(survey, 2)
+    asked = ["a"] if survey.discloses else list(frame.answers)
+    share, bits = divmod(most, len(asked))
+
+    def answering(*numbers: int) -> list[str | None]:
+        columns = {
+            name: np.packbits(np.arange(104) < number, bitorder="little")[None, :].repeat(2, axis=0)
+            for name, number in zip(asked, numbers, strict=True)
+        }
+        changed = replace(frame, answers=columns)
+        codes = row_faults(changed, survey, 0, 1)
+        return [None if code == 0 else ROW_REASONS[code - 1] for code in codes]
+
+    fine = [share + bits, *[share] * (len(asked) - 1)]
+    assert answering(*fine) == [None, None]
+    assert answering(fine[0] + 1, *fine[1:]) == ["too-many-bits"] * 2
+
+
+@pytest.mark.parametrize(("survey", "shown"), [(SCHEME, True), (NOISED, False)], ids=["exact", "noised"])
+def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Scheme, shown: bool) -> None:
+    partition = Partition()
+    partition.registry.published.append(survey)
+    before = REGISTRY.get_sample_value("hearsay_reports_total", {"survey": "s", "outcome": "counted"}) or 0
+    content_type, value = wire(Reports(0, (Row(1), Row(5))), survey)
+    from aiokafka import ConsumerRecord
+
+    partition.receive(
+        [ConsumerRecord("reports", 0, 0, 0, 0, None, value, None, 0, len(value), header_of(content_type))]
+    )
+    after = REGISTRY.get_sample_value("hearsay_reports_total", {"survey": "s", "outcome": "counted"}) or 0
+    assert after - before == (2 if shown else 0)
+    families = StateCollector(dict, dict, lambda: [partition.counter]).collect()
+    samples = [sample for family in families for sample in family.samples if sample.labels.get("survey") == "s"]
+    assert bool([sample for sample in samples if sample.name in ("hearsay_tokens", "hearsay_open_periods")]) is shown
