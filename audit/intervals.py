@@ -10,7 +10,7 @@ class Trials:
     """How often an attack was right. Ties are shared, so `right` need not be whole."""
 
     right: float = 0.0
-    count: float = 0.0
+    count: int = 0
 
     def __add__(self, other: Trials) -> Trials:
         return Trials(self.right + other.right, self.count + other.count)
@@ -29,12 +29,17 @@ class Trials:
 
     def at_least(self, alpha: float) -> float:
         """The true chance is at least this, with 1 - alpha."""
-        from scipy.stats import beta  # takes over a second to import
-
-        return 0.0 if self.right <= 0 else float(beta.ppf(alpha, self.right, self.count - self.right + 1))
+        return lower_end(self.right, self.count, alpha)
 
     def at_most(self, alpha: float) -> float:
         """The true chance is at most this, with 1 - alpha."""
         from scipy.stats import beta  # takes over a second to import
 
         return 1.0 if self.right >= self.count else float(beta.isf(alpha, self.right + 1, self.count - self.right))
+
+
+def lower_end(right: float, count: float, alpha: float) -> float:
+    """The chance is at least this, with 1 - alpha, if so many of so many trials were right (or are expected to be)."""
+    from scipy.stats import beta  # takes over a second to import
+
+    return 0.0 if right <= 0 else float(beta.ppf(alpha, right, count - right + 1))

@@ -34,7 +34,7 @@ class Figure(_Model):
     measured: float | None = Field(None, description="what the attack reached; null: not measured")
     low: float | None = Field(None, description="lower end of the exact interval of `measured`, at 1 - alpha")
     high: float | None = Field(None, description="upper end; null: no upper end")
-    trials: float | None = Field(None, description="how many independent trials were measured")
+    trials: int | None = Field(None, description="how many independent trials were measured")
     best: float | None = Field(None, description="the best possible figure, computed; null: it has no closed form")
     exact: bool = Field(True, description="whether `best` is exact; otherwise it is an approximation or a bound")
 

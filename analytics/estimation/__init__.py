@@ -4,6 +4,7 @@ from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.noised import CellNoise, estimate_noised
+from analytics.estimation.shortening import shortened, shortened_consistent
 
 __all__ = [
     "CellNoise",
@@ -14,4 +15,6 @@ __all__ = [
     "estimate_all",
     "estimate_noised",
     "norm_sub",
+    "shortened",
+    "shortened_consistent",
 ]

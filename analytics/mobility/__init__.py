@@ -3,12 +3,13 @@
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
-from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, WindowReport
+from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
 from analytics.mobility.output.page.rendering import render_page
 from analytics.mobility.output.tables import tables
 from analytics.mobility.report import mobility_report
 
 __all__ = [
+    "AskedAttribute",
     "AttributeReport",
     "Change",
     "CountHistory",

@@ -15,10 +15,17 @@ import numpy as np
 
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import ratio
-from analytics.mobility.model import PARTS, AttributeReport, Change, MobilityReport, WindowReport, measured, quantities
+from analytics.mobility.model import (
+    PARTS,
+    AttributeReport,
+    Change,
+    Changes,
+    MobilityReport,
+    WindowReport,
+    measured,
+    quantities,
+)
 from analytics.windows.calendar import Window, comparable, same_phase
-
-Fields = dict[str, Change | None]  # the fields `change` and `baseline` of one published number
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:
@@ -28,16 +35,16 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
         return report
     known = range(min(w.first for w in published), max(w.last for w in published) + 1)
     comparison = _Comparison(timedelta(seconds=report.period_seconds), known, baseline)
-    visitors = comparison.changes({window: measured([shown.visitors]) for window, shown in published.items()})
-    names = list(dict.fromkeys(attribute.name for shown in published.values() for attribute in shown.attributes))
-    people = {name: comparison.changes(_people(published, name)) for name in names}
+    visitors = {window: measured(shown.visitors)[None] for window, shown in published.items() if shown.visitors}
+    people = {asked.name: _people(published, asked.name) for asked in report.attributes}
 
     def changed(shown: WindowReport) -> WindowReport:
         window = Window(shown.first, shown.last)
-        if window not in published:
+        if window not in visitors:
             return shown
-        attributes = tuple(_updated(part, people[part.name].get(window, ())) for part in shown.attributes)
-        return shown.model_copy(update={**visitors[window][0], "attributes": attributes})
+        since = {name: _single(change) for name, change in comparison.changes(window, visitors).items()}
+        attributes = tuple(_updated(part, comparison.changes(window, people[part.name])) for part in shown.attributes)
+        return shown.model_copy(update={**since, "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
 
@@ -50,17 +57,13 @@ class _Comparison:
     known: range
     baseline: range | None
 
-    def changes(self, published: Mapping[Window, Estimates]) -> dict[Window, list[Fields]]:
-        """The changes of each published number. `published` holds a row of numbers for every window."""
-        changes = {}
-        for window, now in published.items():
-            unknown: list[Change | None] = [None] * len(now.value)
-            change = self._since_previous(window, published) or unknown
-            baseline = self._since_baseline(window, published) or unknown
-            changes[window] = [{"change": a, "baseline": b} for a, b in zip(change, baseline, strict=True)]
-        return changes
+    def changes(self, window: Window, published: Mapping[Window, Estimates]) -> dict[str, Changes | None]:
+        """The fields `change` and `baseline` of the numbers of a window; `published` has those of every window."""
+        if window not in published:
+            return {"change": None, "baseline": None}
+        return {"change": self._since_previous(window, published), "baseline": self._since_baseline(window, published)}
 
-    def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> list[Change] | None:
+    def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
         """Against the previous comparable window."""
         found = comparable(window, self.period, self.known)
         if found is None or found[0] not in published:
@@ -68,7 +71,7 @@ class _Comparison:
         earlier, words = found
         return _changes(published[window], published[earlier], earlier, words)
 
-    def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> list[Change] | None:
+    def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
         """Against the mean of the windows at the same time of the week (or of the day) within the baseline."""
         if self.baseline is None:
             return None
@@ -81,15 +84,26 @@ class _Comparison:
 
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
     """The people by value of one attribute, in every window that has answers."""
-    rows = {
-        window: part.values for window, shown in published.items() for part in shown.attributes if part.name == name
-    }
-    return {window: measured([row.people for row in values]) for window, values in rows.items() if values}
+    shares = [
+        (window, shown.visitors, part.values)
+        for window, shown in published.items()
+        for part in shown.attributes
+        if part.name == name
+    ]
+    return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
 
 
-def _updated(attribute: AttributeReport, updates: Sequence[Fields]) -> AttributeReport:
-    rows = zip(attribute.values, updates, strict=True)
-    return attribute.model_copy(update={"values": tuple(row.model_copy(update=update) for row, update in rows)})
+def _updated(attribute: AttributeReport, changes: Mapping[str, Changes | None]) -> AttributeReport:
+    if attribute.values is None:
+        return attribute
+    return attribute.model_copy(update={"values": attribute.values.model_copy(update=dict(changes))})
+
+
+def _single(changes: Changes | None) -> Change | None:
+    """The change of the only number of a row."""
+    if changes is None:
+        return None
+    return Change(percent=changes.percent.at(0), against=changes.against, first=changes.first, last=changes.last)
 
 
 def _mean(parts: Sequence[Estimates]) -> Estimates:
@@ -97,7 +111,7 @@ def _mean(parts: Sequence[Estimates]) -> Estimates:
     return Estimates(*(np.mean([getattr(part, name) for part in parts], axis=0) for name in PARTS))
 
 
-def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> list[Change]:
+def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> Changes:
     by = ratio(now, then)
     percent = Estimates((by.value - 1) * 100, by.error * 100, (by.low - 1) * 100, (by.high - 1) * 100)
-    return [Change(percent=part, against=words, first=window.first, last=window.last) for part in quantities(percent)]
+    return Changes(percent=quantities(percent), against=words, first=window.first, last=window.last)

@@ -78,11 +78,7 @@ def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> M
 
 
 def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> AttributeReport:
-    if attribute.name not in truth.people:
+    if attribute.name not in truth.people or attribute.values is None:
         return attribute
-    people = truth.people[attribute.name].tolist()
-    values = tuple(
-        value.model_copy(update={"truth": float(count)})
-        for value, count in zip(attribute.values, people, strict=bool(attribute.values))
-    )
-    return attribute.model_copy(update={"values": values})
+    people = truth.people[attribute.name].astype(np.float64)
+    return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap, first_reports
 from analytics.windows.presence_noise import noise_error, noise_quantile
 from protocols.scheme import Scheme
+
+AGREED = "agreed visitors"  # beside the names of attributes, which have no spaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +40,15 @@ class CountHistory:
 
     def visitors(self, window: Window) -> Estimates:
         """The number of different devices that reported: exact, or agreed with the error of the noise."""
-        place, cells = self._place(window), self._cells(window)
-        unbiased = sum(int(first_reports(periods, *place)) for periods in self._presence)
-        agreed = unbiased if self.agreed is None else int(first_reports(self.agreed, *place))
-        return self.counted(agreed, unbiased, cells)
+        return self.counted(self.unique(window), self._unbiased(window), self._cells(window))
+
+    def unique(self, window: Window) -> int:
+        """The number alone."""
+        return self._unbiased(window) if self.agreed is None else self._first_reports(AGREED, window)
 
     def unbiased_visitors(self, window: Window) -> Estimates:
         """The same as a plain sum of cells, which may be negative and contradict others."""
-        unbiased = sum(int(first_reports(periods, *self._place(window))) for periods in self._presence)
-        return self.unbiased(unbiased, self._cells(window))
+        return self.unbiased(self._unbiased(window), self._cells(window))
 
     def counted(self, agreed: int, unbiased: int, cells: int) -> Estimates:
         """A number of visitors, and the interval of the sum of cells it was made of, not below 0."""
@@ -83,7 +86,7 @@ class CountHistory:
 
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, not below 0."""
-        return max(int(first_reports(self.reports[name], *self._place(window))), 0)
+        return max(self._first_reports(name, window), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.int64]:
         """How many of these answers support each value."""
@@ -106,6 +109,35 @@ class CountHistory:
     def _presence(self) -> list[Sequence[ByGap]]:
         """The cells of devices: a report is counted in one of them."""
         return [self.reports[kind] for kind in self.scheme.kinds]
+
+    def _unbiased(self, window: Window) -> int:
+        return sum(self._first_reports(kind, window) for kind in self.scheme.kinds)
+
+    def _first_reports(self, name: str, window: Window) -> int:
+        """The sum of the first reports of a window, from sums that all windows with the same beginning share."""
+        start, length = self._place(window)
+        if not 0 <= start <= len(self.periods) - length:
+            raise ValueError(f"periods {window.first} to {window.last}; there are {self.periods}")
+        if (name, start) not in self._sums:
+            later = np.arange(min(len(self.periods) - start, self.scheme.survey.horizon))
+            self._sums[name, start] = np.cumsum(self._at_least[name][start + later, later])
+        return int(self._sums[name, start][length - 1])
+
+    @cached_property
+    def _sums(self) -> dict[tuple[str, int], NDArray[np.int64]]:
+        """Of the windows that begin with a period, by length."""
+        return {}
+
+    @cached_property
+    def _at_least(self) -> dict[str, NDArray[np.int64]]:
+        """Reports `[period, gap - 1]`, each number together with those of all longer gaps."""
+        tables, agreed = {}, {} if self.agreed is None else {AGREED: self.agreed}
+        for name, periods in {**self.reports, **agreed}.items():
+            table = np.zeros((len(periods), self.scheme.survey.horizon), dtype=np.int64)
+            for row, period in zip(table, periods, strict=True):
+                row[period.gaps.astype(np.intp) - 1] = period.counts
+            tables[name] = np.flip(np.cumsum(np.flip(table, axis=1), axis=1), axis=1)
+        return tables
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

@@ -1,7 +1,7 @@
 """The model of a mobility report; JSON, Arrow, CSV, Parquet and the page are made from it.
 
 All numbers belong to *windows*: runs of consecutive periods, of which a single period is the shortest. What is not
-known, or not published, is null.
+known, or not published, is null. Numbers by value are columns; `attributes` lists the names of the values, once.
 
 A report is published for each period, from counts alone. Fields "added by readers" depend on what is known later or
 elsewhere. They are null (or false) in published records; `combining` and `changes` fill them in.
@@ -9,14 +9,16 @@ elsewhere. They are null (or false) in published records; `combining` and `chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
+from math import isfinite
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field
 
+from analytics.columns import Column
 from analytics.estimation.estimates import Estimates
+from analytics.estimation.ratios import product
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
@@ -36,6 +38,23 @@ class Quantity(_Model):
     high: float | None = Field(description="upper end of the interval; null where it has none")
 
 
+class Quantities(_Model):
+    """A row of numbers with their standard errors and intervals: a column each, with an entry for every value."""
+
+    value: Column
+    error: Column = Field(description="standard errors; null where nothing is known")
+    low: Column = Field(description="lower ends of the intervals; null where there is none")
+    high: Column = Field(description="upper ends of the intervals; null where there is none")
+
+    @property
+    def estimates(self) -> Estimates:
+        return Estimates(self.value, self.error, self.low, self.high)
+
+    def at(self, place: int) -> Quantity:
+        """One of the numbers."""
+        return quantity(self.estimates[place])
+
+
 class Change(_Model):
     """A change in percent: (now / then - 1) * 100, with the interval of the ratio."""
 
@@ -45,25 +64,43 @@ class Change(_Model):
     last: int = Field(description="last period of what it is compared with")
 
 
-class ValueReport(_Model):
-    """The visitors with one value, or with one of a group of values."""
+class Changes(_Model):
+    """The changes of a row of numbers."""
 
-    value: str
-    share: Quantity = Field(description="unbiased; may be negative, need not sum to 1")
-    consistent: float | None = Field(None, description="the share in the consistent histogram; null for groups")
-    consistent_low: float | None = Field(
-        None, description="lower end of its interval; null unless the mechanism is ordered and counts have no noise"
+    percent: Quantities
+    against: str = Field(description="what they are compared with, in words")
+    first: int = Field(description="first period of what they are compared with")
+    last: int = Field(description="last period of what they are compared with")
+
+
+class Shares(_Model):
+    """The visitors with each value of an attribute, or with one of each group of values.
+
+    Columns have an entry for each name that the report lists for the attribute, in its order.
+    """
+
+    share: Quantities = Field(description="unbiased; may be negative, need not sum to 1")
+    consistent: Column | None = Field(None, description="shares of the consistent histogram; null for groups")
+    consistent_low: Column | None = Field(
+        None, description="lower ends of its intervals; null unless the mechanism is ordered and counts have no noise"
     )
-    consistent_high: float | None = Field(None, description="upper end of the same interval")
-    people: Quantity = Field(description="the share times the visitors")
-    smoothed: Quantity | None = Field(
+    consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
+    smoothed: Quantities | None = Field(
         None,
-        description="the share in a period, estimated with the help of earlier periods; null for longer windows and "
+        description="the shares in a period, estimated with the help of earlier periods; null for longer windows and "
         "for the first period",
     )
-    change: Change | None = Field(None, description="of people, since the previous comparable window; added by readers")
-    baseline: Change | None = Field(None, description="of people, against the baseline; added by readers")
-    truth: float | None = Field(None, description="real number of people, if a simulation knows it; added by readers")
+    change: Changes | None = Field(
+        None, description="of people, since the previous comparable window; added by readers"
+    )
+    baseline: Changes | None = Field(None, description="of people, against the baseline; added by readers")
+    truth: Column | None = Field(
+        None, description="real numbers of people, if a simulation knows them; added by readers"
+    )
+
+    def people(self, visitors: Quantity) -> Quantities:
+        """The shares as numbers of people: times the window's visitors."""
+        return quantities(product(self.share.estimates, measured(visitors)))
 
 
 class Place(_Model):
@@ -92,28 +129,27 @@ class Dwell(_Model):
     high: tuple[str, str, str] | None
 
 
-class Flow(_Model):
-    """The visitors who went from one place to another."""
+class AskedAttribute(_Model):
+    """An attribute as it was asked. Columns about it have an entry for each of its values, or of its groups."""
 
-    origin: str
-    destination: str
-    people: Quantity
+    name: str
+    role: Role
+    mechanism: str
+    values: tuple[str, ...]
+    groups: tuple[str, ...] = Field((), description="the names of groups of values")
 
 
 class AttributeReport(_Model):
     """The visitors of a window by one attribute."""
 
     name: str
-    role: Role
-    mechanism: str
     counted: Literal["value in the period", "first value in the window"]
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None
-    values: tuple[ValueReport, ...] = ()
-    groups: tuple[ValueReport, ...] = ()
+    values: Shares | None = Field(None, description="null where nothing is known or published")
+    groups: Shares | None = None
     ranking: Ranking | None = None
     dwell: Dwell | None = None
-    flows: tuple[Flow, ...] = ()
 
 
 class Gaps(_Model):
@@ -177,7 +213,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str
@@ -189,15 +225,18 @@ class MobilityReport(_Model):
     presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
     presence_scale: float | None = Field(description="scale of the noise on reports by gap; null if exact")
     notes: tuple[str, ...] = Field(description="how to read the numbers")
+    attributes: tuple[AskedAttribute, ...] = Field(description="what was asked: the names of values and groups")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
 
     def window(self, first: int, last: int) -> WindowReport:
         return next(window for window in self.windows if (window.first, window.last) == (first, last))
 
+    def asked(self, name: str) -> AskedAttribute:
+        return next(attribute for attribute in self.attributes if attribute.name == name)
 
-PARTS = ("value", "error", "low", "high")  # fields of Quantity, and of Estimates
-_QUANTITIES = TypeAdapter(list[Quantity])  # many at once: several times as fast as one by one
+
+PARTS = ("value", "error", "low", "high")  # fields of Quantity, Quantities and Estimates
 
 
 def quantity(measured: Estimates) -> Quantity:
@@ -206,22 +245,19 @@ def quantity(measured: Estimates) -> Quantity:
     >>> quantity(Estimates(*map(np.array, (0.5, np.inf, 0.0, 1.0)))).error is None
     True
     """
-    return quantities(measured[None])[0]
+    parts = {part: float(getattr(measured, part)) for part in PARTS}
+    return Quantity(**{part: number if isfinite(number) else None for part, number in parts.items()})
 
 
-def quantities(measured: Estimates) -> list[Quantity]:
+def quantities(measured: Estimates) -> Quantities:
     """A row of estimated numbers as they are published."""
-    parts = np.stack([getattr(measured, part) for part in PARTS], axis=1)
-    numbers = parts.astype(object)
-    numbers[~np.isfinite(parts)] = None
-    return _QUANTITIES.validate_python([dict(zip(PARTS, row, strict=True)) for row in numbers.tolist()])
+    return Quantities(**{part: getattr(measured, part) for part in PARTS})
 
 
-def measured(numbers: Sequence[Quantity | None]) -> Estimates:
-    """Published numbers as arrays again.
+def measured(published: Quantity) -> Estimates:
+    """A published number as an estimate again.
 
-    >>> measured([Quantity(value=3, error=1, low=1, high=5), None]).value.tolist()
-    [3.0, nan]
+    >>> measured(Quantity(value=3, error=None, low=1, high=5)).error.tolist()
+    nan
     """
-    columns = [[getattr(number, part, None) for number in numbers] for part in PARTS]
-    return Estimates(*(np.array(column, dtype=np.float64) for column in columns))
+    return Estimates(*(np.array(getattr(published, part), dtype=np.float64) for part in PARTS))

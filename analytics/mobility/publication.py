@@ -50,7 +50,7 @@ class Publication:
     def suppressed(self) -> Mapping[Window, Suppression]:
         """The windows of which nothing is published, with the reason."""
         windows = dict.fromkeys([*self.kinds, *self.triangle])
-        return suppressions({w: int(self.history.visitors(w).value) for w in windows}, self.survey.minimum)
+        return suppressions({w: max(self.history.unique(w), 0) for w in windows}, self.survey.minimum)
 
     @cached_property
     def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:

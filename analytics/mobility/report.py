@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation.estimates import CONFIDENCE
-from analytics.mobility.attributes import attribute_report
+from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
 from analytics.mobility.publication import MOST_SMOOTHED, Publication
@@ -37,6 +37,7 @@ def mobility_report(history: CountHistory) -> MobilityReport:
         presence="exact" if noise is None else "noised",
         presence_scale=None if noise is None else noise.reports_scale,
         notes=_notes(survey, noise),
+        attributes=tuple(map(asked_attribute, history.scheme.questions)),
         windows=tuple(_window(publication, window) for window in publication.kinds if window.last == period),
         triangle=tuple(_cell(publication, window) for window in publication.triangle if window.last == period),
     )

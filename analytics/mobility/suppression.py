@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from analytics.mobility.model import Suppression
 from analytics.windows.calendar import Window
 
@@ -19,17 +21,18 @@ def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, S
     {Window(first=0, last=0): 'minimum', Window(first=0, last=1): 'difference'}
     """
     suppressed: dict[Window, Suppression] = {}
-    published: dict[int, list[Window]] = {}  # by first period
+    firsts, lasts, counts = np.zeros((3, len(visitors)), dtype=np.int64)  # of the published windows
+    published = 0
     for window in sorted(visitors, key=lambda w: (w.length, w.first)):
-        inner = (
-            w for first in range(window.first, window.last + 1) for w in published.get(first, ()) if w.inside(window)
-        )
+        more = visitors[window] - counts[:published]
+        inside = (firsts[:published] >= window.first) & (lasts[:published] <= window.last)
         if visitors[window] < minimum:
             suppressed[window] = "minimum"
-        elif any(0 < visitors[window] - visitors[w] < minimum for w in inner):
+        elif (inside & (more > 0) & (more < minimum)).any():
             suppressed[window] = "difference"
         else:
-            published.setdefault(window.first, []).append(window)
+            firsts[published], lasts[published], counts[published] = window.first, window.last, visitors[window]
+            published += 1
     return suppressed
 
 

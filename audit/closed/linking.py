@@ -77,14 +77,11 @@ def change_shows(question: Question) -> float | None:
     if isinstance(encoding, Hashed):
         return (1 - 1 / encoding.g) * _symbols_differ(encoding.g, first)
     if isinstance(encoding, Buckets):
-        ways = comb(encoding.k, encoding.d)
-        both, neither = (comb(encoding.k - 2, encoding.d - held) / ways for held in (2, 0) if encoding.d >= held)
-        return (
-            1
-            - neither
-            - both * kept**2 * idle ** (encoding.d - 2)
-            - (1 - both - neither) * kept * idle ** (encoding.d - 1)
-        )
+        held, ways = encoding.d, comb(encoding.k, encoding.d)
+        neither = comb(encoding.k - 2, held) / ways
+        both = comb(encoding.k - 2, held - 2) / ways if held > 1 else 0.0
+        one = 1 - both - neither
+        return 1 - neither - both * kept**2 * idle ** max(0, held - 2) - one * kept * idle ** (held - 1)
     if isinstance(encoding.memo, PackedBits):
         return 1 - kept**2 * idle ** (encoding.k - 2)
     return _symbols_differ(encoding.k, first)

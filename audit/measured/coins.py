@@ -12,17 +12,17 @@ devices would find a loss where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
 
-from audit.intervals import Trials
+from audit.intervals import lower_end
 from protocols.arrays import Floats, Mask
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
 NEAR = 1e-9
+STEPS = 200  # thresholds that are tried
 MOST = 30.0  # a loss beyond which no number of devices tells anything
 
 Law = tuple[Floats, Floats, Floats]  # ln of the ratio, its chance under heads, under tails
@@ -44,10 +44,11 @@ def coin_audit(
 ) -> CoinAudit:
     """What the ratios prove. `law`: their exact law, from which the threshold follows."""
     if threshold is None and law is not None:
-        threshold = _best_threshold(law, len(ratios), alpha)
+        threshold, _, _ = _best_threshold(*_expected(law, len(ratios)), alpha)
     if threshold is None:
         spared = np.arange(len(ratios)) % SPARED == 0
-        threshold = _measured_threshold(ratios[spared], coins[spared], alpha)
+        good = ((ratios > 0) == coins)[spared].astype(np.float64)
+        threshold, _, _ = _best_threshold(ratios[spared], good, np.ones(len(good)), alpha)
         ratios, coins = ratios[~spared], coins[~spared]
     guessed = np.abs(ratios) >= threshold - NEAR
     right = int(((ratios > 0) == coins)[guessed].sum())
@@ -63,7 +64,7 @@ def lower_bound(right: float, guesses: float, alpha: float) -> float:
     """
     if guesses == 0:
         return 0.0
-    chance = Trials(right, guesses).at_least(alpha)
+    chance = lower_end(right, guesses, alpha)
     return max(0.0, log(chance / (1 - chance))) if 0 < chance < 1 else 0.0
 
 
@@ -87,41 +88,27 @@ def _divergence(real: float, claim: float) -> float:
 
 def expected_bound(law: Law, devices: int, alpha: float) -> float:
     """What the coins of so many devices prove if as many guesses are right as the law says."""
-    return lower_bound(*_expected(law, devices, _best_threshold(law, devices, alpha)), alpha)
+    _, right, guesses = _best_threshold(*_expected(law, devices), alpha)
+    return lower_bound(right, guesses, alpha)
 
 
-def _best_threshold(law: Law, devices: int, alpha: float) -> float:
-    """The threshold with the largest bound to expect."""
-    steps = np.unique(np.abs(law[0]).round(9))
-    return _largest_bound(steps, lambda step: _expected(law, devices, step), alpha)
-
-
-def _expected(law: Law, devices: int, step: float) -> tuple[float, float]:
-    """How many guesses are right, and how many are made."""
+def _expected(law: Law, devices: int) -> tuple[Floats, Floats, Floats]:
+    """For each ratio of a law, how many guesses are right, and how many are made."""
     scores, heads, tails = law
-    beyond = _beyond(scores, step)
-    right, guessed = np.where(scores > 0, heads, tails) / 2, (heads + tails) / 2
-    return devices * float(right[beyond].sum()), devices * float(guessed[beyond].sum())
+    return scores, devices * np.where(scores > 0, heads, tails) / 2, devices * (heads + tails) / 2
 
 
-def _measured_threshold(ratios: Floats, coins: Mask, alpha: float) -> float:
-    if not len(ratios):
-        return NEAR
-    steps = np.unique(np.quantile(np.abs(ratios), np.linspace(0, 1, 200, endpoint=False)))
-    good = (ratios > 0) == coins
+def _best_threshold(scores: Floats, right: Floats, guesses: Floats, alpha: float) -> tuple[float, float, float]:
+    """The threshold with the largest bound; how many guesses beyond it are right, and how many are made."""
+    from scipy.stats import beta  # takes over a second to import
 
-    def counted(step: float) -> tuple[float, float]:
-        beyond = _beyond(ratios, step)
-        return float(good[beyond].sum()), float(beyond.sum())
-
-    return _largest_bound(steps, counted, alpha)
-
-
-def _beyond(scores: Floats, step: float) -> Mask:
-    return np.asarray(np.abs(scores) >= step - NEAR)
-
-
-def _largest_bound(steps: Floats, counted: Callable[[float], tuple[float, float]], alpha: float) -> float:
-    bounds = [lower_bound(*counted(float(step)), alpha) for step in steps if step > 0] or [0.0]
-    kept = [float(step) for step in steps if step > 0] or [NEAR]
-    return kept[int(np.argmax(bounds))]
+    order = np.argsort(-np.abs(scores), kind="stable")
+    sizes = np.abs(scores)[order].round(9)
+    ends = np.flatnonzero(np.append(np.diff(sizes) < 0, True) & (sizes > 0))  # equal ratios are taken or left together
+    if not len(ends):
+        return NEAR, 0.0, 0.0
+    ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
+    good, made = np.cumsum(right[order])[ends], np.cumsum(guesses[order])[ends]
+    chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), made - good + 1), 0.0)
+    best = int(np.argmax(chances))
+    return float(sizes[ends[best]]), float(good[best]), float(made[best])

@@ -30,7 +30,7 @@ from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, Reject, decode_frame
 from servers.redis_server import RedisServer
 from servers.settings import Settings
-from stream_app.kafka import existing, publish, read_topic
+from stream_app.kafka import ends, existing, publish, read_topic
 
 PARTITIONS = 4
 CACHE_BYTES = 64 << 20
@@ -112,12 +112,13 @@ class ThroughKafka:
         respondent = Respondent(scheme, self.keyring)
         witness, topics = Witness(respondent, devices, periods), existing(self.settings.kafka)
         publish(self.settings.kafka, topics, scheme.survey)
+        begin = ends(self.settings.kafka, topics.reports)
         with closing(KafkaSink(self.settings.kafka, topics.reports)) as sink:
             _report(self.store, respondent, sink, witness, devices, periods, truths, step)
             if self.settings.clock_key is not None:  # so that workers need not keep these periods open
                 clock = SourceClock(scheme.survey, self.settings.clock_key_bytes(), sink)
                 clock.advance(periods + clock.lag)
-        for done, record in enumerate(read_topic(self.settings.kafka, topics.reports)):
+        for done, record in enumerate(read_topic(self.settings.kafka, topics.reports, begin)):
             step(done, done + 1, f"reading {topics.reports}")
             kinds = dict(record.headers or ())
             if kinds.get(CONTENT_TYPE_HEADER) == FRAME.encode() and scheme.survey.id.encode() in record.value:

@@ -52,14 +52,14 @@ def report(
     selected = whole if asked is None else narrowed(whole, *asked)
     written = write_files(selected, html, csv, parquet)
     if as_json:
-        console.print_json_text(selected.model_dump_json(indent=2))
+        console.print_json_text(selected.model_dump_json())
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
         if asked is None:
             console.out.print(visitors_table(selected))
-        console.out.print(answers_table(latest(selected)))
+        console.out.print(answers_table(selected, latest(selected)))
 
 
 def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:

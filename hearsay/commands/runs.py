@@ -80,7 +80,7 @@ def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None)
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
         report = simulate(survey, scenario, data, kafka, step, stop)
     console.out.print(visitors_table(report))
-    console.out.print(answers_table(latest(report)))
+    console.out.print(answers_table(report, latest(report)))
     page = DataDirectory(data).reports / f"{survey.id}.html"
     write_files(report, page, None, None)
     console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

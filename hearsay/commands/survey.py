@@ -79,8 +79,11 @@ def check(
     """
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
+    from stream_app.kafka import check_sizes
 
     schemes = [Scheme(read_survey(path)) for path in files]
+    for scheme in schemes:
+        check_sizes(scheme.survey)
     if as_json:
         console.print_json([_facts(scheme) for scheme in schemes])
         return

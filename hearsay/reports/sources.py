@@ -19,6 +19,7 @@ class Results(Protocol):
     """A source of published results, of any number of surveys."""
 
     def surveys(self) -> list[Survey]: ...
+    def periods(self, survey: str) -> list[int]: ...
     def histograms(self, survey: str) -> list[Histogram]: ...
     def mobility(self, survey: str) -> list[MobilityResult]: ...
     def live(self, survey: str) -> Live | None: ...
@@ -26,8 +27,7 @@ class Results(Protocol):
 
 def next_period(results: Results, survey: str) -> int:
     """The first period that is not final yet: an interrupted run continues there."""
-    finals = results.histograms(survey)
-    return finals[-1].period + 1 if finals else 0
+    return max(results.periods(survey), default=-1) + 1
 
 
 def mobility_of(results: Results, survey: str, baseline: range | None = None) -> MobilityReport:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analytics.mobility import AttributeReport, Change, MobilityReport, Quantity, WindowReport
+from analytics.mobility import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
 
 MOST_VALUES = 12
 BAR = 16
@@ -39,32 +40,35 @@ def visitors_table(report: MobilityReport) -> Table:
     return table
 
 
-def answers_table(window: WindowReport) -> RenderableType:
+def answers_table(report: MobilityReport, window: WindowReport) -> RenderableType:
     """The answers of one window: estimates, half the width of their intervals, and the truth where it is known."""
-    tables = [_answers(attribute) for attribute in window.attributes]
+    tables = [_answers(report.asked(attribute.name), attribute, window.visitors) for attribute in window.attributes]
     visitors = "" if window.visitors is None else f": {_count(window.visitors)} visitors"
     return Group(Text(f"\nAnswers, {_when(window)}{visitors}", style="italic"), *tables)
 
 
-def _answers(attribute: AttributeReport) -> RenderableType:
+def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> RenderableType:
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
-    known = any(value.truth is not None for value in attribute.values)
     head = Text(f"\n{attribute.name}", style="bold")
-    head.append(f"  {attribute.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
-    table = Table("", "people", "± 95 %", *(["truth"] if known else []), "", box=None, pad_edge=False)
-    table.columns[0].min_width = LABEL
-    for column in table.columns[1 : 3 + known]:
-        column.justify = "right"
-    listed = sorted(attribute.values, key=lambda value: -(value.people.value or 0))
-    most = max((value.people.value or 0 for value in listed), default=0)
-    for value in listed[:MOST_VALUES]:
-        row: list[RenderableType] = [Text(value.value), _count(value.people), _half_width(value.people)]
-        if known:
-            row.append(_number(value.truth))
-        table.add_row(*row, "█" * round(BAR * max(0, value.people.value or 0) / most if most > 0 else 0))
+    head.append(f"  {asked.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
+    table = Table(box=None, pad_edge=False)
+    if attribute.values is None or visitors is None:
+        return Group(head, table)
+    people, truth = attribute.values.people(visitors), attribute.values.truth
+    for title in ("", "people", "± 95 %", *([] if truth is None else ["truth"])):
+        table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
+    table.add_column("")
+    listed = np.argsort(-people.value, kind="stable")
+    most = people.value[listed[0]]
+    for place in listed[:MOST_VALUES]:
+        one = people.at(place)
+        row: list[RenderableType] = [Text(asked.values[place]), _count(one), _half_width(one)]
+        if truth is not None:
+            row.append(_number(truth[place]))
+        table.add_row(*row, "█" * round(BAR * max(0, one.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
-        table.add_row(f"and {len(listed) - MOST_VALUES} more", style="dim")
+        table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
     return Group(head, table)
 
 

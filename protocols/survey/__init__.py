@@ -3,7 +3,7 @@
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.durations import parse_duration
 from protocols.survey.model import MAX_PERIOD, Solution, Survey
-from protocols.survey.roles import dwell_times, origin_and_destination
+from protocols.survey.roles import dwell_times
 
 __all__ = [
     "MAX_PERIOD",
@@ -12,6 +12,5 @@ __all__ = [
     "Solution",
     "Survey",
     "dwell_times",
-    "origin_and_destination",
     "parse_duration",
 ]

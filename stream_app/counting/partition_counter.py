@@ -169,7 +169,7 @@ class PartitionCounter(LogReader):
             shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unsent]
             shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
         self._pending = 0
-        return self._flush(tokens, counters, self._position_record(), shown)
+        return self._flush(tokens, counters, [self._position_record()], shown)
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""

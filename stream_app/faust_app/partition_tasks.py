@@ -28,7 +28,7 @@ from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.writing import Writer
-from stream_app.kafka.topics import RECORD_BYTES
+from stream_app.log.limits import RECORD_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
 from stream_app.log.skipped import Skipped

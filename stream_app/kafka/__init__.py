@@ -1,9 +1,10 @@
 """Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
-from stream_app.kafka.reading import read_topic
+from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, records
 from stream_app.kafka.results import KafkaResults, last_finals
+from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
 __all__ = [
@@ -15,8 +16,10 @@ __all__ = [
     "Refusals",
     "Topics",
     "check",
+    "check_sizes",
     "cluster_id",
     "create",
+    "ends",
     "existing",
     "last_finals",
     "noted",

@@ -1,9 +1,10 @@
-"""Reading a topic from its beginning to its present end."""
+"""Reading a topic to its present end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -19,9 +20,39 @@ SILENT_SECONDS = 60.0
 """How long a cluster may send nothing of a topic that has more."""
 
 
-def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
-    """Every record that the topic has now, as kafka-python returns it; in order within a partition."""
+def read_topic(kafka: KafkaSettings, topic: str, begin: Mapping[int, int] | None = None) -> Iterator[Any]:
+    """Every record that the topic has now, as kafka-python returns it; in order within a partition.
+
+    `begin` are offsets by partition (`ends` of an earlier moment) before which nothing is read.
+    """
     limit_decompression("kafka", kafka.max_batch_bytes)
+    with _consumer(kafka, topic) as (consumer, partitions):
+        for partition in partitions:
+            if begin is not None and partition.partition in begin:
+                consumer.seek(partition, begin[partition.partition])
+        last = consumer.end_offsets(partitions)
+        came_at = time.monotonic()
+        while any(consumer.position(partition) < last[partition] for partition in partitions):
+            for records in consumer.poll(timeout_ms=1000).values():
+                yield from records
+                came_at = time.monotonic()
+            if time.monotonic() - came_at > SILENT_SECONDS:
+                raise ServerUnavailable(
+                    f"Kafka at {kafka.bootstrap} sent nothing of {topic} for {SILENT_SECONDS:.0f} seconds, "
+                    "although there is more",
+                    NO_KAFKA,
+                )
+
+
+def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
+    """Where each partition of a topic ends now."""
+    with _consumer(kafka, topic) as (consumer, partitions):
+        return {partition.partition: offset for partition, offset in consumer.end_offsets(partitions).items()}
+
+
+@contextmanager
+def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[TopicPartition]]]:
+    """A consumer of all partitions of a topic, at their beginnings."""
     try:
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
@@ -30,18 +61,7 @@ def read_topic(kafka: KafkaSettings, topic: str) -> Iterator[Any]:
                 raise TopicError(f"topic {topic} does not exist on {kafka.bootstrap}", "run `hearsay topics create`")
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
-            ends = consumer.end_offsets(partitions)
-            came_at = time.monotonic()
-            while any(consumer.position(partition) < ends[partition] for partition in partitions):
-                for records in consumer.poll(timeout_ms=1000).values():
-                    yield from records
-                    came_at = time.monotonic()
-                if time.monotonic() - came_at > SILENT_SECONDS:
-                    raise ServerUnavailable(
-                        f"Kafka at {kafka.bootstrap} sent nothing of {topic} for {SILENT_SECONDS:.0f} seconds, "
-                        "although there is more",
-                        NO_KAFKA,
-                    )
+            yield consumer, partitions
         finally:
             consumer.close()
     except TooLarge as error:

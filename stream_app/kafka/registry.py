@@ -12,17 +12,17 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, ServerUnavailable, SurveyError, TopicError
+from protocols.errors import FingerprintChanged, ServerUnavailable, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.kafka.reading import read_topic
+from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
+from stream_app.log.limits import RECORD_BYTES
 
 FINGERPRINT_HEADER = "fingerprint"
-MOST_COUNTERS = 400_000
-"""The most counters (by gap and value) that fit in a record together with their result."""
 
 
 class Published(NamedTuple):
@@ -69,12 +69,7 @@ def fingerprint_of(record: Any) -> str:
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
     mine = Published(survey, Scheme(survey).fingerprint)
-    counters = survey.horizon * sum(attribute.k for attribute in survey.attributes)
-    if counters > MOST_COUNTERS:
-        raise SurveyError(
-            f"survey {survey.id!r}: {counters:,} counters (horizon times values) do not fit in a record",
-            f"use a shorter horizon or fewer values: horizon times values may be {MOST_COUNTERS:,} at most",
-        )
+    check_sizes(survey)
     known = records(kafka, topics).get(survey.id)
     if known == mine:
         return False
@@ -120,7 +115,9 @@ def _changed(survey: Survey) -> FingerprintChanged:
 
 def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
     try:
-        producer = opened(KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True)
+        producer = opened(
+            KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True, max_request_size=RECORD_BYTES
+        )
         try:
             key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
             headers = [(FINGERPRINT_HEADER, published.fingerprint.encode())]

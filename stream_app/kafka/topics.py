@@ -15,12 +15,11 @@ from protocols.errors import ServerUnavailable, TopicError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
+from stream_app.log.limits import RECORD_BYTES
 from stream_app.results.result_topics import RESULT_TOPICS, ResultTopic
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""
-RECORD_BYTES = 2 * FRAME_BYTES
-"""The largest record the app itself writes: a rejected frame with its explanation, or a large counter."""
 DAY_MS = 24 * 60 * 60 * 1000
 FOREVER = -1
 REPLACED_RETENTION_MS = 7 * DAY_MS

@@ -8,7 +8,7 @@ What the position contains, and what it sends out, is skipped when the log is re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -71,11 +71,21 @@ class LogReader(ABC):
         if offset > self._contained and epoch != self._mark.epoch:
             self._mark = replace(self._mark, epoch=epoch)
 
-    def _flush(self, first: Iterable[Write], second: Iterable[Write], position: Write, last: Iterable[Output]) -> Flush:
-        """All there is to write, in order: two stages of state, messages, the position if it changed, deletions."""
+    def _flush(
+        self,
+        first: Iterable[Write],
+        second: Iterable[Write],
+        position: Sequence[Write],
+        last: Iterable[Output],
+        pieces: Iterable[Output] = (),
+    ) -> Flush:
+        """All there is to write, in order: state in two stages, messages (pieces of them first), position, deletions.
+
+        The last record of `position` is the position itself, which is written only if it, or one before it, changed.
+        """
         outputs, self._outputs = [*self._outputs, *last], []
         deletions, self._deletions = self._deletions, []
-        changed = [] if position.value == self._saved_position else [position]
-        self._saved_position = position.value or b""
-        stages = (first, second, outputs, changed, deletions)
+        changed = () if len(position) == 1 and position[0].value == self._saved_position else position
+        self._saved_position = position[-1].value or b""
+        stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

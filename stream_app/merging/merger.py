@@ -7,6 +7,7 @@ the state before it is published.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from protocols.randomness import Keyring
@@ -18,24 +19,17 @@ from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped
-from stream_app.merging.state import (
-    Final,
-    HeldPart,
-    PartKey,
-    SurveyStatus,
-    final_key,
-    merged_key,
-    outdated,
-    part_key,
-    recover_merge,
-)
+from stream_app.merging.finals import Final, final_key, outdated, piece_key
+from stream_app.merging.parts import HeldPart
+from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
 from stream_app.results.histograms import Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
 from stream_app.results.presence_noise import Release, release
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
 
 PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
@@ -43,7 +37,8 @@ PLAIN = "only workers may write to the partials topic, and it must not be compac
 class Merger(LogReader):
     """Merges one partition of the partials topic: apply every partial in order, flush from time to time.
 
-    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence.
+    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence. No record that is
+    written has more than `limit` bytes: what is larger is cut into pieces.
     """
 
     def __init__(
@@ -55,6 +50,7 @@ class Merger(LogReader):
         records: Records = (),
         log_start: int = 0,
         mobility: BuildMobility = build_mobility,
+        limit: int = VALUE_BYTES,
     ) -> None:
         recovered = recover_merge(owner, records, log_start)
         position = recovered.position
@@ -64,18 +60,23 @@ class Merger(LogReader):
         self._lookup = lookup
         self._keyring = keyring
         self._mobility = mobility
-        self._position = recovered.position
+        self._statuses = recovered.statuses
+        self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
         self._parts = recovered.parts
-        self._finals = recovered.finals
-        self._listed = dict(recovered.position.listed)
+        self._finals: defaultdict[str, dict[int, Final]] = defaultdict(dict)  # by survey and period
+        for (survey, period), final in recovered.finals.items():
+            self._finals[survey][period] = final
+        self._pieces = recovered.pieces
+        self._limit = limit
         self._published = self._published_through()  # as of the last flush
-        # Surveys whose live result may be out of date.
-        self._changed = set(self._position.surveys) | {survey for survey, _, _ in self._parts}
+        # Surveys whose live result may be out of date, and those whose record is.
+        self._changed = set(self._statuses) | self._parts.surveys()
+        self._unsaved = set(self._statuses) if recovered.missing else set(recovered.changed)
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
-        return self._position.surveys
+        return self._statuses
 
     def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
@@ -83,10 +84,14 @@ class Merger(LogReader):
             return []
         self._advance_to(offset, epoch)
         partial = decode_partial(value)
+        status = self._statuses.setdefault(partial.survey, SurveyStatus(acceptances=self._mark.acceptances))
+        new, status.offset = offset > status.offset, max(offset, status.offset)
+        if new:
+            self._unsaved.add(partial.survey)
         if isinstance(partial, Part):
-            self._gather(offset, partial)
+            self._gather(offset, partial, status)
             return []
-        return self._advance(partial) if offset > self._contained else []
+        return self._advance(partial, status) if new else []
 
     def skip(self, skipped: Skipped) -> None:
         """Go on after offsets that hold no partial, unless that was done before."""
@@ -96,37 +101,44 @@ class Merger(LogReader):
 
     def flush(self, live: bool = True) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
-        parts = [
-            Write(part_key(self.owner, part), held.encode()) for part, held in self._sorted_parts() if held.unsaved
-        ]
-        finals = [
-            Write(final_key(self.owner, key), final.encode()) for key, final in self._finals.items() if final.unsaved
-        ]
-        for held in self._parts.values():
-            held.unsaved = False
-        for final in self._finals.values():
-            final.unsaved = False
+        first: list[Write] = []
+        finals: list[Write] = []
+        for survey in sorted(self._unsaved):
+            first += [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
+            for period, final in self._finals[survey].items():
+                if final.unsaved:
+                    pieces, manifest = final.writes(self.owner, (survey, period), self._limit)
+                    first += pieces
+                    finals.append(manifest)
+                    final.unsaved = False
+                    names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
+                    self._pieces.setdefault((survey, period), set()).update(names)
         self._delete_outdated_finals()
-        shown = sorted(survey for survey in self._changed if live and (self._shows(survey) or self._has_closed(survey)))
-        messages = [self._live_message(survey) for survey in shown]
+        results, self._outputs = self._outputs, []
         if live:
+            shown = sorted(survey for survey in self._changed if self._shows(survey) or self._has_closed(survey))
+            results += [output for survey in shown for output in self._live(survey)]
             self._changed.clear()
         self._published = self._published_through()
-        return self._flush(parts, finals, self._position_record(), messages)
+        last = [output for output in results if not is_piece(output)]
+        return self._flush(first, finals, self._position_records(), last, filter(is_piece, results))
 
     def _delete_outdated_finals(self) -> None:
         """Delete finals that are not needed again, even if a late write replaces the position by an older one."""
         for survey in self._changed:
             horizon = known_scheme(self._lookup, survey).survey.horizon
-            for key in outdated(self._finals, survey, horizon):
-                del self._finals[key]
+            for period in outdated(self._finals[survey], horizon):
+                key = survey, period
+                del self._finals[survey][period]
                 self._deletions.append(Write(final_key(self.owner, key), None))
+                names = sorted(self._pieces.pop(key, ()))
+                self._deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
 
     def live(self, survey: str) -> Live:
         """The live result of a survey. With noise on presence it only says what is closed."""
-        scheme, status = known_scheme(self._lookup, survey), self._position.status(survey)
+        scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
         exact = scheme.presence is None
-        open_periods = sorted({period for name, period, _ in self._parts if name == survey and exact})
+        open_periods = self._parts.periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
@@ -138,20 +150,22 @@ class Merger(LogReader):
             lost=status.lost if exact else {},
         )
 
-    def _gather(self, offset: int, part: Part) -> None:
+    def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
         key = part.survey, part.period, part.partition
         held = self._parts.get(key)
-        if part.period <= self._position.status(part.survey).through:
+        if part.period <= status.through:
             return
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
-            self._parts[key] = HeldPart(offset, part)
+            self._parts.put(key, HeldPart(offset, part))
+            status.listed[key] = max(offset, status.listed.get(key, NOTHING))
+            self._unsaved.add(part.survey)
             if self._shows(part.survey):
                 self._changed.add(part.survey)
 
-    def _advance(self, progress: Progress) -> list[Period]:
-        survey, status = progress.survey, self._position.status(progress.survey)
+    def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
+        survey = progress.survey
         before = status.progress.get(progress.partition)
         if before is not None and progress.offset <= before.offset:
             return []
@@ -166,7 +180,7 @@ class Merger(LogReader):
         return known_scheme(self._lookup, survey).presence is None
 
     def _has_closed(self, survey: str) -> bool:
-        return self._position.status(survey).closed_everywhere(self._partitions) > NEVER
+        return self._statuses.get(survey, SurveyStatus()).closed_everywhere(self._partitions) > NEVER
 
     def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
         """Make finals of the periods that every partition has closed, from the first period with a report."""
@@ -191,34 +205,35 @@ class Merger(LogReader):
         if scheme.presence is not None:
             return range(min(closed + 1, scheme.survey.ahead))
         survey = scheme.survey.id
-        counted = [held.part.period for key, held in self._parts.items() if key[0] == survey and held.part.total]
-        return range(min(counted, default=closed + 1), closed + 1)
+        counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
+        return range(next(counted, closed + 1), closed + 1)
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
-        if key not in self._finals:  # else it was written before a crash, and is published as written
+        finals = self._finals[scheme.survey.id]
+        if period not in finals:  # else it was written before a crash, and is published as written
             counts = self._closed(scheme, period)
             histogram = build_histogram("final", scheme, period, counts)
             report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
             outputs = (
-                HISTOGRAMS.message(ResultKey(*key), histogram.model_dump_json().encode()),
-                MOBILITY.message(ResultKey(*key), report),
+                *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
+                *MOBILITY.messages(ResultKey(*key), report, self._limit),
             )
-            self._finals[key] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
-        self._outputs += self._finals[key].outputs
-        for part in [part for part in {*self._parts, *self._listed} if part[:2] == key]:
-            self._parts.pop(part, None)
-            self._listed.pop(part, None)
+            finals[period] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
+        self._outputs += finals[period].outputs
+        listed = self._statuses[scheme.survey.id].listed
+        for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
+            listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
 
     def _window_periods(self, scheme: Scheme, period: int, counts: ClosedPeriod) -> dict[int, ClosedPeriod]:
         """All periods of the windows that end with this one, from the first period with a final."""
-        survey = scheme.survey
+        finals = self._finals[scheme.survey.id]
         known: dict[int, ClosedPeriod] = {period: counts}
-        for earlier in range(period - 1, max(-1, period - survey.horizon), -1):
-            if (survey.id, earlier) not in self._finals:
+        for earlier in range(period - 1, max(-1, period - scheme.survey.horizon), -1):
+            if earlier not in finals:
                 break
-            known[earlier] = self._finals[survey.id, earlier].counts
+            known[earlier] = finals[earlier].counts
         return known
 
     def _closed(self, scheme: Scheme, period: int) -> ClosedPeriod:
@@ -226,32 +241,27 @@ class Merger(LogReader):
         counts = self._counts(scheme, period)
         if scheme.presence is None:
             return counts
-        before = self._finals.get((scheme.survey.id, period - 1))
+        before = self._finals[scheme.survey.id].get(period - 1)
         known = before.counts if before is not None and isinstance(before.counts, Release) else None
-        late = sum(part.late for part in self._parts_of(scheme.survey.id, period))
+        late = sum(part.late for part in self._parts.of(scheme.survey.id, period))
         return release(counts, late, scheme, period, known, self._keyring)
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:
-        return add_counts([part.counts for part in self._parts_of(scheme.survey.id, period)], scheme)
+        return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
 
-    def _parts_of(self, survey: str, period: int) -> list[Part]:
-        return [held.part for key, held in self._parts.items() if key[:2] == (survey, period)]
-
-    def _live_message(self, survey: str) -> Output:
-        return LIVE.message(ResultKey(survey), self.live(survey).model_dump_json().encode())
+    def _live(self, survey: str) -> list[Output]:
+        return LIVE.messages(ResultKey(survey), self.live(survey), self._limit)
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""
-        return {survey: status.through for survey, status in self._position.surveys.items() if status.begun}
+        return {survey: status.through for survey, status in self._statuses.items() if status.begun}
 
-    def _sorted_parts(self) -> list[tuple[PartKey, HeldPart]]:
-        return sorted(self._parts.items(), key=lambda item: item[0])
-
-    def _position_record(self) -> Write:
-        self._position.offset = max(self._contained, self._read)
-        self._position.mark = self._mark
-        held = {part: held.offset for part, held in self._parts.items()}
-        self._position.listed = {
-            part: max(held.get(part, NOTHING), self._listed.get(part, NOTHING)) for part in {*held, *self._listed}
-        }
-        return Write(merged_key(self.owner), self._position.encode())
+    def _position_records(self) -> list[Write]:
+        """The records of the surveys that changed, and the position, which lists how far each of them has come."""
+        unsaved = sorted(self._unsaved)
+        self._unsaved.clear()
+        for survey in unsaved:  # one that is being read again is not as far yet as it was
+            self._saved[survey] = max(self._statuses[survey].offset, self._saved.get(survey, NOTHING))
+        position = MergePosition(max(self._contained, self._read), self._mark, self._saved)
+        surveys = [Write(survey_key(self.owner, survey), self._statuses[survey].encode()) for survey in unsaved]
+        return [*surveys, Write(merged_key(self.owner), position.encode())]

@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stream_app.results.histograms import Pieces
+
 Numbers = tuple[float | None, ...]
 
 
@@ -51,3 +53,4 @@ class ForecastResult(_Result):
     fitted_after: int = Field(description="the last period that the parameters were fitted to")
     trained: int = Field(description="how many periods they were fitted to")
     cells: tuple[CellForecast, ...]
+    pieces: Pieces = ()

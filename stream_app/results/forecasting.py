@@ -9,7 +9,8 @@ from protocols.wire import Lookup
 from stream_app.log.flushes import Output
 from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.forecaster import Forecaster
-from stream_app.results.reading import PublishedResults
+from stream_app.results.histograms import Histogram
+from stream_app.results.reading import PublishedResults, decode_result
 from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, ResultKey
 
 Noted = Callable[[str, int, int], None]  # survey, published numbers with a forecast, and the unexpected ones of them
@@ -35,12 +36,14 @@ class Forecasting:
 
     def after(self, final: Output) -> Iterator[Output]:
         """The forecasts to publish now that this final is published."""
-        key = HISTOGRAMS.decode_key(final.key)
-        forecaster = self._forecasters.get(key.survey)
-        if forecaster is None or (key.period or 0) > forecaster.through + 1:
+        key, piece = HISTOGRAMS.decode_key(final.key)
+        if piece is not None or self.wanted(key.survey) is None:
+            return
+        forecaster, histogram = self._forecasters.get(key.survey), decode_result(HISTOGRAMS, key, final.value)
+        if forecaster is None or histogram is None or histogram.period > forecaster.through + 1:
             yield from self.catch_up(key.survey)
         else:
-            yield from self._extended(forecaster, final.value)
+            yield from self._extended(forecaster, histogram)
 
     def catch_up(self, survey: str) -> Iterator[Output]:
         """The forecasts that are not published although their finals are: all, if none was published before."""
@@ -50,21 +53,19 @@ class Forecasting:
         published_through = max((key.period or 0 for key in self._published.values(FORECASTS, survey)), default=-1)
         first = Forecaster.since(scheme, published_through)
         forecaster = self._forecasters[survey] = Forecaster(scheme)
-        for key, value in self._published.values(HISTOGRAMS, survey).items():
-            if (key.period or 0) >= first:
-                yield from self._extended(forecaster, value, published_through)
+        for histogram in self._published.read(HISTOGRAMS, survey, since=first):
+            yield from self._extended(forecaster, histogram, published_through)
 
     def forget(self, survey: str) -> None:
         """Begin again with what is published at the next final."""
         self._forecasters.pop(survey, None)
 
-    def _extended(self, forecaster: Forecaster, final: bytes, published_through: int = -1) -> Iterator[Output]:
-        histogram = HISTOGRAMS.model.model_validate_json(final)
+    def _extended(self, forecaster: Forecaster, histogram: Histogram, published_through: int = -1) -> Iterator[Output]:
         made = forecaster.extend(histogram, publish=histogram.period > published_through)
         if made is not None:
-            yield self._message(made)
+            yield from self._messages(made)
 
-    def _message(self, made: ForecastResult) -> Output:
+    def _messages(self, made: ForecastResult) -> list[Output]:
         numbers = [cell for cell in made.cells if cell.mean]
         self._noted(made.survey, len(numbers), sum(cell.unexpected for cell in numbers))
-        return FORECASTS.message(ResultKey(made.survey, made.period), made.model_dump_json().encode())
+        return FORECASTS.messages(ResultKey(made.survey, made.period), made)

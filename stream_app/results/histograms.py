@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from analytics.estimation import CellNoise, ConsistentShares, consistent_shares, estimate, estimate_noised, norm_sub
+from analytics.columns import Column, CountColumn, CountColumns
+from analytics.estimation import (
+    CellNoise,
+    ConsistentShares,
+    consistent_shares,
+    estimate,
+    estimate_noised,
+    norm_sub,
+    shortened,
+    shortened_consistent,
+)
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
@@ -24,18 +34,24 @@ class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Pieces = Annotated[
+    tuple[str, ...],
+    Field(description="of a result too large for one record: digests of the pieces that have its empty columns"),
+]
+
+
 class GapCounts(_Result):
     """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
 
-    gaps: tuple[int, ...] = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
-    n: tuple[int, ...] = Field(
+    gaps: CountColumn = Field(description="the gaps that occur, ascending (every gap, where counts have noise)")
+    n: CountColumn = Field(
         description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"
     )
-    supports: tuple[tuple[int, ...], ...] | None = Field(
+    supports: CountColumns | None = Field(
         description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
         "presence-only reports"
     )
-    supports_of_all_gaps: tuple[int, ...] | None = Field(
+    supports_of_all_gaps: CountColumn | None = Field(
         None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
     )
 
@@ -48,26 +64,26 @@ class AttributeHistogram(_Result):
     values: tuple[str, ...]
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
-    estimate: tuple[float, ...] | None = Field(None, description="unbiased; may be negative, need not sum to 1")
-    error: tuple[float, ...] | None = Field(None, description="standard errors of the estimates")
-    low: tuple[float, ...] | None = Field(None, description="lower ends of the 95 % intervals")
-    high: tuple[float, ...] | None = Field(None, description="upper ends of the 95 % intervals")
-    consistent: tuple[float, ...] | None = Field(
+    estimate: Column | None = Field(None, description="unbiased; may be negative, need not sum to 1")
+    error: Column | None = Field(None, description="standard errors of the estimates")
+    low: Column | None = Field(None, description="lower ends of the 95 % intervals")
+    high: Column | None = Field(None, description="upper ends of the 95 % intervals")
+    consistent: Column | None = Field(
         None, description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one"
     )
-    consistent_low: tuple[float, ...] | None = Field(
+    consistent_low: Column | None = Field(
         None,
         description="lower ends of intervals for `consistent`: 95 % on average over the values, not for each; "
         "null unless the mechanism is ordered, and where the survey has presence_epsilon",
     )
-    consistent_high: tuple[float, ...] | None = Field(None, description="upper ends of the same intervals")
+    consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
     statistics: GapCounts | None = None
 
 
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -87,6 +103,7 @@ class Histogram(_Result):
         description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
     )
     guarantees: PublishedGuarantees
+    pieces: Pieces = ()
 
     def attribute(self, name: str) -> AttributeHistogram:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -95,7 +112,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -106,6 +123,7 @@ class Live(_Result):
     lost: dict[int, int] = Field(
         {}, description="reports lost with records of the log, at most, by period; none if it has presence_epsilon"
     )
+    pieces: Pieces = ()
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
@@ -148,16 +166,14 @@ class _Counted(NamedTuple):
 
 
 def _exact(statistics: Statistics) -> _Counted:
-    supports = statistics.N.tolist() if statistics.N.shape[1] else None
-    by_gap = GapCounts(gaps=statistics.gaps.tolist(), n=statistics.n.tolist(), supports=supports)
+    by_gap = GapCounts(gaps=statistics.gaps, n=statistics.n, supports=statistics.N if statistics.N.shape[1] else None)
     return _Counted(statistics.total, statistics.supports, by_gap)
 
 
 def _noised(released: Release, name: str) -> _Counted:
     n, N = released.n[name], released.N[name]
-    supports = N.tolist() if len(N) else None
-    gaps = tuple(range(1, len(n) + 1))
-    by_gap = GapCounts(gaps=gaps, n=n.tolist(), supports=None, supports_of_all_gaps=supports)
+    gaps = np.arange(1, len(n) + 1)
+    by_gap = GapCounts(gaps=gaps, n=n, supports=None, supports_of_all_gaps=N if len(N) else None)
     return _Counted(int(n.sum()), N, by_gap)
 
 
@@ -165,12 +181,11 @@ def _attribute(
     question: Question, counted: _Counted, noise: CellNoise | None, total: int, minimum: int
 ) -> AttributeHistogram:
     n, channel = max(0, counted.n), question.channel
-    fields: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
+    asked: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
     if n < minimum:
-        return AttributeHistogram.model_validate({**fields, "n": None, "suppressed": "minimum"})
-    fields |= {"n": n, "suppressed": None, "statistics": counted.published}
+        return AttributeHistogram(**asked, n=None, suppressed="minimum")
     if n == 0:
-        return AttributeHistogram.model_validate(fields)
+        return AttributeHistogram(**asked, n=n, suppressed=None, statistics=counted.published)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
     if noise is None:
         estimates = estimate(counted.supports, n, channel, population=total)
@@ -178,15 +193,17 @@ def _attribute(
     else:
         estimates = estimate_noised(counted.supports, n, channel, noise, population=total)
         consistent = ConsistentShares(norm_sub(estimates.value))
-    return AttributeHistogram.model_validate(
-        {
-            **fields,
-            "estimate": estimates.value.tolist(),
-            "error": estimates.error.tolist(),
-            "low": estimates.low.tolist(),
-            "high": estimates.high.tolist(),
-            "consistent": consistent.value.tolist(),
-            "consistent_low": None if consistent.low is None else consistent.low.tolist(),
-            "consistent_high": None if consistent.high is None else consistent.high.tolist(),
-        }
+    shares, consistent = shortened(estimates), shortened_consistent(consistent, estimates.error)
+    return AttributeHistogram(
+        **asked,
+        n=n,
+        suppressed=None,
+        estimate=shares.value,
+        error=shares.error,
+        low=shares.low,
+        high=shares.high,
+        consistent=consistent.value,
+        consistent_low=consistent.low,
+        consistent_high=consistent.high,
+        statistics=counted.published,
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from pydantic import BaseModel
 
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
+from stream_app.results.histograms import Pieces
 from stream_app.results.presence_noise import Release
 
 
@@ -18,21 +20,22 @@ class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
     guarantees: PublishedGuarantees
+    pieces: Pieces = ()
 
 
 ClosedPeriod = Counts | Release
 """What is kept of a closed period for its windows: its counts or, where presence has noise, its release."""
 
-BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], bytes]
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
 """Makes the mobility report of a period from all closed periods of its windows, itself included."""
 
 
-def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
-    """The report as JSON. It depends on the counts alone, so a republication has the same bytes."""
+def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> MobilityResult:
+    """The report. It depends on the counts alone, so a republication has the same bytes."""
     first = min(closed)
     history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
     report = mobility_report(history)
-    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme)).model_dump_json().encode()
+    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))
 
 
 def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:

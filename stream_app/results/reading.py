@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from protocols.errors import ResultsError
+from stream_app.log.encoding import decode, digest, join
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
@@ -18,6 +19,7 @@ from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, LIVE, MOBILI
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
 
+K = TypeVar("K")
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -25,6 +27,7 @@ class _Versioned(BaseModel):
     """The part of a result that every version of every model has."""
 
     schema_version: int
+    pieces: tuple[str, ...] = ()
 
 
 class PublishedResults(ABC):
@@ -34,28 +37,45 @@ class PublishedResults(ABC):
     def messages(self, topic: TopicName) -> Iterator[Output]:
         """Every message of a topic, in the order of publication."""
 
-    def read(self, topic: ResultTopic[R], survey: str) -> list[R]:
-        """The results of a survey on one topic, by period."""
-        return [_decode(topic, key, value) for key, value in self.values(topic, survey).items()]
+    def read(self, topic: ResultTopic[R], survey: str, since: int = 0) -> list[R]:
+        """The results of a survey on one topic, by period, from one period on.
+
+        A result that lacks a piece is not there yet, or no longer.
+        """
+        values, pieces = self._holding(topic, survey)
+        read = (
+            decode_result(topic, key, value, pieces.get(key, {}).values())
+            for key, value in values.items()
+            if key.period is None or key.period >= since
+        )
+        return [result for result in read if result is not None]
 
     def values(self, topic: ResultTopic[Any], survey: str | None = None) -> dict[ResultKey, bytes]:
-        """The value that holds for each key, as published, in the order of the keys; of one survey or of all.
+        """Each result as published, in the order of the keys, of one survey or of all; large ones without columns."""
+        return self._holding(topic, survey)[0]
+
+    def _holding(
+        self, topic: ResultTopic[Any], survey: str | None
+    ) -> tuple[dict[ResultKey, bytes], dict[ResultKey, dict[int, bytes]]]:
+        """The record that holds for each key, in the order of the keys, and the pieces of each.
 
         A crash may repeat a record. Where the first one holds, a repetition must have the same bytes.
         """
-        found: dict[ResultKey, bytes] = {}
+        results: dict[ResultKey, bytes] = {}
+        pieces: dict[ResultKey, dict[int, bytes]] = {}
         for message in self.messages(topic.name):
-            key = _decode_key(topic, message.key)
+            key, piece = _decode_key(topic, message.key)
             if survey not in (None, key.survey):
                 continue
-            if topic.keep == "newest":
-                found[key] = message.value
-            elif found.setdefault(key, message.value) != message.value:
-                raise ResultsError(
-                    f"{_place(topic, key)}: published twice with different values",
-                    "keep the topic as it is and report this: a final result must never change",
-                )
-        return dict(sorted(found.items(), key=itemgetter(0)))
+            if piece is None:
+                _hold(topic, key, results, key, message.value)
+            else:
+                _hold(topic, key, pieces.setdefault(key, {}), piece, message.value)
+        return dict(sorted(results.items(), key=itemgetter(0))), pieces
+
+    def periods(self, survey: str) -> list[int]:
+        """The periods that have a final result."""
+        return [key.period for key in self.values(HISTOGRAMS, survey) if key.period is not None]
 
     def histograms(self, survey: str) -> list[Histogram]:
         """The final histograms of a survey, by period."""
@@ -74,7 +94,17 @@ class PublishedResults(ABC):
         return next(iter(self.read(LIVE, survey)), None)
 
 
-def _decode_key(topic: ResultTopic[Any], key: bytes) -> ResultKey:
+def _hold(topic: ResultTopic[Any], key: ResultKey, held: dict[K, bytes], place: K, value: bytes) -> None:
+    if topic.keep == "newest":
+        held[place] = value
+    elif held.setdefault(place, value) != value:
+        raise ResultsError(
+            f"{_place(topic, key)}: published twice with different values",
+            "keep the topic as it is and report this: a final result must never change",
+        )
+
+
+def _decode_key(topic: ResultTopic[Any], key: bytes) -> tuple[ResultKey, int | None]:
     try:
         return topic.decode_key(key)
     except ValueError:
@@ -83,18 +113,24 @@ def _decode_key(topic: ResultTopic[Any], key: bytes) -> ResultKey:
         ) from None
 
 
-def _decode(topic: ResultTopic[R], key: ResultKey, value: bytes) -> R:
-    """The result in a record, if this program knows its version."""
+def decode_result(topic: ResultTopic[R], key: ResultKey, value: bytes, pieces: Iterable[bytes] = ()) -> R | None:
+    """The result in a record and its pieces, if this program knows its version; None if a piece is missing."""
     try:
-        version = _Versioned.model_validate_json(value).schema_version
-        if version > topic.schema_version:
+        tree = decode(value)
+        versioned = _Versioned.model_validate(tree)
+        if versioned.schema_version > topic.schema_version:
             raise ResultsError(
-                f"{_place(topic, key)}: schema version {version}; this program reads versions up to "
+                f"{_place(topic, key)}: schema version {versioned.schema_version}; this program reads versions up to "
                 f"{topic.schema_version}",
                 "upgrade hearsay here to the version of the workers that published it",
             )
-        return topic.model.model_validate_json(value)
-    except ValidationError as error:
+        if versioned.pieces:
+            known = {digest(piece): piece for piece in pieces}
+            if not known.keys() >= set(versioned.pieces):
+                return None
+            join(tree, [known[name] for name in versioned.pieces])
+        return topic.model.model_validate(tree)
+    except (ValueError, LookupError, TypeError) as error:
         raise ResultsError(f"{_place(topic, key)}: the record is not a {topic.kind} result: {error}", FOREIGN) from None
 
 

@@ -11,10 +11,15 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from protocols.wire import CONTENT_TYPE_HEADER
+from stream_app.log.encoding import encode
 from stream_app.log.flushes import Output, TopicName
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
+
+PIECE = "application/vnd.hearsay.piece+json"
+CONTENT_ENCODING_HEADER = "content-encoding"
 
 R_co = TypeVar("R_co", bound=BaseModel, covariant=True)
 
@@ -57,20 +62,35 @@ class ResultTopic(Generic[R_co]):
         """
         return f"application/vnd.hearsay.{self.kind}+json"
 
-    def message(self, key: ResultKey, value: bytes) -> Output:
-        """A result as it is published."""
-        return Output(self.name, key.encode(), value, ((CONTENT_TYPE_HEADER, self.content_type.encode()),))
+    def messages(self, key: ResultKey, result: BaseModel, limit: int = VALUE_BYTES) -> list[Output]:
+        """A result as it is published: its pieces, if it is too large for one record, and then the result."""
+        name, (pieces, whole) = key.encode(), encode(result, limit)
+        messages = [Output(self.name, b"%s#%d" % (name, at), piece, _headers(PIECE)) for at, piece in enumerate(pieces)]
+        return [*messages, Output(self.name, name, whole, _headers(self.content_type))]
 
-    def decode_key(self, key: bytes) -> ResultKey:
-        """The key of a record.
+    def decode_key(self, key: bytes) -> tuple[ResultKey, int | None]:
+        """The result that a record belongs to, and which of its pieces it is, if it is one.
 
         >>> HISTOGRAMS.decode_key(b"buttons/12")
-        ResultKey(survey='buttons', period=12)
+        (ResultKey(survey='buttons', period=12), None)
+        >>> LIVE.decode_key(b"buttons#3")
+        (ResultKey(survey='buttons', period=None), 3)
         """
+        name, cut, place = key.decode().partition("#")
+        piece = int(place) if cut else None
         if self.key == "survey":
-            return ResultKey(key.decode())
-        survey, _, period = key.decode().rpartition("/")
-        return ResultKey(survey, int(period))
+            return ResultKey(name), piece
+        survey, _, period = name.rpartition("/")
+        return ResultKey(survey, int(period)), piece
+
+
+def is_piece(output: Output) -> bool:
+    """Whether a message is a piece of a result, which must be published before it."""
+    return output.headers == _headers(PIECE)
+
+
+def _headers(content_type: str) -> tuple[tuple[str, bytes], ...]:
+    return (CONTENT_TYPE_HEADER, content_type.encode()), (CONTENT_ENCODING_HEADER, b"gzip")
 
 
 RESULT_TOPICS: tuple[ResultTopic[Any], ...] = (

@@ -22,8 +22,9 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.results import ClosedPeriod, MobilityResult, Release, build_mobility, release
+from stream_app.results import MOBILITY, ClosedPeriod, Release, ResultKey, build_mobility, release
 from tests.helpers.crowd import counts_of, scheme_of
+from tests.helpers.published import Memory
 from tests.helpers.town import live
 
 K, DEVICES, PERIODS, TOWNS = 6, 1500, 40, 6
@@ -194,9 +195,9 @@ def _published(terms: str) -> dict[int, MobilityReport]:
             assert before is None or isinstance(before, Release)
             closed[t] = release(statistics, 0, scheme, t, before, keyring)
         closed.pop(t - scheme.survey.horizon, None)
-        record = build_mobility(scheme, t, closed)
-        assert record == build_mobility(scheme, t, closed), "a republication is the same bytes"
-        reports[t] = MobilityResult.model_validate_json(record)
+        record, again = (MOBILITY.messages(ResultKey("town", t), build_mobility(scheme, t, closed)) for _ in "12")
+        assert record == again, "a republication is the same bytes"
+        (reports[t],) = Memory(record).mobility("town")
     return reports
 
 
@@ -216,20 +217,19 @@ def test_published_intervals_hold_the_truth_and_are_narrower(terms: str) -> None
     for t in range(1, TOWN.periods):
         window, presences = reports[t].window(t, t), TOWN.presences(t)
         for attribute in window.attributes:
-            values = presences.values[attribute.name]
-            truth = np.bincount(values, minlength=len(attribute.values)) / len(values)
-            for row, share in zip(attribute.values, truth, strict=True):
-                assert row.smoothed and row.smoothed.low is not None and row.smoothed.high is not None
-                held.append(row.smoothed.low <= share <= row.smoothed.high)
-                narrower.append(row.smoothed.error / row.share.error)
+            values, shares = presences.values[attribute.name], attribute.values
+            assert shares and shares.smoothed
+            truth = np.bincount(values, minlength=len(shares.share.value)) / len(values)
+            held += ((shares.smoothed.low <= truth) & (truth <= shares.smoothed.high)).tolist()
+            narrower += (shares.smoothed.error / shares.share.error).tolist()
     assert len(held) == 29 * 20
     assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.97
 
 
 def test_the_first_period_and_longer_windows_have_no_smoothed_shares() -> None:
     def smoothed(report: MobilityReport) -> set[tuple[int, bool]]:
-        rows = [(w, row) for w in report.windows for a in w.attributes for row in a.values]
-        return {(w.last - w.first + 1, row.smoothed is not None) for w, row in rows}
+        shares = [(w, a.values) for w in report.windows for a in w.attributes if a.values]
+        return {(w.last - w.first + 1, values.smoothed is not None) for w, values in shares}
 
     exact, noised = (_published(f"eps: 2, horizon: 24{more}") for more in ("", ", presence_epsilon: 1"))
     assert smoothed(exact[0]) == {(1, False)}
@@ -248,4 +248,5 @@ def test_a_suppressed_period_does_not_show_in_later_smoothed_shares() -> None:
         n = [ByGap(period.gaps, period.counts.sum(axis=1)) for period in supports]
         return mobility_report(CountHistory(scheme, 0, {"a": n}, {"a": supports}))
 
-    assert report([40, 5]).window(2, 2) == report([1, 90]).window(2, 2)
+    once, again = (report(few).window(2, 2).model_dump_json() for few in ([40, 5], [1, 90]))
+    assert once == again

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport, WindowReport, with_changes, with_truth
+from analytics.mobility import MobilityReport, with_changes, with_truth
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
 from hearsay.reports.files import write_files
@@ -40,16 +40,24 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     flat = {name: table.to_pylist() for name, table in tables(report).items()}
     attributes = [attribute for window in report.windows for attribute in window.attributes]
     assert len(flat["visitors"]) == len(report.windows)
-    assert len(flat["values"]) == sum(len(attribute.values) for attribute in attributes)
-    assert len(flat["groups"]) == sum(len(attribute.groups) for attribute in attributes)
-    assert len(flat["flows"]) == sum(len(attribute.flows) for attribute in attributes)
+    known = [(report.asked(attribute.name), attribute) for attribute in attributes if attribute.values]
+    assert len(flat["values"]) == sum(len(asked.values) for asked, _ in known)
+    assert len(flat["groups"]) == sum(len(asked.groups) for asked, _ in known)
+    assert len(flat["flows"]) == sum(len(asked.values) for asked, _ in known if asked.role == "transition")
     window = report.window(25, 25)
-    area = window.attribute("area").values[0]
-    row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == area.value)
-    assert row["people"] == area.people.value and row["people_high"] == area.people.high
-    assert area.change and row["change"] == area.change.percent.value
-    assert row["change_against"] == area.change.against and row["truth"] == area.truth
-    assert area.smoothed and row["smoothed"] == area.smoothed.value and row["smoothed_error"] == area.smoothed.error
+    area = window.attribute("area").values
+    assert area and area.change and area.smoothed and area.truth is not None and window.visitors
+    people = area.people(window.visitors)
+    for place, value in enumerate(report.asked("area").values):
+        row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == value)
+        assert (row["people"], row["people_high"]) == (people.value[place], people.high[place])
+        assert row["change"] == area.change.percent.at(place).value
+        assert (row["change_against"], row["truth"]) == (area.change.against, area.truth[place])
+        assert (row["smoothed"], row["smoothed_error"]) == (area.smoothed.value[place], area.smoothed.error[place])
+    flow = next(row for row in flat["flows"] if row["first"] == row["last"] == 25)
+    transition = window.attribute("transition").values
+    assert transition and flow["people"] == transition.people(window.visitors).value[0]
+    assert [flow["origin"], flow["destination"]] == report.asked("transition").values[0].split(">")
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]
@@ -69,20 +77,10 @@ def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path:
 
 @pytest.mark.parametrize("value", ["=1+1", "+33", "-5", "@SUM(A1)", "\tx", "plain", "'"])
 def test_text_in_csv_is_no_formula_to_a_spreadsheet(report: MobilityReport, value: str, tmp_path: Path) -> None:
-    written = report.model_copy(update={"windows": tuple(_renamed(window, value) for window in report.windows)})
+    renamed = [asked.model_copy(update={"values": (value,) * len(asked.values)}) for asked in report.attributes]
+    written = report.model_copy(update={"attributes": tuple(renamed)})
     write_files(written, None, tmp_path, None)
     with (tmp_path / "values.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["value"] for row in rows} == {value if value in ("plain", "'") else f"'{value}"}
     assert any(row["share"].startswith("-") or float(row["share"]) >= 0 for row in rows), "numbers stay numbers"
-
-
-def _renamed(window: WindowReport, value: str) -> WindowReport:
-    """The window, with every value of its attributes called `value`."""
-    attributes = [
-        attribute.model_copy(
-            update={"values": tuple(one.model_copy(update={"value": value}) for one in attribute.values)}
-        )
-        for attribute in window.attributes
-    ]
-    return window.model_copy(update={"attributes": tuple(attributes)})

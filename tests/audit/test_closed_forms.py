@@ -10,7 +10,9 @@ import pytest
 
 from analytics.estimation import norm_sub
 from audit.closed import attribute_inference, change_shows, forgery_gain, memo_bits, moved, trackability
-from protocols.mechanisms import SupportChannel, fitting
+from audit.computed import computed
+from audit.report import ATTACKS, Attacker
+from protocols.mechanisms import SupportChannel, Use, fitting
 from protocols.privacy import attribute_guess, forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -113,11 +115,10 @@ def test_trackability_grows_with_reports_and_with_bits() -> None:
     assert found == sorted(found) and found[0] > 10
 
 
-@pytest.mark.parametrize("name", ["l-grr", "l-osue", "dbitflip"])
-def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str) -> None:
-    held = name == "dbitflip"
+@pytest.mark.parametrize(("name", "held"), [("l-grr", None), ("l-osue", None), *(("dbitflip", d) for d in range(1, 5))])
+def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str, held: int | None) -> None:
     terms = {"eps_inf": 1.5} if held else {"eps_inf": 1.5, "eps_1": 0.7}
-    question = scheme_with(of_size(4, mechanism=name, parameter=2 if held else None), **terms).questions[0]
+    question = scheme_with(of_size(4, mechanism=name, parameter=held), **terms).questions[0]
     cell = sum(weight for weight, first, _, _ in per_trait(question) if np.array_equal(first[0], first[1]))
     together = sum(
         weight * (first[0] * first[1]).sum()
@@ -133,3 +134,27 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str)
     assert trackability(question, 1) == pytest.approx(largest)
     entropy = -(first[0] * np.log2(first[0])).sum()
     assert memo_bits(question) == pytest.approx(entropy)
+
+
+USES: dict[Use, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 1.5},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
+    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
+    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("attacker", ["best", "published"])
+def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attacker) -> None:
+    for record in fitting(use):
+        prior = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
+        attributes = [of_size(3, name, mechanism=record.name, **prior) for name in "ab"]
+        scheme = scheme_with(*attributes, **USES[use])
+        known = {"a": np.array([0.6, 0.3, 0.1]), "b": np.array([0.2, 0.3, 0.5])}
+        for priors in ({}, known):
+            for figure in computed(scheme, 1000, ATTACKS, attacker, priors):
+                assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
+                if figure.unit == "chance" and figure.best is not None:
+                    assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure

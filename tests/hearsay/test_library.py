@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hearsay
+from hearsay.library.estimating import FIGURES
 from protocols.errors import ResultsError, ScenarioError, SettingsError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
@@ -142,9 +143,16 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
         assert not any(app.rejects.values())
         published = [final for final in app.store.histograms("buttons") if final.n]
     estimated = hearsay.estimate(survey(terms), [frame for each in periods for frame in each])
-    assert histogram_table(published).drop_columns(["suppressed", "kind"]) == estimated
+    table = histogram_table(published).drop_columns(["suppressed", "kind"])
+    assert table.schema == estimated.schema
+    for name in estimated.column_names:
+        if name in FIGURES:  # with the decimals that their errors carry
+            same = np.abs(table[name].to_numpy() - estimated[name].to_numpy()) <= estimated["error"].to_numpy() / 10
+            assert same.all() or table[name].null_count == estimated[name].null_count == len(table)
+        else:
+            assert table[name] == estimated[name]
     assert published[1].attributes[0].statistics is not None
-    assert published[1].attributes[0].statistics.gaps == (2,)
+    assert published[1].attributes[0].statistics.gaps.tolist() == [2]
 
 
 def test_counts_give_what_reports_give() -> None:

@@ -7,26 +7,23 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from analytics.mobility import AttributeReport, Quantity, WindowReport
-from analytics.mobility.model import ValueReport
+from analytics.mobility import AskedAttribute, AttributeReport, MobilityReport, Quantity, WindowReport
+from analytics.mobility.model import Quantities, Shares
 from hearsay.reports.tables import answers_table
 
 EXACT = Quantity(value=23_427, error=0, low=23_427, high=23_427)
-SHARE = Quantity(value=0.5, error=0.01, low=0.48, high=0.52)
-PEOPLE = Quantity(value=11_539, error=282, low=10_986, high=12_092)
+SHARE = Quantities(value=[0.49255], error=[0.012], low=[0.46895], high=[0.51615])
 
 
 def lines(value: str) -> list[str]:
     """What is shown of a day on which somebody answered with this value."""
-    row = ValueReport(value=value, share=SHARE, people=PEOPLE, truth=10_980)
+    asked = AskedAttribute(name="visitor_category", role="plain", mechanism="l-grr", values=(value,))
     attribute = AttributeReport(
         name="visitor_category",
-        role="plain",
-        mechanism="l-grr",
         counted="value in the period",
         n=3412,
         suppressed=None,
-        values=(row,),
+        values=Shares(share=SHARE, truth=[10_980]),
     )
     day = {"begin": datetime(2017, 6, 6, tzinfo=UTC), "end": datetime(2017, 6, 7, tzinfo=UTC)}
     window = WindowReport.model_construct(
@@ -34,7 +31,7 @@ def lines(value: str) -> list[str]:
     )
     console = Console(width=80, color_system=None)
     with console.capture() as shown:
-        console.print(answers_table(window))
+        console.print(answers_table(MobilityReport.model_construct(attributes=(asked,)), window))
     return [line.rstrip() for line in shown.get().strip().splitlines()]
 
 

@@ -20,9 +20,8 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.faust_app import accept, stuck_partitions
 from stream_app.faust_app.broker.acceptance import StuckPartition
-from stream_app.kafka import Topics, publish, read_topic
+from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import LIVE, Live
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, logged
@@ -119,8 +118,8 @@ class Ordeal:
         assert not self._sending.is_alive(), "reports were not sent within two minutes"
 
     def _refused(self) -> dict[str, int]:
-        live = [record.value for record in read_topic(self._kafka, self._topics.named(LIVE.name)) if record.key == b"s"]
-        return dict(Counter(Live.model_validate_json(live[-1]).rejects)) if live else {}
+        live = KafkaResults(self._kafka, self._topics).live("s")
+        return dict(Counter(live.rejects)) if live else {}
 
     def _kill(self, worker: WorkerProcess) -> None:
         worker.kill()

@@ -1,10 +1,23 @@
-"""Reports as the merge publishes them: one for each period, from the counts it still holds, then put together."""
+"""What is published: reports as the merge makes them, one for each period, and messages that are read back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
+from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.results import PublishedResults
+
+
+class Memory(PublishedResults):
+    """Messages in a list, as a Kafka topic has them: repetitions included."""
+
+    def __init__(self, items: Iterable[Write | Output]) -> None:
+        self._messages = [item for item in items if isinstance(item, Output)]
+
+    def messages(self, topic: TopicName) -> Iterator[Output]:
+        return (message for message in self._messages if message.topic == topic)
 
 
 def part(history: CountHistory, first: int, last: int) -> CountHistory:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.kafka import Topics, read_topic
-from stream_app.results import build_histogram
+from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
 LIMIT = 16 << 20  # what a batch may decompress to
@@ -87,4 +87,5 @@ def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
         )
         for question in SCHEME.questions
     }
-    return build_histogram("final", SCHEME, period, counts).model_dump_json().encode()
+    (final,) = HISTOGRAMS.messages(ResultKey("s", period), build_histogram("final", SCHEME, period, counts))
+    return final.value

@@ -13,9 +13,7 @@ from hearsay.cli import app
 from hearsay.running.worker_process import workers
 from protocols.errors import SettingsError, SurveyError
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
-from stream_app.results import Histogram
+from stream_app.kafka import KafkaResults, Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
@@ -46,8 +44,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
     assert deadletters("list").output == "There are no dead letters.\n"
 
     def finals() -> dict[int, int]:
-        read = read_finals(kafka_settings, topics)
-        return {period or 0: Histogram.model_validate_json(value).n for (_, period), value in read.items()}
+        return {final.period: final.n for final in KafkaResults(kafka_settings, topics).histograms("s")}
 
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         send(kafka_settings, topics, [crowd(0, 200), Tick(0), crowd(1, 100), crowd(2, 50)])

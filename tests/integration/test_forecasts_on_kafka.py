@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -23,12 +24,16 @@ SURVEY = """{id: plans, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps
              forecast: {ahead: 2}, attributes: [{name: plan, values: [free, paid]}]}"""
 
 
-def run(survey: Path, data: Path, *options: str, **environment: str) -> None:
-    words = ["run", str(survey), "--scenario", "telemetry", "--devices", "60", "--periods", str(PERIODS)]
-    command = [sys.executable, "-m", "hearsay", *words, "--data", str(data), *options]
-    environment = {**os.environ, **environment}
+def hearsay(*words: str, **environment: str) -> str:
+    command, environment = [sys.executable, "-m", "hearsay", *words], {**os.environ, **environment}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run(survey: Path, data: Path, *options: str, **environment: str) -> None:
+    size = ["--devices", "60", "--periods", str(PERIODS)]
+    hearsay("run", str(survey), "--scenario", "telemetry", *size, "--data", str(data), *options, **environment)
 
 
 @pytest.mark.integration
@@ -51,3 +56,5 @@ def test_a_cluster_forecasts_what_one_process_does(
         run(survey, clustered, "--kafka", kafka_settings.bootstrap, **settings)
         eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected), 60)
     assert results.values(FORECASTS, "plans") == expected
+    shown = hearsay("forecast", "plans", "--kafka", kafka_settings.bootstrap, "--ahead", "2", "--json", **settings)
+    assert [series["values"] for series in json.loads(shown)["series"]] == [PERIODS] * 3

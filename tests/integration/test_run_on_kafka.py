@@ -69,7 +69,7 @@ def test_a_cluster_publishes_what_one_process_does(
     (clustered / "festival-week.lost").write_text("4\n")
     report = ["report", "festival-week", "--kafka", kafka_settings.bootstrap, "--json"]
     unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
-    assert 'presence_lost": true' not in unmarked.stdout and 'presence_lost": true' in marked.stdout
+    assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
         records = read_topic(kafka_settings, topics.named(topic.name))

@@ -21,9 +21,8 @@ from servers.kafka_broker import KafkaBroker
 from servers.kafka_clients import opened
 from servers.ports import free_port
 from servers.settings import KafkaSettings, load
-from stream_app.kafka import Topics, create, existing, publish
+from stream_app.kafka import KafkaResults, Topics, create, existing, publish
 from stream_app.kafka.results import read_finals
-from stream_app.results import Histogram
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.leaks import leaves_nothing
@@ -123,10 +122,8 @@ def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
     assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
     with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):
         eventually(lambda: len(read_finals(settings, topics)) == world.periods or not worker.running, 90)
-        finals = read_finals(settings, topics)
-    assert [Histogram.model_validate_json(finals[survey.survey.id, p]).n for p in range(2)] == [
-        len(world.presences(p).devices) for p in range(2)
-    ]
+        finals = KafkaResults(settings, topics).histograms(survey.survey.id)
+    assert [final.n for final in finals] == [len(world.presences(p).devices) for p in range(2)]
 
 
 def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:

@@ -17,7 +17,6 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
-from stream_app.results import Histogram
 from tests.helpers.eventually import eventually
 from tests.helpers.recount import final_of, recount
 from tests.helpers.workers import send
@@ -72,8 +71,8 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
         eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2, 60)
         assert datetime.now(UTC) >= wall.survey.bounds(1)[1] + wall.survey.grace
         assert worker.leave() == 0
-    finals = read_finals(kafka_settings, topics)
-    assert [Histogram.model_validate_json(finals["s", period]).n for period in (0, 1)] == [99, 49]
+    finals = KafkaResults(kafka_settings, topics).histograms("s")
+    assert [final.n for final in finals[:2]] == [99, 49]
 
 
 def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
@@ -91,7 +90,7 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
             assert worker.running and late.running
         assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries repeat the same lines"
-    assert Histogram.model_validate_json(read_finals(kafka_settings, topics)["s", 0]).n == 999
+    assert [final.n for final in KafkaResults(kafka_settings, topics).histograms("s")] == [999]
 
 
 def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(

@@ -87,10 +87,10 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         assert worker.metric("hearsay_reports_total") == 0
         refused = recover(kafka_settings, topics, "--lost", "1000")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
-        worker.kill()
+        worker.leave()
         shown = recover(kafka_settings, topics)
         assert shown.returncode == 1 and shown.stdout.count("deleted and made again") == 2
-        eventually(lambda: recover(kafka_settings, topics, "--lost", "1000").returncode == 0, 60)
+        assert recover(kafka_settings, topics, "--lost", "1000").returncode == 0
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(1), Tick(2)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 60)
@@ -106,6 +106,7 @@ def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.C
     """`hearsay recover`, as an operator calls it."""
     environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
     command = [sys.executable, "-c", "from hearsay.cli import main; main()", "recover", *options]
+    environment["COLUMNS"] = "200"
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
 
 
@@ -126,9 +127,9 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
             send(kafka_settings, topics, [Reports(0, (Row(token),))])
         worker.start()
         eventually(lambda: shows(worker, "cut"), 90)
-        worker.kill()
-        assert "records from offset 1 to 2 were replaced" in recover(kafka_settings, topics).stdout
-        eventually(lambda: recover(kafka_settings, topics, "--lost", "0").returncode == 0, 60)
+        worker.leave()
+        done = recover(kafka_settings, topics, "--lost", "0")
+        assert done.returncode == 0 and "records from offset 1 to 2 were replaced" in done.stdout
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
@@ -168,9 +169,9 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         eventually(lambda: shows(worker, "gap"), 90)
         eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}), 30)
-        worker.kill()
-        assert "offsets 0 to 1 hold no record" in recover(kafka_settings, topics).stdout
-        eventually(lambda: recover(kafka_settings, topics, "--lost", "2").returncode == 0, 60)
+        worker.leave()
+        done = recover(kafka_settings, topics, "--lost", "2")
+        assert done.returncode == 0 and "offsets 0 to 1 hold no record" in done.stdout
         worker.start().wait_until_ready()
         send_keyed(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)

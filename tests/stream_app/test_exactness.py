@@ -10,14 +10,17 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod, Histogram, Release
+from stream_app.results import ClosedPeriod, Release
+from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
@@ -25,6 +28,8 @@ rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), s
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
 events = st.one_of(reports, reports, reports, st.builds(Tick, st.integers(0, 5)), st.just(Garbage(b"?")))
 logs = st.lists(events, min_size=12, max_size=40)
+IN_PIECES = 500
+"""So few bytes that every final and every histogram is cut."""
 
 
 @dataclass
@@ -73,20 +78,28 @@ def count(events: Sequence[Event], script: Sequence[Step], partition: int, parti
     return world, worker
 
 
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+class Reached(BaseModel):
     """In the place of a mobility report: all that it would be made from."""
+
+    schema_version: int = 2
+    counts: dict[int, dict[str, tuple[list[int], list[int]]]]
+
+
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Reached:
     counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
-    return repr(
-        {t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
-    ).encode()
+    return Reached(
+        counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
+    )
 
 
-def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
+def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int, limit: int = VALUE_BYTES) -> World:
     log = [partial.value for partial in partials]
     keyring = Keyring(bytes(16))
-    world = World(
-        lambda records: Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records, mobility=reached)), len(log)
-    )
+
+    def start(records: list[tuple[bytes, bytes]]) -> Merging:
+        return Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records, mobility=reached, limit=limit))
+
+    world = World(start, len(log))
     world.run(script)
     return world
 
@@ -128,22 +141,32 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
     topics = merge(world.topics["partials"], [], 1).topics
-    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
+    results = Memory(topics["histograms"]).histograms("s")
     assert {result.period: counts_of(result) for result in results} == recount.finals
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.tuples(logs, logs), st.tuples(scripts, scripts), scripts, st.randoms(use_true_random=False))
+@given(
+    st.tuples(logs, logs),
+    st.tuples(scripts, scripts),
+    scripts,
+    st.sampled_from([VALUE_BYTES, IN_PIECES]),
+    st.randoms(use_true_random=False),
+)
 def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
-    partitions: tuple[list[Event], list[Event]], counting: tuple[list[Step], list[Step]], merging: list[Step], random
+    partitions: tuple[list[Event], list[Event]],
+    counting: tuple[list[Step], list[Step]],
+    merging: list[Step],
+    limit: int,
+    random,
 ) -> None:
     streams = [count(partitions[p], counting[p], p, 2)[0].topics["partials"] for p in range(2)]
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
-    topics = merge(partials, merging, 2).topics
+    topics = merge(partials, merging, 2, limit).topics
     for name in ("histograms", "mobility"):
         first = {message.key: message.value for message in reversed(topics[name])}
         assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
-    results = [Histogram.model_validate_json(message.value) for message in topics["histograms"]]
+    results = Memory(topics["histograms"]).histograms("s")
     assert {result.period: counts_of(result) for result in results} == Recount.of(partitions).finals

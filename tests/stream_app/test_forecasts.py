@@ -66,7 +66,7 @@ class Topic(PublishedResults):
 
     def publish(self, scheme: Scheme, histogram: Histogram) -> Output:
         key = ResultKey(scheme.survey.id, histogram.period)
-        self.outputs.append(HISTOGRAMS.message(key, histogram.model_dump_json().encode()))
+        self.outputs += HISTOGRAMS.messages(key, histogram)
         return self.outputs[-1]
 
 
@@ -126,7 +126,7 @@ def test_what_leaves_its_interval_is_marked_and_counted(scheme: Scheme, whole: T
     assert np.mean(calm) < 0.05
     noted: list[tuple[str, int, int]] = []
     again = Forecasting({scheme.survey.id: scheme}.get, whole, lambda *counts: noted.append(counts))
-    again._message(results[DAY_OFF])
+    again._messages(results[DAY_OFF])
     assert noted == [("days", 7, sum(cell.unexpected for cell in results[DAY_OFF].cells))]
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pytest
 
+from analytics.mobility import count_history
+from analytics.windows import ByGap
+from analytics.windows.first_reports import Counters
 from protocols.errors import LogError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -16,11 +21,14 @@ from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
 from stream_app.log.skipped import Skipped, Why
+from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import Final, final_key, merge_accepted_key, merged_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Histogram, Live, MobilityResult, Release
+from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
+from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
+from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import SURVEYS, scheme
 
@@ -58,14 +66,13 @@ class Owner:
 
 def finals(flush: Flush) -> dict[int, int | None]:
     """Period to n of what was published."""
-    published = [item for item in flush if isinstance(item, Output) and item.topic == "histograms"]
-    results = [Histogram.model_validate_json(output.value) for output in published]
-    return {result.period: result.n for result in results}
+    return {result.period: result.n for result in Memory(flush).histograms("s")}
 
 
 def live(flush: Flush) -> Live:
-    (found,) = [item for item in flush if isinstance(item, Output) and item.topic == "live"]
-    return Live.model_validate_json(found.value)
+    found = Memory(flush).live("s")
+    assert found is not None
+    return found
 
 
 def test_a_period_is_final_when_every_partition_has_closed_it() -> None:
@@ -114,7 +121,8 @@ def test_a_live_result_that_was_not_published_before_a_crash_is_published_after_
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
     before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
     frozen = Final((before,), counts(10))
-    owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), frozen.encode())])
+    _, record = frozen.writes(0, ("s", 0), VALUE_BYTES)
+    owner = Owner(partitions=1, records=[(record.key, record.value)])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
 
@@ -129,10 +137,10 @@ def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_by
         return merger.flush()
 
     flush, store = merged([]), dict[bytes, bytes]()
-    _, frozen, outputs, *_ = flush.stages
+    _, frozen, _, outputs, *_ = flush.stages
     keep(store, frozen)
     assert len(store) == 1, "the crash comes after freezing, before publishing"
-    assert merged(store.items()).stages[2] == outputs
+    assert merged(store.items()).stages[3] == outputs
     assert all(output.headers for output in outputs if isinstance(output, Output))
 
 
@@ -140,9 +148,8 @@ def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contai
     few, many = scheme("minimum: 50,"), scheme()
     for terms, suppressed in ((few, "minimum"), (many, None)):
         owner = Owner(partitions=1, lookup={"s": terms}.get)
-        published = results(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
-        histogram = Histogram.model_validate_json(published["histograms", b"s/0"])
-        report = MobilityResult.model_validate_json(published["mobility", b"s/0"])
+        published = Memory(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0)))
+        (histogram,), (report,) = published.histograms("s"), published.mobility("s")
         assert (report.survey, report.fingerprint) == (histogram.survey, histogram.fingerprint)
         assert report.guarantees == histogram.guarantees
         window = report.window(0, 0)
@@ -156,10 +163,13 @@ def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contai
 def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:
     flush = Owner(partitions=1).take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     outputs = {output.topic: output for output in flush if isinstance(output, Output)}
-    assert set(outputs) == {topic.name for topic in RESULT_TOPICS}
-    for topic in RESULT_TOPICS:
-        assert outputs[topic.name].headers == ((CONTENT_TYPE_HEADER, topic.content_type.encode()),)
-        assert next(iter(json.loads(outputs[topic.name].value).items())) == ("schema_version", topic.schema_version)
+    made = [topic for topic in RESULT_TOPICS if topic.name != "forecasts"]
+    assert set(outputs) == {topic.name for topic in made}
+    for topic in made:
+        headers = {CONTENT_TYPE_HEADER: topic.content_type.encode(), "content-encoding": b"gzip"}
+        assert dict(outputs[topic.name].headers) == headers
+        value = gzip.decompress(outputs[topic.name].value)
+        assert next(iter(json.loads(value).items())) == ("schema_version", topic.schema_version)
 
 
 def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
@@ -197,7 +207,8 @@ def test_rejects_are_in_the_live_result_and_not_in_finals() -> None:
         progress(0, 4, -1, late=3), progress(1, 4, -1, late=1, repeat=2), part(0, 0, 4, 5), progress(0, 3, -1, late=99)
     )
     assert live(flush).rejects == {"late": 4, "repeat": 2}
-    assert b"reject" not in b"".join(item.value for item in flush if isinstance(item, Output) and item.topic != "live")
+    finals = [item.value for item in flush if isinstance(item, Output) and item.topic != "live"]
+    assert b"reject" not in b"".join(map(gzip.decompress, finals))
 
 
 NOISED = {"s": scheme("presence_epsilon: 1,")}
@@ -206,8 +217,8 @@ NOISED = {"s": scheme("presence_epsilon: 1,")}
 def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_else() -> None:
     owner = Owner(partitions=1, lookup=NOISED.get)
     owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
-    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 2, "survey": "s", "closed_through": 0} | nothing
+    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
+    assert owner.merger.live("s").model_dump() == {"schema_version": 3, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
@@ -240,13 +251,13 @@ def test_the_release_of_a_period_is_kept_instead_of_its_counts() -> None:
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     (record,) = [item for item in flush.stages[1] if not isinstance(item, Output)]
     assert record.value is not None
-    kept = Final.decode(record.value).counts
-    assert isinstance(kept, Release)
-    shown = Histogram.model_validate_json(results(flush)["histograms", b"s/0"])
+    final = Final.decode(record.value, {})
+    assert final is not None and isinstance(final.counts, Release)
+    kept, (shown,) = final.counts, Memory(flush).histograms("s")
     for attribute in shown.attributes:
         assert attribute.statistics is not None
         assert list(attribute.statistics.n) == kept.n[attribute.name].tolist()
-        assert attribute.statistics.supports_of_all_gaps == tuple(kept.N[attribute.name].tolist())
+        assert np.array_equal(attribute.statistics.supports_of_all_gaps, kept.N[attribute.name])
     store: dict[bytes, bytes] = {}
     keep(store, flush)
     after = part(1, 0, 6, 9, closed=True), progress(0, 6, 1)
@@ -261,9 +272,9 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
         assert not isinstance(counts, Release)
         return list(counts["colour"].dense(3)[0].tolist())
 
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> bytes:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Live:
         seen.append((period, {t: dense(closed[t]) for t in closed}))
-        return b"{}"
+        return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 
     store: dict[bytes, bytes] = {}
     for period in range(5):
@@ -273,12 +284,13 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
     assert len([key for key in store if b"/final/" in key]) == 3, "finals that are in no later window are deleted"
 
 
-def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods() -> None:
-    """A paused owner writes its old position after several periods, when finals of earlier periods were deleted."""
+@pytest.mark.parametrize("key", [merged_key(0), survey_key(0, "s")], ids=["position", "survey"])
+def test_an_old_record_republishes_no_final_whose_windows_lack_deleted_periods(key: bytes) -> None:
+    """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
     store: dict[bytes, bytes] = {}
     log: list[bytes] = []
     published: dict[tuple[str, bytes], bytes] = {}
-    positions = []
+    versions = []
     merger = Merger(0, 1, SURVEYS.get, KEYRING)
     for period in range(6):
         for partial in (part(period, 0, period, period + 1, closed=True), progress(0, period, period)):
@@ -287,18 +299,79 @@ def test_an_old_position_republishes_no_final_whose_windows_lack_deleted_periods
         flush = merger.flush()
         keep(store, flush)
         published |= results(flush)
-        positions.append(store[merged_key(0)])
-    for position in positions:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {merged_key(0): position}).items())
+        versions.append(store[key])
+    for version in versions:
+        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {key: version}).items())
         for offset in range(merger.next_offset, len(log)):
             merger.apply(offset, log[offset])
         assert results(merger.flush()).items() <= published.items()
         assert merger.statuses["s"].through == 5
 
 
+def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interrupted() -> None:
+    """Another survey is further by then: nothing of it is read twice, and nothing of the first is passed over."""
+    schemes = {"s": SURVEYS["s"], "t": SURVEYS["s"]}
+    log = [encode_partial(Part(s, 0, p, 5, True, counts(7))) for s in "st" for p in range(3)]
+    log += [encode_partial(Progress(s, p, 5, 0, {}, {})) for p in range(3) for s in "ts"]
+    store: dict[bytes, bytes] = {}
+    versions: list[bytes | None] = [None]
+    merger = Merger(0, 3, schemes.get, KEYRING)
+    for offset, value in enumerate(log[:-1]):
+        merger.apply(offset, value)
+        keep(store, merger.flush())
+        versions.append(store.get(survey_key(0, "s")))
+    assert merger.statuses["t"].through == 0 and merger.statuses["s"].through == -1
+    for version in versions:
+        late = {key: value for key, value in store.items() if key != survey_key(0, "s")}
+        late |= {} if version is None else {survey_key(0, "s"): version}
+        while (merger := Merger(0, 3, schemes.get, KEYRING, late.items())).next_offset < len(log) - 1:
+            merger.apply(merger.next_offset, log[merger.next_offset])
+            before, again = merger.next_offset, merger.flush()
+            assert not results(again)
+            keep(late, again)
+            if Merger(0, 3, schemes.get, KEYRING, late.items()).next_offset < before:
+                break  # nothing was to be saved: read on without an interruption
+        for offset in range(merger.next_offset, len(log)):
+            merger.apply(offset, log[offset])
+        assert finals(merger.flush()) == {0: 21}
+
+
+def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() -> None:
+    """And their parts, each once: the rest of the merge costs nothing, however many surveys it has."""
+    names = [f"s{number}" for number in range(50)]
+    owner = Owner(partitions=2, lookup=dict.fromkeys(names, SURVEYS["s"]).get)
+    owner.take(*(Part(name, 0, p, 1, False, counts(5)) for name in names for p in range(2)))
+    flush = owner.take(Part("s7", 0, 1, 2, False, counts(6)))
+    written = [item.key for item in flush if not isinstance(item, Output)]
+    assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]
+    assert [item.key for item in flush if isinstance(item, Output)] == [b"s7"]
+
+
 def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
     outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
     return {(output.topic, output.key): output.value for output in outputs}
+
+
+def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many periods were closed before it: also after the horizon, and after a year."""
+    long = scheme("minimum: 2,").survey.model_copy(update={"horizon": 30})
+    summed = Counter[int]()
+    now = 0
+
+    def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
+        summed[now] += 1
+        return real(periods, start, length)
+
+    real = count_history.first_reports
+    monkeypatch.setattr(count_history, "first_reports", first_reports)
+    owner = Owner(partitions=1, lookup={"s": Scheme(long)}.get)
+    for now in range(80):
+        (published,) = Memory(owner.take(part(now, 0, now, 10, closed=True), progress(0, now, now))).mobility("s")
+        windows = [window for window in published.windows if not window.suppressed]
+        assert summed[now] == 2 * len(windows), "the supports of two attributes"
+        assert len(windows) <= 3, "the period, its week, and all days since the beginning"
 
 
 def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may_have_closed_in_them() -> None:

@@ -186,7 +186,8 @@ def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solut
         shares = window.attribute("area").values
         truth = np.bincount(list(town.first_values(first, last).values()), minlength=K)
         truth = truth / truth.sum()
-        value, low, high = (np.array([getattr(row.share, part) for row in shares]) for part in ("value", "low", "high"))
+        assert shares is not None
+        value, low, high = shares.share.value, shares.share.low, shares.share.high
         errors[last - first].append(value - truth)
         held[last - first].append((low <= truth) & (truth <= high))
         if first < last:

@@ -17,7 +17,7 @@ from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import MobilityResult, Release, build_histogram, build_mobility, release
+from stream_app.results import Release, build_histogram, build_mobility, release
 from tests.helpers.crowd import counts_of, scheme_of
 
 KEYS = 2000
@@ -114,7 +114,7 @@ def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times
     found = [(int((here > limit).sum()), int((gone > limit).sum())) for limit in np.linspace(-0.95, 0.95, 9)]
     assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
     if scheme is GRR and not is_late:  # a late report is in no N, and bits share e2: they spend less in a single cell
-        assert any(refuted(*hits, KEYS, epsilon=0.4) for hits in found), "the test refutes a smaller budget"
+        assert any(refuted(*hits, KEYS, epsilon=0.25) for hits in found), "the test refutes a smaller budget"
 
 
 Publish = Callable[[Counts, Keyring], tuple[float, ...]]
@@ -123,7 +123,8 @@ SMALL = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, prese
 
 def from_the_release(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
     """The estimates as they are published."""
-    return build_histogram("final", SMALL, 0, release(counts, 0, SMALL, 0, None, keyring)).attribute("a").estimate or ()
+    shown = build_histogram("final", SMALL, 0, release(counts, 0, SMALL, 0, None, keyring)).attribute("a")
+    return () if shown.estimate is None else tuple(shown.estimate.tolist())
 
 
 def from_exact_supports(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
@@ -155,8 +156,9 @@ def test_the_same_counts_have_the_same_noise_and_other_counts_have_another() -> 
     counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
     more = {"a": replace(counts["a"], N=counts["a"].N + 1)}
     one, two = (release(counts, 0, GRR, 0, None, key) for _ in range(2))
-    assert build_histogram("final", GRR, 0, one) == build_histogram("final", GRR, 0, two)
-    assert build_mobility(GRR, 0, {0: one}) == build_mobility(GRR, 0, {0: two})
+    histograms = [build_histogram("final", GRR, 0, released).model_dump_json() for released in (one, two)]
+    reports = [build_mobility(GRR, 0, {0: released}).model_dump_json() for released in (one, two)]
+    assert histograms[0] == histograms[1] and reports[0] == reports[1]
     assert (one.n["a"] != release(more, 0, GRR, 0, None, key).n["a"]).any(), "n is the same, but not its noise"
     assert (one.n["a"] != release(counts, 1, GRR, 0, None, key).n["a"]).any(), "nor with another number of late rows"
     assert (one.n["a"] != release(counts, 0, GRR, 1, None, key).n["a"]).any(), "nor in another period"
@@ -212,13 +214,13 @@ def test_published_intervals_hold_the_truth(attribute: str, terms: str, people: 
         counts = {"a": Statistics(np.arange(1, horizon + 1, dtype=np.uint16), n, N)}
         released = release(counts, 0, scheme, 0, None, keyring)
         shown = build_histogram("final", scheme, 0, released).attribute("a")
-        report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+        report = build_mobility(scheme, 0, {0: released}).window(0, 0)
         if shown.low is None or shown.high is None:  # as far as is known nobody reported: every share is possible
             held += [True] * k
             continue
         held += ((np.array(shown.low) <= truth) & (truth <= np.array(shown.high))).tolist()
-        shares = [row.share for row in report.attribute("a").values]
-        assert [share.low for share in shares] == pytest.approx(shown.low), "histogram and report say the same"
+        shares = report.attribute("a").values
+        assert shares and shares.share.low == pytest.approx(shown.low), "histogram and report say the same"
         assert report.visitors is not None and report.visitors.value == shown.n
     assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / len(held))
 
@@ -256,7 +258,7 @@ def test_all_published_numbers_of_visitors_agree(epsilon: float) -> None:
     for period, counted in enumerate(counts):
         closed[period] = release(counted, 0, scheme, period, closed.get(period - 1), Keyring(bytes(16)))
         kept = {t: closed[t] for t in range(max(0, period - 6), period + 1)}
-        report = MobilityResult.model_validate_json(build_mobility(scheme, period, kept))
+        report = build_mobility(scheme, period, kept)
         day = report.window(period, period)
         assert day.visitors and day.new and day.returning
         assert day.visitors.value == build_histogram("final", scheme, period, closed[period]).n
@@ -285,7 +287,7 @@ def test_a_report_is_counted_once_however_many_attributes_it_answers(solution: s
     counts = {q.name: Statistics(gaps, np.array([400, 300]), np.full((2, q.k), 90)) for q in scheme.questions}
     released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
     shown = build_histogram("final", scheme, 0, released)
-    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    report = build_mobility(scheme, 0, {0: released}).window(0, 0)
     sizes = [attribute.n or 0 for attribute in shown.attributes]
     assert report.visitors is not None and report.visitors.value == shown.n == released.visitors
     assert [attribute.n for attribute in report.attributes] == sizes
@@ -309,10 +311,11 @@ def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_
     released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
     assert (released.n["a"] != released.n[PRESENCE_ONLY]).any()
     shown = build_histogram("final", scheme, 0, released)
-    report = MobilityResult.model_validate_json(build_mobility(scheme, 0, {0: released})).window(0, 0)
+    report = build_mobility(scheme, 0, {0: released}).window(0, 0)
     answers = shown.attribute("a")
     assert shown.presence_only is not None and answers.n is not None and report.visitors is not None
     assert list(shown.presence_only.n) == released.n[PRESENCE_ONLY].tolist()
     assert report.visitors.value == shown.n == answers.n + sum(shown.presence_only.n)
     kept = Release.of_arrays(list(released.n), released.late, released.arrays)
-    assert build_mobility(scheme, 0, {0: kept}) == build_mobility(scheme, 0, {0: released})
+    again, once = (build_mobility(scheme, 0, {0: found}).model_dump_json() for found in (kept, released))
+    assert again == once

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from protocols.errors import ResultsError
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.local import LocalStore
-from stream_app.log.flushes import Output, TopicName
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, PublishedResults, ResultKey
+from stream_app.log.encoding import compress
+from stream_app.log.flushes import Output
+from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, ResultKey, ResultTopic
+from tests.helpers.published import Memory
 
 Write = Callable[..., LocalStore]
-
-
-class Memory(PublishedResults):
-    """Messages in a list, as a Kafka topic has them: repetitions included."""
-
-    def __init__(self, *messages: Output) -> None:
-        self._messages = messages
-
-    def messages(self, topic: TopicName) -> Iterator[Output]:
-        return (message for message in self._messages if message.topic == topic)
 
 
 @pytest.fixture
@@ -41,48 +34,57 @@ def in_a_directory(tmp_path: Path) -> Iterator[Write]:
 
 def live(closed_through: int, survey: str = "s") -> Output:
     status = Live(survey=survey, closed_through=closed_through, open=(), rejects={}, lates={})
-    return LIVE.message(ResultKey(survey), status.model_dump_json().encode())
+    (message,) = LIVE.messages(ResultKey(survey), status)
+    return message
+
+
+def final(topic: ResultTopic[Any], survey: str, period: int, value: bytes) -> Output:
+    return Output(topic.name, ResultKey(survey, period).encode(), value)
 
 
 def test_results_come_in_the_order_of_their_periods(in_a_directory: Write) -> None:
-    published = [HISTOGRAMS.message(ResultKey("s", period), b"%d" % period) for period in (10, 9, 100)]
-    for results in (Memory(*published), in_a_directory(*published)):
+    published = [final(HISTOGRAMS, "s", period, b"%d" % period) for period in (10, 9, 100)]
+    for results in (Memory(published), in_a_directory(*published)):
         assert [*results.values(HISTOGRAMS).values()] == [b"9", b"10", b"100"]
 
 
 def test_of_replaced_results_the_newest_is_read(in_a_directory: Write) -> None:
     published = [live(0), live(5, "t"), live(1)]
-    for results in (Memory(*published), in_a_directory(*published)):
+    for results in (Memory(published), in_a_directory(*published)):
         newest = results.live("s")
         assert newest is not None and newest.closed_through == 1
         assert results.live("unknown") is None
 
 
 def test_a_final_that_is_repeated_is_read_once_and_one_that_changed_is_an_error() -> None:
-    first, changed = (MOBILITY.message(ResultKey("s", 3), value) for value in (b"one", b"other"))
-    assert Memory(first, first).values(MOBILITY) == {("s", 3): b"one"}
+    first, changed = (final(MOBILITY, "s", 3, value) for value in (b"one", b"other"))
+    assert Memory([first, first]).values(MOBILITY) == {("s", 3): b"one"}
     with pytest.raises(ResultsError, match="topic mobility, key s/3: published twice with different values"):
-        Memory(first, changed).values(MOBILITY)
+        Memory([first, changed]).values(MOBILITY)
 
 
 def test_a_newer_schema_version_is_refused_and_the_error_says_to_upgrade() -> None:
     newer = LIVE.schema_version + 1
     value = f'{{"schema_version":{newer},"survey":"s","a field that is not known here":[]}}'.encode()
     with pytest.raises(ResultsError, match=f"topic live, key s: schema version {newer}") as caught:
-        Memory(LIVE.message(ResultKey("s"), value)).live("s")
+        Memory([Output(LIVE.name, b"s", compress(value))]).live("s")
     assert "upgrade" in caught.value.hint
 
 
-@pytest.mark.parametrize("value", [b"{}", b"[]", b"no JSON", b'{"schema_version":1}', b'{"schema_version":null}'])
+WRONG = [compress(text) for text in (b"{}", b"[]", b"no JSON", b'{"schema_version":2}', b'{"schema_version":null}')]
+ODD = compress(b'{"schema_version":2,"survey":"s","pieces":7}')
+
+
+@pytest.mark.parametrize("value", [*WRONG, ODD, ODD[:-9], b"not compressed"])
 def test_a_record_that_is_no_result_is_named(value: bytes) -> None:
     with pytest.raises(ResultsError, match="topic histograms, key s/4: the record is not a histogram result"):
-        Memory(HISTOGRAMS.message(ResultKey("s", 4), value)).histograms("s")
+        Memory([final(HISTOGRAMS, "s", 4, value)]).histograms("s")
 
 
-@pytest.mark.parametrize("key", [b"s", b"s/x", b"\xff/1"])
+@pytest.mark.parametrize("key", [b"s", b"s/x", b"\xff/1", b"s/1#x"])
 def test_a_key_that_names_no_period_is_an_error_that_shows_it(key: bytes) -> None:
     with pytest.raises(ResultsError, match="topic histograms: a record has the key") as caught:
-        Memory(Output(HISTOGRAMS.name, key, b"{}")).histograms("s")
+        Memory([Output(HISTOGRAMS.name, key, b"{}")]).histograms("s")
     assert repr(key) in caught.value.message
 
 
@@ -92,10 +94,10 @@ def test_a_directory_replaces_a_live_result_together_with_its_headers(in_a_direc
 
 
 def test_a_directory_keeps_the_first_final(in_a_directory: Write) -> None:
-    first, changed = (MOBILITY.message(ResultKey("s", 3), value) for value in (b"one", b"other"))
+    first, changed = (final(MOBILITY, "s", 3, value) for value in (b"one", b"other"))
     assert in_a_directory(first, changed).values(MOBILITY) == {("s", 3): b"one"}
 
 
 def test_a_survey_is_not_mistaken_for_one_whose_name_begins_the_same() -> None:
-    results = Memory(*(HISTOGRAMS.message(ResultKey(survey, 0), survey.encode()) for survey in ("s", "s2", "s/1")))
+    results = Memory(final(HISTOGRAMS, survey, 0, survey.encode()) for survey in ("s", "s2", "s/1"))
     assert results.values(HISTOGRAMS, "s") == {("s", 0): b"s"}

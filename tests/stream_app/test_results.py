@@ -38,7 +38,7 @@ def histogram(terms: str = "", people: int = 20_000, period: int = 0) -> Histogr
 
 def test_a_result_says_how_often_each_value_occurs_and_how_sure_that_is() -> None:
     result = histogram().attribute("a")
-    assert result.estimate and result.error and result.low and result.high and result.consistent
+    assert result.estimate is not None and result.consistent is not None
     for truth, value, error, low, high in zip(
         (0.7, 0.25, 0.05), result.estimate, result.error, result.low, result.high, strict=True
     ):
@@ -58,15 +58,15 @@ def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanis
     counts = {"a": Statistics(np.array([1], dtype=np.uint16), n, N)}
     closed = release(counts, 0, scheme, 0, None, KEYRING) if noise else counts
     result = build_histogram("final", scheme, 0, closed).attribute("a")
-    assert result.estimate and result.consistent
+    assert result.estimate is not None and result.consistent is not None
     assert sum(result.consistent) == pytest.approx(1)
-    truth, nearest = np.bincount(values, minlength=12) / 3000, norm_sub(np.array(result.estimate))
+    truth, nearest = np.bincount(values, minlength=12) / 3000, norm_sub(result.estimate)
     if mechanism == "l-geometric" and not noise:
-        assert result.consistent_low and result.consistent_high
-        assert ((np.array(result.consistent) - truth) ** 2).sum() < ((nearest - truth) ** 2).sum() / 3
-        assert (np.array(result.consistent_low) <= truth).all() and (truth <= np.array(result.consistent_high)).all()
+        assert result.consistent_low is not None and result.consistent_high is not None
+        assert ((result.consistent - truth) ** 2).sum() < ((nearest - truth) ** 2).sum() / 3
+        assert (result.consistent_low <= truth).all() and (truth <= result.consistent_high).all()
     else:
-        assert result.consistent == pytest.approx(nearest.tolist(), abs=1e-12)
+        assert result.consistent == pytest.approx(nearest, abs=0.001), "but for rounding"
         assert (result.consistent_low, result.consistent_high) == (None, None)
 
 
@@ -74,7 +74,7 @@ def test_a_result_carries_what_any_other_estimate_can_be_made_from() -> None:
     result, scheme = histogram().attribute("a"), scheme_of(ATTRIBUTE, TERMS)
     assert result.statistics is not None
     assert np.array_equal(result.statistics.supports, crowd(scheme)["a"].N)
-    assert result.statistics.n == (10_000, 10_000)
+    assert result.statistics.n.tolist() == [10_000, 10_000]
 
 
 def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise() -> None:
@@ -131,8 +131,8 @@ def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[A
     assert documented == schema(topic), f"print {topic.kind} with stream_app.results.schemas"
 
 
-def test_every_schema_in_the_documents_belongs_to_a_result_topic() -> None:
-    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS}
+def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS} | {"audit"}
 
 
 @pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)

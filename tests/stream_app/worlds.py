@@ -172,9 +172,10 @@ def counts_of(histogram: Histogram) -> Counter[tuple[object, ...]]:
     """The counts of a final, in the form of the recount."""
     counted: Counter[tuple[object, ...]] = Counter()
     for attribute in histogram.attributes:
-        assert attribute.statistics is not None and attribute.statistics.supports is not None
+        statistics = attribute.statistics
+        assert statistics is not None and statistics.supports is not None
         for gap, n, supports in zip(
-            attribute.statistics.gaps, attribute.statistics.n, attribute.statistics.supports, strict=True
+            *(column.tolist() for column in (statistics.gaps, statistics.n, statistics.supports)), strict=True
         ):
             counted["n", gap] = n
             counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})

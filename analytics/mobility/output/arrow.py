@@ -1,4 +1,4 @@
-"""The Arrow types of the report's models."""
+"""The Arrow types of the plain fields of models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import pyarrow as pa
-from pydantic import BaseModel
 
 _PLAIN: dict[Any, pa.DataType] = {
     str: pa.string(),
@@ -18,27 +17,15 @@ _PLAIN: dict[Any, pa.DataType] = {
 }
 
 
-def arrow_schema(model: type[BaseModel]) -> pa.Schema:
-    """The Arrow schema of a model, field by field.
-
-    >>> from analytics.mobility.model import Flow
-    >>> arrow_schema(Flow).field("origin").type
-    DataType(string)
-    """
-    return pa.schema([(name, arrow_type(field.annotation)) for name, field in model.model_fields.items()])
-
-
 def arrow_type(annotation: Any) -> pa.DataType:
-    """The Arrow type of a field: a list for a tuple, a struct for a model. All are nullable."""
+    """The Arrow type of a field that holds one number, time or text; all are nullable.
+
+    >>> arrow_type(float | None)
+    DataType(double)
+    """
     inner = without_none(annotation)
-    if inner in _PLAIN:
-        return _PLAIN[inner]
-    if isinstance(inner, type) and issubclass(inner, BaseModel):
-        return pa.struct(list(arrow_schema(inner)))
-    if get_origin(inner) is tuple:
-        return pa.list_(arrow_type(get_args(inner)[0]))
-    assert get_origin(inner) is Literal, f"no Arrow type for {annotation}"
-    return pa.string()
+    assert inner in _PLAIN or get_origin(inner) is Literal, f"no Arrow type for {annotation}"
+    return _PLAIN.get(inner, pa.string())
 
 
 def without_none(annotation: Any) -> Any:

@@ -20,40 +20,28 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel
 
-from analytics.mobility.model import (
-    AttributeReport,
-    Dwell,
-    Flow,
-    Gaps,
-    MobilityReport,
-    Place,
-    ValueReport,
-    WindowReport,
-)
+from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
 from analytics.mobility.output.arrow import arrow_type, without_none
+from analytics.mobility.output.value_tables import ATTRIBUTE, WINDOW, flows_table, groups_table, values_table
 
 Row = dict[str, Any]
-_WINDOW = ("first", "last", "begin", "end", "kind")
-_ATTRIBUTE = {"attribute": pa.string(), "role": pa.string(), "counted": pa.string()}
 _WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field
 
 
 def tables(report: MobilityReport) -> dict[str, pa.Table]:
     """All tables, by name."""
-    window = {column.name: column.type for column in _columns(WindowReport)}
-    header = {name: window[name] for name in _WINDOW}
     visitors = [flat(window) for window in report.windows]
     gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
     return {
-        "visitors": _table(visitors, window),
-        "gaps": _table(gaps, header | _types(Gaps)),
-        "values": _table(_of_attributes(report, lambda a: a.values), header | _ATTRIBUTE | _types(ValueReport)),
-        "groups": _table(_of_attributes(report, lambda a: a.groups), header | _ATTRIBUTE | _types(ValueReport)),
-        "rankings": _table(_of_attributes(report, _places), header | _ATTRIBUTE | _types(Place)),
+        "visitors": _table(visitors, _types(WindowReport)),
+        "gaps": _table(gaps, WINDOW | _types(Gaps)),
+        "values": values_table(report),
+        "groups": groups_table(report),
+        "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
         "dwell": _table(
-            _of_attributes(report, lambda a: [a.dwell] if a.dwell else []), header | _ATTRIBUTE | _types(Dwell)
+            _of_attributes(report, lambda a: [a.dwell] if a.dwell else []), WINDOW | ATTRIBUTE | _types(Dwell)
         ),
-        "flows": _table(_of_attributes(report, lambda a: a.flows), header | _ATTRIBUTE | _types(Flow)),
+        "flows": flows_table(report),
     }
 
 
@@ -61,8 +49,9 @@ def flat(model: BaseModel) -> Row:
     """A model as one row. Lists of models are left out: they have tables of their own.
 
     >>> from analytics.mobility.model import Quantity
-    >>> flat(Flow(origin="a", destination="b", people=Quantity(value=5, error=1, low=3, high=7)))
-    {'origin': 'a', 'destination': 'b', 'people': 5.0, 'people_error': 1.0, 'people_low': 3.0, 'people_high': 7.0}
+    >>> flat(Place(place=1, value="a", people=Quantity(value=5, error=1, low=3, high=7), probability=0.9))
+    {'place': 1, 'value': 'a', 'people': 5.0, 'people_error': 1.0, 'people_low': 3.0, 'people_high': 7.0, \
+'probability': 0.9}
     """
     row = {}
     for column in _columns(type(model)):
@@ -103,13 +92,13 @@ def _types(model: type[BaseModel]) -> dict[str, pa.DataType]:
 
 
 def _window_columns(window: WindowReport) -> Row:
-    return {name: getattr(window, name) for name in _WINDOW}
+    return {name: getattr(window, name) for name in WINDOW}
 
 
 def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Sequence[BaseModel]]) -> list[Row]:
     return [
         _window_columns(window)
-        | {"attribute": attribute.name, "role": attribute.role, "counted": attribute.counted}
+        | {"attribute": attribute.name, "role": report.asked(attribute.name).role, "counted": attribute.counted}
         | flat(row)
         for window in report.windows
         for attribute in window.attributes

@@ -20,6 +20,7 @@ from kafka.errors import KafkaError
 from protocols.errors import ServerUnavailable, StateError
 from servers.kafka_clients import opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position, accepted_key, position_key
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
 from stream_app.faust_app.overrides.batches import SkippedRecords, account_for_all_offsets
@@ -28,6 +29,7 @@ from stream_app.kafka.reading import read_topic
 from stream_app.kafka.topics import Topics
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
 from stream_app.log.skipped import Why
+from stream_app.merging.merger import Merger
 from stream_app.merging.state import MergePosition, merge_accepted_key, merged_key
 
 FETCH_SECONDS = 5.0
@@ -67,12 +69,20 @@ class _Table:
     position_key: Callable[[int], bytes]
     accepted_key: Callable[[int], bytes]
     decode: Callable[[bytes], Position | MergePosition]
+    passed: frozenset[Why]
+    """Why offsets may hold no record, without a fault."""
 
 
 def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartition]:
     """The partitions that workers do not read on, in the state that they have written."""
     counting = _Table(
-        topics.reports, topics.partitions, topics.counting_changelog, position_key, accepted_key, Position.decode
+        topics.reports,
+        topics.partitions,
+        topics.counting_changelog,
+        position_key,
+        accepted_key,
+        Position.decode,
+        PartitionCounter.NOTHING_LACKS,
     )
     merging = _Table(
         topics.partials,
@@ -81,6 +91,7 @@ def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartitio
         merged_key,
         merge_accepted_key,
         MergePosition.decode,
+        Merger.NOTHING_LACKS,
     )
     account_for_all_offsets(kafka.max_batch_bytes)
     with _admin(kafka) as admin:
@@ -121,7 +132,7 @@ def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[S
         faults = dict.fromkeys(readings, LogFault.of_partitions(table.partitions))
     starts = {p: next_offset - mark.shift for p, (mark, next_offset) in readings.items() if p not in faults}
     unread = {p: start for p, start in starts.items() if look.views[p].begin <= start < look.views[p].end}
-    faults |= asyncio.run(_gaps(kafka, table.topic, unread)) if unread else {}
+    faults |= asyncio.run(_gaps(kafka, table, unread)) if unread else {}
     for partition, fault in sorted(faults.items()):
         view = look.views.get(partition)
         key = table.accepted_key(partition)
@@ -144,20 +155,20 @@ def _readings(kafka: KafkaSettings, table: _Table) -> dict[int, Reading]:
     return readings
 
 
-async def _gaps(kafka: KafkaSettings, topic: str, starts: Mapping[int, int]) -> dict[int, LogFault]:
-    """The partitions whose next offset holds no record that can be read, nor a marker, nor a batch to refuse."""
+async def _gaps(kafka: KafkaSettings, table: _Table, starts: Mapping[int, int]) -> dict[int, LogFault]:
+    """The partitions that workers do not read on at their next offset, as they lack a record there."""
     consumer = AIOKafkaConsumer(**kafka.client_options(), enable_auto_commit=False, auto_offset_reset="none")
     await consumer.start()
     faults: dict[int, LogFault] = {}
     try:
-        tps = {partition: TopicPartition(topic, partition) for partition in starts}
+        tps = {partition: TopicPartition(table.topic, partition) for partition in starts}
         for partition, start in starts.items():
             consumer.assign([tps[partition]])
             consumer.seek(tps[partition], start)
             fetched = await consumer.getmany(timeout_ms=int(FETCH_SECONDS * 1000), max_records=1)
             for first in fetched.get(tps[partition], []):
-                if isinstance(first, SkippedRecords) and first.why is Why.ABSENT:
-                    what = f"offsets {first.offset} to {first.last} hold no record"
+                if isinstance(first, SkippedRecords) and first.why not in table.passed:
+                    what = f"offsets {first.offset} to {first.last} hold no record that can be read"
                     faults[partition] = LogFault(FaultKind.GAP, what, first.offset)
     finally:
         await consumer.stop()

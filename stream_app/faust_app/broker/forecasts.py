@@ -34,8 +34,10 @@ class Forecasts:
 
     def note(self, written: Output) -> None:
         """Note a message that was published."""
-        if written.topic == HISTOGRAMS.name and self._forecasting.wanted(HISTOGRAMS.decode_key(written.key).survey):
-            self._waiting.put_nowait(written)
+        if written.topic == HISTOGRAMS.name:
+            key, piece = HISTOGRAMS.decode_key(written.key)
+            if piece is None and self._forecasting.wanted(key.survey):
+                self._waiting.put_nowait(written)
 
     def catch_up(self, surveys: Iterable[str]) -> None:
         """Make what another worker, or an earlier run of this one, could not make."""
@@ -52,7 +54,7 @@ class Forecasts:
                 while (output := await asyncio.to_thread(next, made, None)) is not None:
                     await self._send(output)
             except Exception as error:  # whatever it is, results matter more than forecasts
-                survey = asked if isinstance(asked, str) else HISTOGRAMS.decode_key(asked.key).survey
+                survey = asked if isinstance(asked, str) else HISTOGRAMS.decode_key(asked.key)[0].survey
                 self._forecasting.forget(survey)
                 log.error("no forecast", survey=survey, error=str(error))
 

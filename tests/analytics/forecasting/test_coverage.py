@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analytics.forecasting import Series, Structure, backtest, forecast
+from analytics.forecasting import Forecast, Series, Structure, backtest, forecast
 from analytics.forecasting.fitting import fit
 from analytics.forecasting.series import future_noise
 
@@ -14,18 +17,26 @@ RUNS, PERIODS, STEP, NOISE = 200, 250, 1.0, 36.0
 SHARES_OF_MEMO = {"white": 0.0, "half memo": 0.5, "memo only": 1.0}
 
 
-def covered(share: float, count_memo: bool) -> float:
-    """In how many of the runs the 95 % interval of the truth covers it, four steps ahead."""
-    inside = []
+@cache
+def runs(share: float) -> list[tuple[Forecast, NDArray[np.float64]]]:
+    """Forecasts four steps ahead, and the truth that came; a share of the noise is in memos."""
+    found = []
     memo = np.full(PERIODS, NOISE * share)
     for run in range(RUNS):
         random = np.random.default_rng([7, run])
         truth = 200 + np.cumsum(random.normal(0, STEP, PERIODS + 4))
         kept = random.normal(0, np.sqrt(NOISE * share))  # the devices' memos: the same in every period
         seen = truth[:PERIODS] + kept + random.normal(0, np.sqrt(NOISE * (1 - share)), PERIODS)
-        series = Series("level", seen, NOISE - memo, memo if count_memo else np.zeros(PERIODS))
-        low, high = forecast(series, Structure(), 4).interval("truth", 0.95)
-        inside.append((low <= truth[PERIODS:]) & (truth[PERIODS:] <= high))
+        found.append((forecast(Series("level", seen, NOISE - memo, memo), Structure(), 4), truth[PERIODS:]))
+    return found
+
+
+def covered(share: float, count_memo: bool) -> float:
+    """How often the 95 % interval of the truth covers it."""
+    inside = []
+    for made, truth in runs(share):
+        low, high = (made if count_memo else replace(made, memo=0 * made.memo)).interval("truth", 0.95)
+        inside.append((low <= truth) & (truth <= high))
     return float(np.mean(inside))
 
 

@@ -99,7 +99,7 @@ def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
 
     async def apply(task: PartitionTask[Any], records: Any, end: Any) -> bool:
         turns.count(len(records))
-        task.reader.next_offset = records[-1].offset + 1
+        cast(Any, task).next_offset = records[-1].offset + 1
         return False
 
     async def note_read(size: int, write_now: bool) -> None:
@@ -110,12 +110,10 @@ def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
 
     async def main() -> None:
         tasks = PartitionTasks[Any](
-            cast(Any, SimpleNamespace(consumer_generation_id=1)), "reports", _none, _none, apply
+            cast(Any, SimpleNamespace(consumer_generation_id=1)), "reports", _none, _none, _none, apply
         )
-        reader = SimpleNamespace(next_offset=0)
-        tasks._tasks[0] = cast(
-            Any, SimpleNamespace(reader=reader, attempts=0, tp=TP("reports", 0), note_read=note_read)
-        )
+        task = SimpleNamespace(next_offset=0, attempts=0, fault=None, tp=TP("reports", 0), note_read=note_read)
+        tasks._tasks[0] = cast(Any, task)
         turning = asyncio.create_task(turns.turn())
         await asyncio.sleep(0)
         stream = SimpleNamespace(noack=lambda: SimpleNamespace(events=events))

@@ -6,9 +6,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from analytics.mobility.model import AttributeReport, Change, MobilityReport, Quantity, ValueReport, WindowReport
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.mobility.model import (
+    AskedAttribute,
+    AttributeReport,
+    Change,
+    MobilityReport,
+    Quantities,
+    Quantity,
+    Shares,
+    WindowReport,
+)
+from analytics.mobility.output.flows import flows
 
 Json = dict[str, Any]
+MOST_VALUES = 200
+"""How many values of an attribute a window shows: the most frequent ones. The tables have all."""
 
 
 def page_data(report: MobilityReport) -> Json:
@@ -50,39 +65,71 @@ def _window(window: WindowReport, report: MobilityReport) -> Json:
         "change": _change(window.change),
         "baseline": _change(window.baseline),
         "shortfall": window.shortfall,
-        "attributes": [_attribute(attribute) for attribute in window.attributes],
+        "attributes": [_attribute(report.asked(part.name), part, window.visitors) for part in window.attributes],
     }
 
 
-def _attribute(attribute: AttributeReport) -> Json:
+def _attribute(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> Json:
     return {
         "name": attribute.name,
-        "role": attribute.role,
-        "mechanism": attribute.mechanism,
+        "role": asked.role,
+        "mechanism": asked.mechanism,
         "counted": attribute.counted,
         "answers": attribute.n,
         "suppressed": attribute.suppressed,
-        "values": _rows(attribute.values),
-        "groups": _rows(attribute.groups),
+        "values": _rows(asked.values, attribute.values, visitors),
+        "groups": _rows(asked.groups, attribute.groups, visitors),
         "ranking": attribute.ranking
         and {
             "probability": attribute.ranking.probability,
             "places": [[p.value, _short(p.people.value), p.probability] for p in attribute.ranking.places],
         },
         "dwell": attribute.dwell and attribute.dwell.model_dump(),
-        "flows": [[f.origin, f.destination, *_numbers([f.people]).values()] for f in attribute.flows],
+        "flows": _flows(asked, attribute, visitors),
     }
 
 
-def _rows(rows: Sequence[ValueReport]) -> Json:
+def _rows(names: Sequence[str], shares: Shares | None, visitors: Quantity | None) -> Json:
+    if shares is None or visitors is None:
+        return {"label": [], "of": 0}
+    people = shares.people(visitors)
+    shown = _most_frequent(people)
     return {
-        "label": [row.value for row in rows],
-        **_numbers([row.people for row in rows]),
-        "share": [_short(row.share.value, 5) for row in rows],
-        "consistent": [_short(row.consistent, 5) for row in rows],
-        "smoothed": _numbers([row.smoothed for row in rows], 5) if any(row.smoothed for row in rows) else None,
-        "truth": [_short(row.truth) for row in rows] if any(row.truth is not None for row in rows) else None,
+        "label": [names[place] for place in shown],
+        "of": len(names),
+        **_columns(people, shown),
+        "share": _column(shares.share.value, shown, 5),
+        "consistent": _column(shares.consistent, shown, 5),
+        "smoothed": shares.smoothed and _columns(shares.smoothed, shown, 5),
+        "truth": _column(shares.truth, shown),
     }
+
+
+def _flows(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> list[Any]:
+    found = flows(asked, attribute, visitors)
+    if found is None:
+        return []
+    shown = _most_frequent(found.people)
+    people = zip(*_columns(found.people, shown).values(), strict=True)
+    return [
+        [found.origins[place], found.destinations[place], *([number] for number in numbers)]
+        for place, numbers in zip(shown, people, strict=True)
+    ]
+
+
+def _most_frequent(people: Quantities) -> NDArray[np.intp]:
+    """The places of the most frequent values, in their order."""
+    return np.sort(np.argsort(-people.value, kind="stable")[:MOST_VALUES])
+
+
+def _columns(numbers: Quantities, shown: NDArray[np.intp], digits: int = 1) -> Json:
+    return {part: _column(getattr(numbers, part), shown, digits) for part in ("value", "low", "high")}
+
+
+def _column(numbers: NDArray[np.float64] | None, shown: NDArray[np.intp], digits: int = 1) -> list[float | None] | None:
+    if numbers is None:
+        return None
+    return [None if np.isnan(number) else round(number, digits) for number in numbers[shown].tolist()]
 
 
 def _numbers(parts: Sequence[Quantity | None], digits: int = 1) -> Json:

@@ -219,7 +219,8 @@ function attribute(a, place, visitors) {
     $(`${id}-hint`).textContent = a.suppressed ? "Suppressed: too few answers." : "No answers.";
     return;
   }
-  $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`;
+  $(`${id}-hint`).textContent = `Visitors by ${a.counted}, from ${whole(a.answers)} answers, with intervals of ${percent} %.`
+    + (a.values.of > a.values.label.length ? ` The ${whole(a.values.label.length)} most frequent of ${whole(a.values.of)} values are shown.` : "");
   const extras = [a.ranking && ranking(a.ranking), a.dwell && dwell(a.dwell), a.groups.label.length && groups(a.groups)].filter(Boolean);
   const chart = make("div", { class: "chart", id: `${id}-bars`, style: `height:${Math.max(150, 60 + 25 * a.values.label.length)}px` });
   const key = [["bar", "consistent histogram"], ["dot", `unbiased estimate and its ${percent} % interval`]];

@@ -1,0 +1,127 @@
+"""The tables with a row for each value, made column by column: of values, of groups and of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.mobility.model import (
+    PARTS,
+    AskedAttribute,
+    AttributeReport,
+    Changes,
+    MobilityReport,
+    Quantities,
+    Shares,
+    WindowReport,
+)
+from analytics.mobility.output.flows import flows
+
+Columns = dict[str, Any]  # arrays of one length; None: null in every row
+_NUMBER, _WHOLE, _TEXT = pa.float64(), pa.int64(), pa.string()
+_TIME = pa.timestamp("us", tz="UTC")
+WINDOW = {"first": _WHOLE, "last": _WHOLE, "begin": _TIME, "end": _TIME, "kind": _TEXT}
+ATTRIBUTE = {"attribute": _TEXT, "role": _TEXT, "counted": _TEXT}
+
+
+def _quantity(name: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys([name if part == "value" else f"{name}_{part}" for part in PARTS], _NUMBER)
+
+
+def _change(name: str) -> dict[str, pa.DataType]:
+    return {**_quantity(name), f"{name}_against": _TEXT, f"{name}_first": _WHOLE, f"{name}_last": _WHOLE}
+
+
+SHARES = {
+    "value": _TEXT,
+    **_quantity("share"),
+    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
+    **_quantity("people"),
+    **_quantity("smoothed"),
+    **_change("change"),
+    **_change("baseline"),
+    "truth": _NUMBER,
+}
+FLOWS = {"origin": _TEXT, "destination": _TEXT, **_quantity("people")}
+
+
+def values_table(report: MobilityReport) -> pa.Table:
+    """One row for each window, attribute and value."""
+    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.values, part.values))
+
+
+def groups_table(report: MobilityReport) -> pa.Table:
+    """The same for groups of values."""
+    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.groups, part.groups))
+
+
+def flows_table(report: MobilityReport) -> pa.Table:
+    """People from each origin to each destination."""
+    return _table(report, FLOWS, _of_flows)
+
+
+def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+    if shares is None or window.visitors is None:
+        return None
+    single = ("consistent", "consistent_low", "consistent_high", "truth")
+    return {
+        "value": names,
+        **_parts("share", shares.share),
+        **_parts("people", shares.people(window.visitors)),
+        **_parts("smoothed", shares.smoothed),
+        **_changes("change", shares.change),
+        **_changes("baseline", shares.baseline),
+        **{name: getattr(shares, name) for name in single},
+    }
+
+
+def _of_flows(window: WindowReport, asked: AskedAttribute, attribute: AttributeReport) -> Columns | None:
+    found = flows(asked, attribute, window.visitors)
+    if found is None:
+        return None
+    return {"origin": found.origins, "destination": found.destinations, **_parts("people", found.people)}
+
+
+def _parts(name: str, numbers: Quantities | None) -> Columns:
+    return {column: numbers and getattr(numbers, part) for column, part in zip(_quantity(name), PARTS, strict=True)}
+
+
+def _changes(name: str, changes: Changes | None) -> Columns:
+    if changes is None:
+        return {}
+    said = {f"{name}_against": changes.against, f"{name}_first": changes.first, f"{name}_last": changes.last}
+    return {**_parts(name, changes.percent), **said}
+
+
+Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
+
+
+def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> pa.Table:
+    schema = pa.schema(WINDOW | ATTRIBUTE | columns)
+    return pa.concat_tables([schema.empty_table(), *_tables(report, schema, next(iter(columns)), cells)])
+
+
+def _tables(report: MobilityReport, schema: pa.Schema, key: str, cells: Cells) -> Iterator[pa.Table]:
+    """A table for each window and attribute that has rows. `key` is a column that has one entry for each row."""
+    asked = {attribute.name: attribute for attribute in report.attributes}
+    for window in report.windows:
+        header = {name: getattr(window, name) for name in WINDOW}
+        for part in window.attributes:
+            found = cells(window, asked[part.name], part)
+            if found is not None:
+                named = {"attribute": part.name, "role": asked[part.name].role, "counted": part.counted}
+                given = {**header, **named, **found}
+                rows = len(given[key])
+                yield pa.table([_array(given.get(field.name), field.type, rows) for field in schema], schema=schema)
+
+
+def _array(entries: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    """A column: from an array, where NaN becomes null; from a sequence; or one entry, repeated."""
+    if isinstance(entries, np.ndarray):
+        return pa.array(entries, kind, from_pandas=True)
+    if isinstance(entries, (list, tuple)):
+        return pa.array(entries, kind)
+    return pa.repeat(pa.scalar(entries, kind), rows)

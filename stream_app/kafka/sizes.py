@@ -1,0 +1,69 @@
+"""How large the records of a survey can become, computed from its terms: what does not fit is not published.
+
+Results are cut into pieces, so they always fit. A survey itself and a counter are one record each. The summary of dwell
+times is made from a number for every two values of its attribute, in memory.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+
+from protocols.errors import SurveyError
+from protocols.survey import Survey
+from stream_app.log.limits import VALUE_BYTES
+
+HEAD_BYTES = 2048
+"""More than the head of a counter takes, without its attributes."""
+ATTRIBUTE_BYTES = 128
+"""More than a counter's head takes for an attribute, without its name."""
+
+
+DWELL_BYTES = 64 * 1024 * 1024
+"""The largest table for dwell times; several of that size are needed at once."""
+
+
+def survey_bytes(survey: Survey) -> int:
+    """The size of the survey in the registry."""
+    return len(survey.model_dump_json().encode())
+
+
+def counter_bytes(survey: Survey) -> int:
+    """The size of the counts of one partition and period, if every gap occurs: as state record or as partial."""
+    return _head_bytes(survey) + survey.horizon * _gap_bytes(survey)
+
+
+def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
+    """Refuse a survey whose records, or whose tables for dwell times, can become too large."""
+    for attribute in survey.attributes:
+        taken = 8 * attribute.k**2
+        if attribute.role == "dwell" and taken > DWELL_BYTES:
+            raise SurveyError(
+                f"survey {survey.id!r}, attribute {attribute.name!r}: its dwell times take {taken:,} bytes, "
+                f"8 for every two values; at most {DWELL_BYTES:,}",
+                f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
+            )
+    if survey_bytes(survey) > limit:
+        raise SurveyError(
+            f"survey {survey.id!r}: it takes {survey_bytes(survey):,} bytes, and a record at most {limit:,}",
+            "use shorter names of values, or fewer values",
+        )
+    if counter_bytes(survey) > limit:
+        free, values = limit - _head_bytes(survey), sum(attribute.k for attribute in survey.attributes)
+        horizon = free // _gap_bytes(survey)
+        fewer = (free // survey.horizon - _gap_bytes(survey)) // 8 + values
+        raise SurveyError(
+            f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes, 8 for each value and gap, "
+            f"and a record at most {limit:,}",
+            f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
+            if horizon
+            else f"use at most {fewer:,} values in all",
+        )
+
+
+def _head_bytes(survey: Survey) -> int:
+    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(attribute.name) for attribute in survey.attributes)
+
+
+def _gap_bytes(survey: Survey) -> int:
+    """For each attribute: the gap, its reports, and the supports of each value; and for presence-only reports."""
+    return sum(2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.attributes), *[0] * (survey.one_in > 1)])

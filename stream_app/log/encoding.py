@@ -1,0 +1,120 @@
+"""Results as bytes: JSON, compressed, and cut into pieces where that is too large for one record.
+
+A result that is too large keeps everything but its long columns, which are empty in it. They are in records of their
+own, the pieces: each has some columns, or a range of one. The result lists the digests of its pieces, so it is the
+manifest: it is published after them, and read only if all of them are there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+from pydantic_core import from_json, to_json
+
+LEVEL = 1
+"""Higher levels save about a tenth, and take several times as long."""
+SHORT = 4
+"""Lists with at most so many entries are not moved to pieces."""
+
+
+class Range(NamedTuple):
+    """Some consecutive entries of a column. `path` is its place in the result, as a JSON Pointer (RFC 6901)."""
+
+    path: str
+    begin: int
+    entries: list[Any]
+
+
+def compress(text: bytes) -> bytes:
+    """Equal texts give equal bytes."""
+    return gzip.compress(text, LEVEL, mtime=0)
+
+
+def decompress(value: bytes) -> bytes:
+    """Raises ValueError if the value is not compressed."""
+    try:
+        return gzip.decompress(value)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(str(error)) from None
+
+
+def digest(value: bytes) -> str:
+    """Identifies a piece."""
+    return sha256(value).hexdigest()[:32]
+
+
+def encode(result: BaseModel, limit: int) -> tuple[list[bytes], bytes]:
+    """The pieces of a result, none if it fits in one record of `limit` bytes, and the result itself.
+
+    A limit that no cut can meet is exceeded.
+    """
+    text = result.model_dump_json().encode()
+    whole = compress(text)
+    if len(whole) <= limit:
+        return [], whole
+    tree = from_json(text)
+    pieces = list(_pieces(list(_take_columns(tree)), tree["schema_version"], limit))
+    return pieces, compress(to_json({**tree, "pieces": [digest(piece) for piece in pieces]}))
+
+
+def decode(result: bytes) -> Any:
+    """The JSON of a result, or of a piece. Raises ValueError if it is none."""
+    return from_json(decompress(result))
+
+
+def join(tree: dict[str, Any], pieces: Sequence[bytes]) -> None:
+    """Fill in the columns of a decoded result from its pieces."""
+    ranges: dict[str, list[Range]] = defaultdict(list)
+    for piece in pieces:
+        for column in decode(piece)["columns"]:
+            ranges[column["path"]].append(Range(**column))
+    for path, parts in ranges.items():
+        *steps, last = path.removeprefix("/").split("/")
+        place: Any = tree
+        for step in steps:
+            place = place[_index(place, step)]
+        entries = [entry for part in sorted(parts, key=lambda part: part.begin) for entry in part.entries]
+        place[_index(place, last)] = entries
+    tree["pieces"] = []
+
+
+def _index(place: Any, step: str) -> str | int:
+    return int(step) if isinstance(place, list) else step
+
+
+def _take_columns(tree: Any, path: str = "") -> Iterator[Range]:
+    """Empty the long columns of a decoded result and return what they had."""
+    for step, inner in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
+        here = f"{path}/{step}"
+        if not isinstance(inner, (dict, list)):
+            continue
+        if isinstance(inner, list) and not any(isinstance(entry, (dict, list)) for entry in inner):
+            if len(inner) > SHORT:
+                tree[step] = []
+                yield Range(here, 0, inner)
+        else:
+            yield from _take_columns(inner, here)
+
+
+def _pieces(columns: list[Range], version: int, limit: int) -> Iterator[bytes]:
+    """Pieces of at most `limit` bytes: the columns are halved, then the values of a single column."""
+    listed = [{"path": path, "begin": begin, "entries": entries} for path, begin, entries in columns]
+    piece = compress(to_json({"schema_version": version, "columns": listed}))
+    if len(piece) <= limit or (len(columns) == 1 and len(columns[0].entries) == 1):
+        yield piece
+        return
+    if len(columns) > 1:
+        middle = len(columns) // 2
+        halves = columns[:middle], columns[middle:]
+    else:
+        ((path, begin, entries),) = columns
+        middle = len(entries) // 2
+        halves = [Range(path, begin, entries[:middle])], [Range(path, begin + middle, entries[middle:])]
+    for half in halves:
+        yield from _pieces(half, version, limit)
