@@ -24,6 +24,7 @@ COMMANDS = {
     "audit": "hearsay.commands.audit:audit",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
+    "deadletters": "hearsay.commands.operations.deadletters:app",
     "recover": "hearsay.commands.operations.recover:recover",
     "stack": "hearsay.commands.operations.stack:app",
     "topics": "hearsay.commands.operations.topics:app",

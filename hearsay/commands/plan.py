@@ -90,6 +90,7 @@ def plan(
         console.out.print()
     for caution in drawn.cautions:
         console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
+    console.out.print(f"Next: hearsay run {survey}", soft_wrap=True, markup=False)
 
 
 def _header(drawn: Plan) -> str:

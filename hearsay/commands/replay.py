@@ -106,6 +106,8 @@ def replay(
         console.print_json(summary_json(summary))
     else:
         show_summary(summary)
+        if capture is not None:
+            console.out.print(f"Next: hearsay send {capture}", markup=False, soft_wrap=True)
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:

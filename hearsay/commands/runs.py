@@ -32,13 +32,14 @@ def demo(
     from producers.scenarios import scenario
 
     _simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
+    console.out.print("Next: hearsay survey new survey.yaml")
 
 
 def run(
-    survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file with clock: source.")],
+    survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file.", show_default=False)],
     scenario_name: Annotated[
         str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans, commuters or demand.")
-    ],
+    ] = "telemetry",
     devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated population.")] = 0,
@@ -47,15 +48,26 @@ def run(
 ) -> None:
     """Simulate a population, collect a survey from it end to end, and show the results.
 
+    A simulation has its own time. So a survey with clock: wall is rehearsed: a copy with clock: source is collected,
+    under the same id with -sim at its end, and the survey itself stays unused.
+
     Run it again to resume. Every report is counted once.
 
-    Example: hearsay run survey.yaml --scenario telemetry --devices 20000 --periods 14
+    Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
-    from hearsay.running.simulating import populate
+    from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
 
-    survey = read_survey(survey_file)
+    declared = read_survey(survey_file)
+    survey = rehearsal(declared)
+    if survey is not declared:
+        console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)
     _simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+    here = "" if kafka is None else f" --kafka {kafka}"
+    console.out.print(f"Next: hearsay report {survey.id}{here or f' --data {data}'}", soft_wrap=True, markup=False)
+    if kafka is None:
+        real = f"hearsay stack up, then hearsay survey publish {survey_file}"
+        console.out.print(f"To collect from real devices: {real}", soft_wrap=True, markup=False)
 
 
 def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None) -> None:

@@ -17,6 +17,9 @@ def send(
 ) -> None:
     """Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*.
 
+    The capture carries its survey: if that is not published yet, it is published first. If other terms are published
+    under its id, nothing is sent, because all reports would be refused.
+
     Files are sent in order, and recorded as sent when the cluster has confirmed them. After Ctrl-C or a crash, run it
     again: it resumes with the first file that was not confirmed. A report that is sent twice is counted once.
 
@@ -24,10 +27,13 @@ def send(
     """
     from hearsay.running.replaying import send_directory
 
-    sent = send_directory(directory, kafka)
+    sent, surveys = send_directory(directory, kafka)
     if as_json:
-        console.print_json(vars(sent))
-    elif sent.records:
+        console.print_json({**vars(sent), "published": surveys})
+        return
+    if surveys:
+        console.out.print(f"Published {', '.join(surveys)}.")
+    if sent.records:
         console.out.print(
             f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
         )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,20 +15,10 @@ from protocols.errors import SurveyError
 
 if TYPE_CHECKING:
     from protocols.scheme import Scheme
-    from protocols.survey import Survey
 
 app = typer.Typer(help="Check, write and publish survey files.", no_args_is_help=True)
 
 Data = dict[str, Any]
-
-# Placeholders for keys that were not asked yet, so that each answer can be checked at once.
-UNASKED: Data = {
-    "id": "new",
-    "start": "2026-01-01T00:00:00Z",
-    "period": "1d",
-    "eps": "1",
-    "attributes": [{"name": "a", "values": ["yes", "no"]}],
-}
 
 
 @app.command()
@@ -65,6 +51,7 @@ def publish(
     else:
         state = "published" if new else "is already published with these terms"
         console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {scheme.fingerprint}")
+        console.out.print("Next: hearsay worker")
 
 
 @app.command()
@@ -135,14 +122,17 @@ def new(
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.
 
+    Each answer is checked at once, and its price is shown: what it reveals, or how precise results will be.
+
     Example: hearsay survey new survey.yaml
     """
     from hearsay.survey_files import example_text
+    from hearsay.terminal.asking import ask_for_survey
     from protocols.survey_text import format_survey
 
     if file.exists():
         raise SurveyError(f"{file} exists already", "choose another name, or remove it first")
-    text = example_text(example) if example else format_survey(_ask())
+    text = example_text(example) if example else format_survey(ask_for_survey())
     file.write_text(text, "utf-8")
     console.out.print(f"Wrote {escape(str(file))}. Next: hearsay plan {escape(str(file))}", soft_wrap=True)
 
@@ -156,81 +146,3 @@ def _facts(scheme: Scheme) -> Data:
             for q in scheme.questions
         },
     }
-
-
-def _ask() -> Survey:
-    """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
-    from protocols.survey_text import parse_survey
-
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    data: Data = {}
-    _prompt(data, "Id of the survey (lower-case letters, digits, - . _)", _key("id"))
-    _prompt(data, "Title", _key("title"), default="")
-    _prompt(data, "Start of the first period", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    _prompt(data, "Length of a period, in which a device reports once (15m, 1h, 1d, ...)", _key("period"), default="1d")
-    if typer.confirm("Will the same devices report in many periods?", default=True):
-        _prompt(data, "Budget of all reports of one value together, for ever (eps_inf)", _key("eps_inf"), default="4")
-        _prompt(data, "Budget of a single report (eps_1, below eps_inf)", _key("eps_1"), default="2")
-        _prompt(data, "Longest window in which unique devices are counted, in periods", _key("horizon"), default="7")
-    else:
-        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1")
-    _ask_attributes(data)
-    if len(data["attributes"]) > 1:
-        typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
-        typer.echo("rs+fd: all, one of them true and the others fake.")
-        _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
-    return parse_survey(json.dumps(data), "your answers")
-
-
-def _ask_attributes(data: Data) -> None:
-    _ask_attribute(data, [])
-    while typer.confirm("Another attribute?", default=False):
-        _ask_attribute(data, data["attributes"])
-
-
-def _ask_attribute(data: Data, before: list[Data]) -> None:
-    def name(answer: str) -> Data:
-        return {"attributes": [*before, {"name": answer.strip(), "values": ["yes", "no"]}]}
-
-    def values(answer: str) -> Data:
-        return {"attributes": [*before, {"name": data["attributes"][-1]["name"], **_values(answer)}]}
-
-    _prompt(data, "Name of the attribute (such as favourite_colour)", name)
-    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values)
-
-
-def _values(answer: str) -> Data:
-    """Names separated by commas, or a range.
-
-    >>> _values("red, green"), _values("0..23")
-    ({'values': ['red', 'green']}, {'range': {'first': '0', 'last': '23'}})
-    """
-    span = re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", answer)
-    if span:
-        return {"range": {"first": span[1], "last": span[2]}}
-    return {"values": [name.strip() for name in answer.split(",")]}
-
-
-def _key(name: str) -> Callable[[str], Data]:
-    return lambda answer: {name: answer.strip()}
-
-
-def _prompt(data: Data, question: str, read: Callable[[str], Data], default: str | None = None) -> None:
-    """Ask until the answer, together with those before, is valid; then keep it."""
-    from pydantic import ValidationError
-
-    from protocols.survey import Survey
-    from protocols.survey_text import Document, explain
-
-    def checked(answer: str) -> Data:
-        found = read(answer)
-        draft = UNASKED | data | found
-        if "eps_inf" in draft:
-            del draft["eps"]
-        try:
-            Survey.model_validate(draft)
-        except ValidationError as error:
-            raise typer.BadParameter(explain(error, Document(draft))) from None
-        return found
-
-    data.update(typer.prompt(question, default=default, value_proc=checked))

@@ -13,11 +13,12 @@ from hearsay.running.data_directory import DataDirectory
 from hearsay.running.replay_check import event_paths, fault_rows, faults_json, refuse_faulty
 from hearsay.terminal import console
 from producers.replay import Options, Pace, Progress, Replay, Summary
-from producers.sinks import DirectorySink, KafkaSink, Sent, captured_partitions, send_capture
+from producers.sinks import DirectorySink, KafkaSink, Sent, read_capture, send_capture
 from producers.stopping import ctrl_c_asks
+from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings, load
-from stream_app.kafka import Topics
+from stream_app.kafka import Topics, publish_for
 
 
 def replay_events(
@@ -83,24 +84,34 @@ def _capturing(
     """An origin whose reports are written to a directory, for a cluster with this number of partitions."""
     data.check_destination(survey.id, CLUSTER)
     with (
-        closing(DirectorySink(directory, partitions)) as sink,
+        closing(DirectorySink(directory, partitions, Scheme(survey))) as sink,
         reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
     ):
         yield origin
 
 
-def send_directory(directory: Path, kafka: str | None) -> Sent:
-    """Send captured reports to Kafka, from where an earlier attempt ended."""
-    captured_partitions(directory)  # refuses a wrong directory before it connects to the cluster
+def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]:
+    """Send captured reports to Kafka, from where an earlier attempt ended. Returns also the surveys published for them.
+
+    A survey that is not published is published first, because workers refuse reports of surveys that they do not know.
+    """
+    capture = read_capture(directory)  # refuses a wrong directory before it connects to the cluster
     settings = load() if kafka is None else load().at(kafka)
+    topics = Topics(settings.kafka.prefix)
     with (
         console.progress("sending") as step,
-        closing(KafkaSink(settings.kafka, Topics(settings.kafka.prefix).reports)) as sink,
+        closing(KafkaSink(settings.kafka, topics.reports)) as sink,
         ctrl_c_asks() as stop,
     ):
+        capture.check_partitions(directory, sink.partitions)
+        new = [
+            id
+            for id, kept in capture.surveys.items()
+            if publish_for(settings.kafka, topics, kept.survey, kept.fingerprint)
+        ]
         return send_capture(
             directory, sink, lambda sent: step(sent.files, sent.of_files, f"{sent.records:,} records"), stop
-        )
+        ), new
 
 
 def show_summary(summary: Summary) -> None:

@@ -25,6 +25,16 @@ def populate(survey: Survey, name: str, devices: int | None, periods: int | None
     return scenario(name, devices=devices, periods=periods, seed=seed, **options)
 
 
+def rehearsal(survey: Survey) -> Survey:
+    """The survey, if a simulation can close its periods; otherwise a copy with `clock: source` and an id of its own.
+
+    The copy has other terms, and therefore other noise: a rehearsal shows nothing about the answers of real devices.
+    """
+    if survey.clock == "source":
+        return survey
+    return Survey.model_validate(survey.model_dump() | {"id": f"{survey.id[:124]}-sim", "clock": "source"})
+
+
 def simulate(
     survey: Survey,
     scenario: Scenario,

@@ -1,6 +1,6 @@
 """Capture now, send later: records in a directory of Arrow files, and sending them from there to another sink.
 
-    capture.json       the number of partitions the records are for
+    capture.json       the number of partitions the records are for, and their surveys
     00000000.arrow     the records of one flush: columns partition, content_type, value, in the order sent
     00000001.arrow
     sent.json          the number of the first file that was not sent yet; missing if none was sent
@@ -18,27 +18,23 @@ from pathlib import Path
 import pyarrow as pa
 
 from producers.sinks.base import Sink
+from producers.sinks.captures import begin_capture, read_capture
 from producers.stopping import Stop, never
-from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from protocols.errors import DeliveryError, ReplayError, Stopped
+from protocols.scheme import Scheme
 from servers.limited_reading import read_limited
-from servers.private_files import private_directory, write_private
+from servers.private_files import write_private
 
-CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
+SENT, SUFFIX = "sent.json", ".arrow"
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
 
 
 class DirectorySink:
-    """Writes records to a directory, one file per flush. Files that are already there stay."""
+    """Writes records of a survey to a directory, one file per flush. Files that are already there stay."""
 
-    def __init__(self, directory: Path, partitions: int) -> None:
-        private_directory(directory)
+    def __init__(self, directory: Path, partitions: int, scheme: Scheme) -> None:
+        begin_capture(directory, partitions, scheme)
         self._directory = directory
-        if (directory / CAPTURE).exists() and captured_partitions(directory) != partitions:
-            raise SettingsError(
-                f"{directory} was captured for {captured_partitions(directory)} partitions, not {partitions}",
-                "capture into another directory, or for the same number of partitions",
-            )
-        write_private(directory / CAPTURE, json.dumps({"partitions": partitions}).encode())
         self.partitions = partitions
         numbers = map(_number, captured_files(directory))
         self._next = max([_first_unsent(directory), *(number + 1 for number in numbers)])
@@ -78,17 +74,6 @@ def captured_files(directory: Path) -> list[Path]:
     return sorted(directory.glob(f"*{SUFFIX}"))
 
 
-def captured_partitions(directory: Path) -> int:
-    """The number of partitions a capture is for."""
-    try:
-        return int(json.loads(read_limited(directory / CAPTURE))["partitions"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ReplayError(
-            f"{directory} is not a capture: it has no readable {CAPTURE}",
-            "give the directory that reports were captured into",
-        ) from None
-
-
 @dataclass(frozen=True)
 class Sent:
     """How far sending a capture has come."""
@@ -107,12 +92,7 @@ def send_capture(
     Progress is recorded after each confirmed file. After a crash one file may be sent twice: its reports are then
     refused as repeats, and its clock records change nothing.
     """
-    partitions = captured_partitions(directory)
-    if partitions != sink.partitions:
-        raise DeliveryError(
-            f"{directory} was captured for {partitions} partitions, and the sink has {sink.partitions}",
-            "send it to a sink with as many partitions, or capture again",
-        )
+    read_capture(directory).check_partitions(directory, sink.partitions)
     files, first = captured_files(directory), _first_unsent(directory)
     unsent = [path for path in files if _number(path) >= first]
     sent = Sent(len(files) - len(unsent), len(files))
@@ -122,7 +102,7 @@ def send_capture(
                 f"stopped after {sent.files} of {len(files)} files of {directory}",
                 "send it again to continue from there",
             )
-        records = _read(path, partitions)
+        records = _read(path, sink.partitions)
         for record in records:
             sink.send(*record)
         sink.flush()

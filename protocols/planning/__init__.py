@@ -3,6 +3,7 @@
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.presence import PresenceErrors, PresencePlan
+from protocols.planning.prices import told_apart, widest_interval
 
 __all__ = [
     "DEVICES",
@@ -14,4 +15,6 @@ __all__ = [
     "PresenceErrors",
     "PresencePlan",
     "plan",
+    "told_apart",
+    "widest_interval",
 ]

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.survey.names import Name
+from protocols.survey.roles import check_role
 
 MAX_VALUES = 1 << 16
 MIN_SHARE = 1e-6  # of a prior
@@ -73,7 +74,9 @@ class Attribute(Strict):
         default_factory=dict, description="roll-ups for results: the name of a group and its values; groups may overlap"
     )
     role: Literal["plain", "area", "dwell", "transition"] = Field(
-        "plain", description="what mobility reports take it for"
+        "plain",
+        description="what mobility reports take it for; values of dwell are written like 2h or 3h-5h, those of "
+        "transition like north>south",
     )
     mechanism: MechanismName = Field(
         "auto", description="how answers are randomised; auto chooses what gives the smaller error"
@@ -102,6 +105,10 @@ class Attribute(Strict):
         refuse_twice(self.values, f"{where} lists", "name each value once")
         if self.range is not None and self.values != self.range.names():
             raise ValueError(f"{where} has both values and a range; keep one")
+        try:
+            check_role(self.role, self.values)
+        except ValueError as error:
+            raise ValueError(f"{where}, role {self.role}: {error}") from None
         for group, members in self.groups.items():
             self._check_group(f"{where}: group {group!r}", members)
         if self.prior is not None:

@@ -12,6 +12,7 @@ from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.model import Survey
 from protocols.survey.outlook import ForecastPlan
+from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -52,6 +53,15 @@ def reference() -> str:
             *_table("Each of `attributes`", Attribute),
             *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
+            "## Roles",
+            "",
+            "What mobility reports show of an attribute, and how its values are written. Values that are not written",
+            "so are refused.",
+            "",
+            "| role | reports show | values |",
+            "|---|---|---|",
+            *(f"| `{role}` | {shown} | {written} |" for role, (shown, written) in ROLES.items()),
+            "",
             "## Mechanisms",
             "",
             "| mechanism | fits | what it does |",

@@ -1,13 +1,19 @@
-"""Topics, the survey registry and published results on a Kafka cluster."""
+"""Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
+from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
 from stream_app.kafka.reading import ends, read_topic
-from stream_app.kafka.registry import publish, published
-from stream_app.kafka.results import KafkaResults
+from stream_app.kafka.registry import Published, publish, publish_for, published, records
+from stream_app.kafka.results import KafkaResults, last_finals
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
 __all__ = [
+    "RESUBMITTED",
+    "DeadLetter",
+    "DeadLetters",
     "KafkaResults",
+    "Published",
+    "Refusals",
     "Topics",
     "check",
     "check_sizes",
@@ -15,7 +21,11 @@ __all__ = [
     "create",
     "ends",
     "existing",
+    "last_finals",
+    "noted",
     "publish",
+    "publish_for",
     "published",
     "read_topic",
+    "records",
 ]

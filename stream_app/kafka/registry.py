@@ -25,7 +25,9 @@ from stream_app.log.limits import RECORD_BYTES
 FINGERPRINT_HEADER = "fingerprint"
 
 
-class _Published(NamedTuple):
+class Published(NamedTuple):
+    """A survey, and the fingerprint with which it was published."""
+
     survey: Survey
     fingerprint: str
 
@@ -35,11 +37,12 @@ def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
 
     Later records with other terms are ignored.
     """
-    return {id: known.survey for id, known in _records(kafka, topics).items()}
+    return {id: known.survey for id, known in records(kafka, topics).items()}
 
 
-def _records(kafka: KafkaSettings, topics: Topics) -> dict[str, _Published]:
-    found: dict[str, _Published] = {}
+def records(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
+    """The same, with the fingerprints."""
+    found: dict[str, Published] = {}
     for record in read_topic(kafka, topics.surveys):
         if record.value is None:
             continue
@@ -51,7 +54,7 @@ def _records(kafka: KafkaSettings, topics: Topics) -> dict[str, _Published]:
                 "was it written by a newer version, or by something other than `hearsay survey publish`?",
             ) from None
         if survey.id not in found or found[survey.id].fingerprint == fingerprint:
-            found[survey.id] = _Published(survey, fingerprint)
+            found[survey.id] = Published(survey, fingerprint)
     return found
 
 
@@ -65,20 +68,41 @@ def fingerprint_of(record: Any) -> str:
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
-    mine = _Published(survey, Scheme(survey).fingerprint)
+    mine = Published(survey, Scheme(survey).fingerprint)
     check_sizes(survey)
-    known = _records(kafka, topics).get(survey.id)
+    known = records(kafka, topics).get(survey.id)
     if known == mine:
         return False
     if known is not None and known.fingerprint != mine.fingerprint:
         raise _changed(survey)
     _write(kafka, topics, mine)
-    first = _records(kafka, topics)[survey.id]
+    first = records(kafka, topics)[survey.id]
     if first.fingerprint != mine.fingerprint:
         # Another process published first. Write its survey again, so that compaction keeps the terms that hold.
         _write(kafka, topics, first)
         raise _changed(survey)
     return True
+
+
+def publish_for(kafka: KafkaSettings, topics: Topics, survey: Survey, fingerprint: str) -> bool:
+    """Publish the survey of reports that carry this fingerprint; False if it is published with these terms already.
+
+    A published survey keeps its titles and texts. Refused if the reports would be: its terms are others.
+    """
+    known = records(kafka, topics).get(survey.id)
+    if known is None and Scheme(survey).fingerprint == fingerprint:
+        return publish(kafka, topics, survey)
+    if known is None:
+        raise FingerprintChanged(
+            f"survey {survey.id!r} is not published, and resolves here to other terms than its reports carry",
+            "publish it with the release that made the reports (`hearsay survey publish`), then send them",
+        )
+    if known.fingerprint != fingerprint:
+        raise FingerprintChanged(
+            f"survey {survey.id!r} is published with other terms than these reports carry: all would be refused",
+            "send them to the cluster of their survey; changed terms need a new id",
+        )
+    return False
 
 
 def _changed(survey: Survey) -> FingerprintChanged:
@@ -89,7 +113,7 @@ def _changed(survey: Survey) -> FingerprintChanged:
     )
 
 
-def _write(kafka: KafkaSettings, topics: Topics, published: _Published) -> None:
+def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
     try:
         producer = opened(
             KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True, max_request_size=RECORD_BYTES

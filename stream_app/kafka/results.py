@@ -33,3 +33,12 @@ class KafkaResults(PublishedResults):
 def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[ResultKey, bytes]:
     """The final of every closed period of all surveys, as published: compressed JSON of a `Histogram`."""
     return KafkaResults(kafka, topics).values(HISTOGRAMS)
+
+
+def last_finals(kafka: KafkaSettings, topics: Topics) -> dict[str, int]:
+    """The last final period of every survey that has one."""
+    last: dict[str, int] = {}
+    for message in KafkaResults(kafka, topics).messages(HISTOGRAMS.name):
+        (survey, period), _ = HISTOGRAMS.decode_key(message.key)
+        last[survey] = max(last.get(survey, -1), period or 0)
+    return last

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -177,14 +178,22 @@ def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
     assert "127.0.0.1:1" in nowhere.stderr
 
 
-def test_simulations_refuse_to_pretend_to_real_time(tmp_path: Path) -> None:
-    file = tmp_path / "survey.yaml"
-    file.write_text(example_text("mobility-week").replace("clock: source", "clock: wall"))
-    refused = hearsay(
-        "run", str(file), "--scenario", "virtual-humans", "--devices", "50", "--data", str(tmp_path / "d")
+def test_a_survey_on_the_wall_clock_is_rehearsed_under_another_id_and_every_step_names_the_next(tmp_path: Path) -> None:
+    """Failure would look like: a dead end, or real terms whose noise was used by a simulation."""
+    file, data = tmp_path / "survey.yaml", tmp_path / "d"
+    file.write_text(
+        "{id: buttons, start: 2030-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, attributes: "
+        "[{name: colour, values: [red, green]}]}"
     )
-    assert refused.returncode == 1
-    assert "clock: source" in refused.stderr
+    assert f"Next: hearsay run {file}" in hearsay("plan", str(file)).stdout
+    done = hearsay("run", str(file), "--devices", "50", "--periods", "2", "--data", str(data))
+    assert done.returncode == 0, done.stderr
+    assert "buttons has clock: wall; simulated as buttons-sim, with clock: source." in done.stderr
+    assert f"hearsay survey publish {file}" in done.stdout
+    next_step = re.search(r"Next: hearsay (report buttons-sim --data .*)", done.stdout)
+    assert next_step is not None
+    assert hearsay(*next_step[1].split()).returncode == 0
+    assert hearsay("report", "buttons", "--data", str(data)).returncode == 1
 
 
 def test_a_scenario_that_does_not_fit_is_refused_before_anything_is_made(tmp_path: Path) -> None:

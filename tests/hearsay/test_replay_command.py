@@ -13,10 +13,11 @@ from typer.testing import CliRunner, Result
 
 from hearsay.commands.replay import replay
 from hearsay.commands.send import send
-from protocols.errors import SettingsError, SurveyError
+from protocols.errors import FingerprintChanged, SettingsError, SurveyError
+from protocols.survey_text import parse_survey
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, create
+from stream_app.kafka import Topics, create, publish, published
 from stream_app.local import LocalStore
 from tests.helpers.topics import read_topic
 
@@ -82,13 +83,15 @@ def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> 
 
 def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kafka_settings: KafkaSettings) -> None:
     create(kafka_settings, Topics("captured"))
-    assert type_in(*day, "--capture", "captured").exit_code == 0
+    captured = type_in(*day, "--capture", "captured")
+    assert "Next: hearsay send captured" in captured.output
     sent = type_in(
         "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
     assert sent.exit_code == 0, sent.exception
     arrived = read_topic(kafka_settings, "captured.reports")
     assert f"Sent {len(arrived)} records" in sent.output
+    assert "Published cdr." in sent.output and list(published(kafka_settings, Topics("captured"))) == ["cdr"]
     assert len(arrived) > 16  # 8 clock records a day, and a frame for each partition that has somebody
     again = type_in(
         "send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
@@ -98,6 +101,20 @@ def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kaf
         "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
     assert nothing.output.startswith("Nothing to send: all ")
+
+
+def test_a_capture_is_not_sent_where_its_survey_has_other_terms(
+    day: list[str], kafka: KafkaBroker, kafka_settings: KafkaSettings
+) -> None:
+    """Failure would look like: every report among the dead letters, and exit code 0."""
+    create(kafka_settings, Topics("other-terms"))
+    publish(kafka_settings, Topics("other-terms"), parse_survey(SURVEY.replace("eps_inf: 2", "eps_inf: 3")))
+    assert type_in(*day, "--capture", "captured").exit_code == 0
+    refused = type_in(
+        "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="other-terms"
+    ).exception
+    assert isinstance(refused, FingerprintChanged) and "all would be refused" in refused.message
+    assert read_topic(kafka_settings, "other-terms.reports") == []
 
 
 def test_who_has_reported_here_is_not_captured_for_a_cluster(day: list[str]) -> None:

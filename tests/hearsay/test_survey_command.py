@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from hearsay.commands.survey import app
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
 from protocols.errors import SurveyError
+from protocols.planning import plan
 from protocols.scheme import Scheme
 from protocols.survey_text import json_schema, reference
 from protocols.wire import decode_terms
@@ -69,7 +70,8 @@ def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
     answers = [
         "Buttons", "buttons", "Which button?", "tomorrow", "2026-01-01T00:00:00Z", "", "y", "3", "5", "1", "7",
-        "token", "colour", "red", "red, green, no", "y", "colour", "hour", "0..23", "n", "spl",
+        "token", "colour", "red", "red, green, no", "area", "y", "colour", "hour", "0..23", "transition", "dwell", "n",
+        "spl", "3", "",
     ]  # fmt: skip
     shown = run("new", str(path), answers="\n".join(answers) + "\n")
     for refused in (
@@ -79,6 +81,7 @@ def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
         "another name",
         "at least 2",
         "twice",
+        "'0' is not a transition",
     ):
         assert refused in shown
     survey = read_survey(path)
@@ -86,12 +89,37 @@ def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
         "buttons", "Which button?", 3.0, 1.0, "spl",
     )  # fmt: skip
     assert [attribute.values[:3] for attribute in survey.attributes] == [("red", "green", "no"), ("0", "1", "2")]
-    assert "# results of fewer reports are not published\n# minimum: 0\n" in path.read_text("utf-8")
+    assert [attribute.role for attribute in survey.attributes] == ["area", "dwell"]
+    assert (survey.memo_cap, survey.minimum) == (3, 50)
+    assert "# how many values of an attribute a device memoises at most\nmemo_cap: 3\n" in path.read_text("utf-8")
+    assert f"Next: hearsay plan {path}" in shown.replace("\n", "")
+
+
+def test_every_answer_that_costs_something_is_shown_with_its_price(tmp_path: Path) -> None:
+    """The figures are those of the plan; other budgets have other prices."""
+    path = tmp_path / "new.yaml"
+    shown = run(
+        "new", str(path), answers="buttons\n\n\n\ny\n3\n1\n7\ncolour\nred, green, blue\n\ny\non\na, b\n\nn\n\n2\n\n"
+    )
+    drawn = plan(Scheme(read_survey(path)))
+    worst = max(attribute.precision.if_half for attribute in drawn.attributes)
+    alone = Scheme(read_survey(path).model_copy(update={"attributes": (read_survey(path).attributes[1],)}))
+    for price in (
+        "which of two values it has in up to 95% of the cases",  # 1 / (1 + exp(-3))
+        "from one report the guess is right in up to 73% of the cases",  # 1 / (1 + exp(-1))
+        f"a yes/no question is answered to ± {196 * plan(alone).attributes[0].precision.if_half:.2g} percentage points",
+        "up to 2.8 bits",  # log2(7)
+        f"smp: ± {196 * worst:.2g} percentage points (95 %) with 10,000 devices",
+        "2 values of an attribute, up to 6.",
+        "The smallest published results are known to",
+    ):
+        assert price in shown, price
+    assert shown.index("smp: ±") < shown.index("spl: ±") < shown.index("rs+fd: ±")
 
 
 def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
-    run("new", str(path), answers="buttons\n\n\n\nn\n0.5\ncolour\nred, green\nn\n")
+    run("new", str(path), answers="buttons\n\n\n\nn\n0.5\ncolour\nred, green\n\nn\n\n")
     assert (read_survey(path).eps, read_survey(path).longitudinal) == (0.5, False)
 
 

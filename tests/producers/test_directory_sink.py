@@ -11,10 +11,11 @@ import redis
 
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
-from producers.sinks import DirectorySink, Sink, send_capture
+from producers.sinks import DirectorySink, Sink, read_capture, send_capture
 from producers.sinks.directory import SCHEMA, captured_files
-from protocols.errors import DeliveryError, ReplayError, SettingsError, Stopped
+from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
+from protocols.scheme import Scheme
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
@@ -37,14 +38,14 @@ def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> 
 def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path, capture: Capture) -> None:
     direct, later = KeepingSink(), KeepingSink()
     capture(direct)
-    capture(DirectorySink(tmp_path, 4))
+    capture(DirectorySink(tmp_path, 4, scheme()))
     sent = send_capture(tmp_path, later)
     assert later.records == direct.records
     assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
 
 
 def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path, capture: Capture) -> None:
-    capture(DirectorySink(tmp_path, 4))
+    capture(DirectorySink(tmp_path, 4, scheme()))
     send_capture(tmp_path, KeepingSink())
     again = KeepingSink()
     assert send_capture(tmp_path, again).records == 0
@@ -54,18 +55,18 @@ def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path, capture: Capt
 def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, capture: Capture) -> None:
     direct, failing = KeepingSink(), KeepingSink(fail_after=12)
     capture(direct)
-    capture(DirectorySink(tmp_path, 4))
+    capture(DirectorySink(tmp_path, 4, scheme()))
     with pytest.raises(DeliveryError):
         send_capture(tmp_path, failing)
     rest = KeepingSink()
     sent = send_capture(tmp_path, rest)
     assert rest.records == direct.records[-len(rest.records) :]
-    assert len(failing.records) + len(rest.records) - len(direct.records) <= 8  # twice: one file at most
+    assert len(failing.records) + len(rest.records) - len(direct.records) <= 8  # twice: one file, of two attributes
     assert sent.files == sent.of_files == len(captured_files(tmp_path))
 
 
 def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path, capture: Capture) -> None:
-    capture(DirectorySink(tmp_path, 4))
+    capture(DirectorySink(tmp_path, 4, scheme()))
     some = KeepingSink()
     with pytest.raises(Stopped, match="send it again"):
         send_capture(tmp_path, some, stop=lambda: len(some.records) > 5)
@@ -76,7 +77,7 @@ def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path, capture: Captur
 
 
 def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:
-    sink = DirectorySink(tmp_path, 2)
+    sink = DirectorySink(tmp_path, 2, scheme())
     sink.send(0, "kind", b"confirmed")
     sink.flush()
     sink.send(1, "kind", b"lost")
@@ -89,7 +90,7 @@ def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:
 
 def test_a_capture_is_continued_where_it_ended(tmp_path: Path) -> None:
     for value in (b"first", b"second"):
-        sink = DirectorySink(tmp_path, 2)
+        sink = DirectorySink(tmp_path, 2, scheme())
         sink.send(1, "kind", value)
         sink.flush()
         sink.close()
@@ -105,43 +106,59 @@ def keep(sink: DirectorySink, value: bytes) -> None:
 
 def test_files_that_were_sent_may_be_removed(tmp_path: Path) -> None:
     """Failure would look like: the third record written over the second, or taken for one that was sent."""
-    sink = DirectorySink(tmp_path, 2)
+    sink = DirectorySink(tmp_path, 2, scheme())
     keep(sink, b"first")
     send_capture(tmp_path, KeepingSink(2))
     keep(sink, b"second")
     captured_files(tmp_path)[0].unlink()
-    keep(DirectorySink(tmp_path, 2), b"third")
+    keep(DirectorySink(tmp_path, 2, scheme()), b"third")
     later = KeepingSink(2)
     sent = send_capture(tmp_path, later)
     assert [value for *_, value in later.records] == [b"second", b"third"]
     assert (sent.files, sent.of_files) == (2, 2)
     for path in captured_files(tmp_path):
         path.unlink()
-    keep(DirectorySink(tmp_path, 2), b"fourth")
+    keep(DirectorySink(tmp_path, 2, scheme()), b"fourth")
     assert send_capture(tmp_path, later).records == 1
     assert later.records[-1][2] == b"fourth"
 
 
 def test_two_captures_into_one_directory_do_not_replace_each_other(tmp_path: Path) -> None:
-    one, other = DirectorySink(tmp_path, 2), DirectorySink(tmp_path, 2)
+    one, other = DirectorySink(tmp_path, 2, scheme()), DirectorySink(tmp_path, 2, scheme())
     keep(one, b"first")
     with pytest.raises(DeliveryError, match="another process captures into"):
         keep(other, b"second")
 
 
 def test_a_damaged_note_of_what_was_sent_is_named(tmp_path: Path) -> None:
-    keep(DirectorySink(tmp_path, 2), b"first")
+    keep(DirectorySink(tmp_path, 2, scheme()), b"first")
     (tmp_path / "sent.json").write_text("{")
     with pytest.raises(ReplayError, match=r"sent\.json is damaged"):
         send_capture(tmp_path, KeepingSink(2))
 
 
 def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
-    DirectorySink(tmp_path, 2)
+    DirectorySink(tmp_path, 2, scheme())
     with pytest.raises(SettingsError, match="captured for 2 partitions, not 3"):
-        DirectorySink(tmp_path, 3)
+        DirectorySink(tmp_path, 3, scheme())
     with pytest.raises(DeliveryError, match="captured for 2 partitions, and the sink has 3"):
         send_capture(tmp_path, KeepingSink(3))
+
+
+def test_a_capture_carries_its_surveys(tmp_path: Path) -> None:
+    first, other = scheme(), Scheme(scheme().survey.model_copy(update={"id": "other", "title": "Knöpfe"}))
+    for captured in (first, other, first):
+        DirectorySink(tmp_path, 2, captured)
+    kept = read_capture(tmp_path).surveys
+    assert {id: (entry.survey, entry.fingerprint) for id, entry in kept.items()} == {
+        captured.survey.id: (captured.survey, captured.fingerprint) for captured in (first, other)
+    }
+
+
+def test_other_terms_of_a_captured_survey_are_refused(tmp_path: Path) -> None:
+    DirectorySink(tmp_path, 2, scheme())
+    with pytest.raises(FingerprintChanged, match="'buttons' under other terms"):
+        DirectorySink(tmp_path, 2, scheme("minimum: 5,"))
 
 
 def test_a_directory_that_is_no_capture_is_refused(tmp_path: Path) -> None:
@@ -150,7 +167,7 @@ def test_a_directory_that_is_no_capture_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    DirectorySink(tmp_path, 4)
+    DirectorySink(tmp_path, 4, scheme())
     (tmp_path / "00000000.arrow").write_bytes(b"not arrow")
     with pytest.raises(ReplayError, match=r"00000000\.arrow cannot be read"):
         send_capture(tmp_path, KeepingSink())
@@ -158,7 +175,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
 def test_damage_anywhere_in_a_file_is_named_or_leaves_it_whole(tmp_path: Path) -> None:
     """Failure would look like: Arrow's own error, a crash of the process, or a record for no partition."""
-    sink = DirectorySink(tmp_path, 4)
+    sink = DirectorySink(tmp_path, 4, scheme())
     for partition in range(4):
         sink.send(partition, "kind", bytes(50))
     sink.flush()
@@ -179,7 +196,7 @@ def test_damage_anywhere_in_a_file_is_named_or_leaves_it_whole(tmp_path: Path) -
 
 
 def test_a_file_without_records_is_refused(tmp_path: Path) -> None:
-    DirectorySink(tmp_path, 4)
+    DirectorySink(tmp_path, 4, scheme())
     with pa.OSFile(str(tmp_path / "00000000.arrow"), "wb") as file, pa.ipc.new_file(file, SCHEMA):
         pass
     with pytest.raises(ReplayError, match="cannot be read"):

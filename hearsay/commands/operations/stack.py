@@ -44,6 +44,7 @@ def up(
     _show(stack, as_json)
     if not as_json:
         console.out.print(f"\nTo use them: export HEARSAY_SETTINGS={stack.settings_file}", soft_wrap=True, markup=False)
+        console.out.print("Next: hearsay survey publish SURVEY", markup=False)
 
 
 @app.command()

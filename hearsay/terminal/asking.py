@@ -1,0 +1,143 @@
+"""The questions of `hearsay survey new`: each answer is checked at once, and its price is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import typer
+from pydantic import ValidationError
+
+from hearsay.terminal import prices
+from protocols.survey import Survey
+from protocols.survey_text import Document, explain, parse_survey
+
+Data = dict[str, Any]
+Read = Callable[[str], Data]
+Price = Callable[[Survey], str]
+
+# Placeholders for keys that were not asked yet, so that each answer can be checked at once.
+UNASKED: Data = {
+    "id": "new",
+    "start": "2026-01-01T00:00:00Z",
+    "period": "1d",
+    "eps": "1",
+    "attributes": [{"name": "a", "values": ["yes", "no"]}],
+}
+
+
+def ask_for_survey() -> Survey:
+    """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    data: Data = {}
+    _prompt(data, "Id of the survey (lower-case letters, digits, - . _)", _key("id"))
+    _prompt(data, "Title", _key("title"), default="")
+    _prompt(data, "Start of the first period", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    _prompt(data, "Length of a period, in which a device reports once (15m, 1h, 1d, ...)", _key("period"), default="1d")
+    lasting = typer.confirm("Will the same devices report in many periods?", default=True)
+    if lasting:
+        _prompt(
+            data,
+            "Budget of all reports of one value together, for ever (eps_inf)",
+            _key("eps_inf"),
+            default="4",
+            price=prices.of_eps_inf,
+        )
+        _prompt(
+            data,
+            "Budget of a single report (eps_1, below eps_inf)",
+            _key("eps_1"),
+            default="2",
+            price=prices.of_one_report,
+        )
+        _prompt(
+            data,
+            "Longest window in which unique devices are counted, in periods",
+            _key("horizon"),
+            default="7",
+            price=prices.of_horizon,
+        )
+    else:
+        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=prices.of_one_report)
+    _ask_attributes(data)
+    if len(data["attributes"]) > 1:
+        typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
+        typer.echo("rs+fd: all, one of them true and the others fake.")
+        for line in prices.of_solutions(_draft(data, {})):
+            typer.echo(f"  {line}")
+        _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
+    if lasting:
+        question = "How many values of an attribute may a device memoise at most? (a number; nothing: no limit)"
+        _prompt(data, question, _optional("memo_cap"), default="", price=prices.of_cap)
+    question = "Results of fewer reports than this are not published"
+    _prompt(data, question, _key("minimum"), default="50", price=prices.of_minimum)
+    return parse_survey(json.dumps(data), "your answers")
+
+
+def _ask_attributes(data: Data) -> None:
+    _ask_attribute(data, [])
+    while typer.confirm("Another attribute?", default=False):
+        _ask_attribute(data, data["attributes"])
+
+
+def _ask_attribute(data: Data, before: list[Data]) -> None:
+    def name(answer: str) -> Data:
+        return {"attributes": [*before, {"name": answer.strip(), "values": ["yes", "no"]}]}
+
+    def values(answer: str) -> Data:
+        return {"attributes": [*before, {"name": data["attributes"][-1]["name"], **_values(answer)}]}
+
+    def role(answer: str) -> Data:
+        return {"attributes": [*before, {**data["attributes"][-1], "role": answer.strip()}]}
+
+    _prompt(data, "Name of the attribute (such as favourite_colour)", name)
+    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values, price=prices.of_values)
+    _prompt(data, "Its role in mobility reports (plain, area, dwell, transition)", role, default="plain")
+
+
+def _values(answer: str) -> Data:
+    """Names separated by commas, or a range.
+
+    >>> _values("red, green"), _values("0..23")
+    ({'values': ['red', 'green']}, {'range': {'first': '0', 'last': '23'}})
+    """
+    span = re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", answer)
+    if span:
+        return {"range": {"first": span[1], "last": span[2]}}
+    return {"values": [name.strip() for name in answer.split(",")]}
+
+
+def _key(name: str) -> Read:
+    return lambda answer: {name: answer.strip()}
+
+
+def _optional(name: str) -> Read:
+    return lambda answer: {name: answer.strip()} if answer.strip() else {}
+
+
+def _draft(data: Data, found: Data) -> Survey:
+    """The survey so far, with an answer; raises ValidationError."""
+    draft = UNASKED | data | found
+    if "eps_inf" in draft:
+        del draft["eps"]
+    return Survey.model_validate(draft)
+
+
+def _prompt(data: Data, question: str, read: Read, default: str | None = None, price: Price | None = None) -> None:
+    """Ask until the answer, together with those before, is valid; then keep it, and show its price."""
+
+    def checked(answer: str) -> Data:
+        found = read(answer)
+        try:
+            _draft(data, found)
+        except ValidationError as error:
+            draft = UNASKED | data | found
+            raise typer.BadParameter(explain(error, Document(draft))) from None
+        return found
+
+    data.update(typer.prompt(question, default=default, value_proc=checked))
+    if price is not None:
+        typer.echo(f"  {price(_draft(data, {}))}")

@@ -1,0 +1,126 @@
+"""Dead letters on a cluster: what was refused and why, which of it was sent again, and which would be refused again.
+
+A dead letter has the refused record unchanged, so it can be sent again when the cause is gone. Only a record that was
+too large is cut. What was sent again is noted on the same topic, by records of the content type `RESUBMITTED`: a JSON
+list of the letters' keys. A note is younger than its letters, so retention removes it after them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Named, Reason, named
+from servers.settings import KafkaSettings
+from stream_app.kafka.reading import read_topic
+from stream_app.kafka.registry import Published
+from stream_app.kafka.topics import Topics
+
+RESUBMITTED: Final = "application/vnd.hearsay.resubmitted+json"
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A refused record (or refused rows, as a frame), where it was on the reports topic, and when it was refused."""
+
+    key: str
+    reason: Reason
+    survey: str  # empty if it could not be read
+    rows: int
+    partition: int
+    at: datetime
+    content_type: str
+    value: bytes = field(repr=False)
+
+    @property
+    def is_clock(self) -> bool:
+        return self.content_type == CLOCK
+
+    @property
+    def named(self) -> Named | None:
+        """The survey and the period that it names; None if it cannot be read."""
+        return named(self.content_type, self.value)
+
+
+def noted(letters: Sequence[str]) -> bytes:
+    """The value of a note that the letters with these keys were sent again."""
+    return json.dumps(letters).encode()
+
+
+class DeadLetters:
+    """The dead letters of a cluster. After an iteration, `resubmitted` has the keys of those that were sent again."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        self._kafka = kafka
+        self._topic = topics.deadletters
+        self.resubmitted: set[str] = set()
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        """Every dead letter once, the letters of a partition in the order of their offsets.
+
+        A crash of a worker repeats letters, and never leaves one out before a later one of its partition.
+        """
+        seen: set[str] = set()
+        for record in read_topic(self._kafka, self._topic):
+            headers = {name: bytes(value or b"").decode("utf-8", "replace") for name, value in record.headers}
+            if headers.get(CONTENT_TYPE_HEADER) == RESUBMITTED:
+                self.resubmitted.update(json.loads(record.value))
+                continue
+            letter = _letter(record, headers)
+            if letter is not None and letter.key not in seen:
+                seen.add(letter.key)
+                yield letter
+
+
+def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:
+    """The dead letter in a record; None if something other than a worker wrote it."""
+    try:
+        content_type, value = headers[CONTENT_TYPE_HEADER], record.value or b""
+        about = named(content_type, value)
+        return DeadLetter(
+            key=record.key.decode(),
+            reason=Reason(headers["reason"]),
+            survey=headers["survey"] or (about.survey if about else ""),
+            rows=int(headers["rows"]),
+            partition=int(headers["partition"]),
+            at=datetime.fromtimestamp(record.timestamp / 1000, UTC),
+            content_type=content_type,
+            value=value,
+        )
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return None
+
+
+class Refusals:
+    """Why workers would refuse records again, as far as it can be known before they are sent.
+
+    `finals` is the last final period of each survey. A period is closed a little before it is final, so a record that
+    passes here may still be late.
+    """
+
+    def __init__(self, published: Mapping[str, Published], finals: Mapping[str, int]) -> None:
+        self._published = published
+        self._finals = finals
+        self._through: dict[tuple[str, int], int] = {}  # by survey and partition: clock records that are sent again
+
+    def of(self, letter: DeadLetter) -> Reason | None:
+        """Why a record would be refused if it came next. A clock record that would not be refused closes periods."""
+        about = letter.named
+        if about is None:
+            return Reason.UNDECODABLE
+        known = self._published.get(about.survey)
+        if known is None:
+            return Reason.UNKNOWN_SURVEY
+        if not letter.is_clock and about.fingerprint != known.fingerprint:
+            return Reason.WRONG_FINGERPRINT
+        place = about.survey, letter.partition
+        through = self._through.get(place, self._finals.get(about.survey, -1))
+        if about.period <= through:
+            return Reason.LATE
+        if letter.is_clock:
+            self._through[place] = about.period
+            return None
+        return Reason.TOO_FAR_AHEAD if about.period > through + known.survey.ahead else None

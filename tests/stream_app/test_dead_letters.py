@@ -1,0 +1,56 @@
+"""Which dead letters would be refused again is known before they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from protocols.wire import Reason
+from stream_app.kafka import DeadLetter, Published, Refusals
+from tests.stream_app.worlds import SCHEME, Event, Garbage, Reports, Row, Tick, scheme, wire
+
+PUBLISHED = {"s": Published(SCHEME.survey, SCHEME.fingerprint)}
+OTHERS = Published(SCHEME.survey, "0" * 32)
+
+
+def letter(event: Event, partition: int = 0) -> DeadLetter:
+    return DeadLetter("0/0/unknown-survey", Reason.UNKNOWN_SURVEY, "s", 1, partition, datetime.now(UTC), *wire(event))
+
+
+def report(period: int) -> Reports:
+    return Reports(period, (Row(3),))
+
+
+def test_reports_of_open_periods_pass_and_others_are_late_or_too_early() -> None:
+    refusals = Refusals(PUBLISHED, {"s": 4})
+    found = [refusals.of(letter(report(period))) for period in (4, 5, 6, 7)]
+    assert found == [Reason.LATE, None, None, Reason.TOO_FAR_AHEAD]
+
+
+def test_clock_records_that_are_sent_again_close_and_open_periods_of_their_partition() -> None:
+    """Failure would look like: all but the first two periods of a capture kept back as too far ahead."""
+    refusals = Refusals(PUBLISHED, {})
+    for period in range(9):
+        assert refusals.of(letter(report(period))) is None
+        assert refusals.of(letter(Tick(period))) is None
+    assert refusals.of(letter(report(8))) is Reason.LATE
+    assert refusals.of(letter(report(0), partition=1)) is None
+    assert refusals.of(letter(report(8), partition=1)) is Reason.TOO_FAR_AHEAD
+
+
+def test_records_of_no_survey_and_of_other_terms_are_refused_again() -> None:
+    assert Refusals({}, {}).of(letter(report(0))) is Reason.UNKNOWN_SURVEY
+    assert Refusals({"s": OTHERS}, {}).of(letter(report(0))) is Reason.WRONG_FINGERPRINT
+    assert Refusals(PUBLISHED, {}).of(letter(Garbage(b"?"))) is Reason.UNDECODABLE
+
+
+def test_a_record_names_its_survey_and_period_also_if_that_is_not_known() -> None:
+    about = letter(report(7)).named
+    assert about is not None
+    assert (about.survey, about.fingerprint, about.period) == ("s", SCHEME.fingerprint, 7)
+    other = DeadLetter(
+        "", Reason.UNKNOWN_SURVEY, "", 1, 0, datetime.now(UTC), *wire(report(7), scheme("minimum: 5,"))
+    ).named
+    assert other is not None and other.fingerprint != SCHEME.fingerprint
+    for value in (b"", b"{", b"[]", b"\xff" * 40):
+        assert replace(letter(report(7)), value=value).named is None
