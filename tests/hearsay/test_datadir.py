@@ -114,7 +114,7 @@ def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("_umask")
 def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp_path: Path) -> None:
-    sink = DirectorySink(tmp_path / "capture", 2)
+    sink = DirectorySink(tmp_path / "capture", 2, scheme())
     sink.send(0, "kind", b"value")
     sink.flush()
     Checkpoint(tmp_path / "replay" / "one.json").write(Totals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         events = write_events(tmp_path / "events.csv")
-        Replay(SCHEME, keyring, memos, sink, events, options, tmp_path / "work", clock_key=KEY).run()
+        Replay(SCHEME, keyring, memos, sink, [events], options, tmp_path / "work", clock_key=KEY).run()
         sink.send(0, "text/plain", b"refused, and so among the dead letters")
         sink.flush()
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 90)
@@ -77,7 +78,8 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
         worker.leave()
     sink.close()
 
-    published = {topic.name: everything(kafka_settings, topic.name) for topic in topics.all()}
+    filled = [topic.name for topic in topics.all() if not topic.name.endswith(".forecasts")]  # it has none
+    published = {name: everything(kafka_settings, name) for name in filled}
     assert all(published.values()), "a topic with nothing in it shows nothing"
     written = {**published, "log": worker.log.read_bytes(), "metrics": metrics}
 
@@ -94,9 +96,13 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
 
 
 def everything(kafka: KafkaSettings, topic: str) -> bytes:
-    """Keys, values and headers of every record."""
+    """Keys, values (decompressed) and headers of every record."""
     return b"\n".join(
         part
         for record in read_topic(kafka, topic)
-        for part in (record.key or b"", record.value or b"", *(value for _, value in record.headers))
+        for part in (record.key or b"", plain(record.value or b""), *(value for _, value in record.headers))
     )
+
+
+def plain(value: bytes) -> bytes:
+    return gzip.decompress(value) if value.startswith(b"\x1f\x8b") else value
