@@ -37,6 +37,9 @@ TICK_SECONDS = 1.0
 FETCH_MISSING_SECONDS = 2.0
 CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
+METADATA_SECONDS = 10.0
+"""How old the list of topics may be. A broker that has just been killed and started may not know all of them yet; the
+group's leader then assigns no partition, until it asks again."""
 BUFFERED_BATCHES = 4
 """How many fetches of a partition may wait in memory for its agent."""
 BATCH_BYTES = 1 << 20
@@ -180,6 +183,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "broker_request_timeout": max(REQUEST_SECONDS, options.session_seconds),
         "consumer_auto_offset_reset": "earliest",
         "consumer_max_fetch_size": RECORD_BYTES,
+        "consumer_metadata_max_age_ms": int(METADATA_SECONDS * 1000),
         "broker_max_poll_records": FETCHED_RECORDS,
         "producer_acks": -1,
         "producer_max_request_size": RECORD_BYTES,
