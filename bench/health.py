@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 import threading
 import time
 import urllib.error
@@ -18,11 +17,11 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 
+from bench.brokers import broker
 from bench.stream import KEY, PARTITIONS, SCHEME, make
 from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
 from protocols.wire import CONTENT_TYPE_HEADER, REPORT
-from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 
 BURST, PER_SECOND, SECONDS = 400_000, 10_000, 20
@@ -32,12 +31,8 @@ PAGES = ("/live", "/ready")
 
 
 def run() -> Table:
-    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as directory:
-        broker = KafkaBroker(Path(directory) / "kafka").start()
-        try:
-            return measure(KafkaSettings(bootstrap=broker.bootstrap), Path(directory))
-        finally:
-            broker.stop()
+    with broker() as (kafka, directory):
+        return measure(kafka, directory)
 
 
 def measure(kafka: KafkaSettings, directory: Path) -> Table:

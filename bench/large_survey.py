@@ -10,12 +10,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
+from bench.brokers import broker
 from bench.tables import Table
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
@@ -23,7 +23,6 @@ from protocols.arrays import PackedBits
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, create, publish, read_topic
 
@@ -51,12 +50,8 @@ print(json.dumps([int(status["VmHWM"].split()[0]) / 1024, time.process_time()]),
 
 
 def run() -> Table:
-    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as directory:
-        broker = KafkaBroker(Path(directory) / "kafka").start()
-        try:
-            return measure(KafkaSettings(bootstrap=broker.bootstrap), Path(directory))
-        finally:
-            broker.stop()
+    with broker() as (kafka, directory):
+        return measure(kafka, directory)
 
 
 def measure(kafka: KafkaSettings, directory: Path) -> Table:

@@ -14,7 +14,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -22,13 +21,13 @@ import numpy as np
 import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from bench.brokers import broker
 from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import FRAME, Frame, encode_frame
-from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
 
@@ -49,12 +48,8 @@ SCHEME = Scheme(
 
 
 def run() -> Table:
-    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as directory:
-        broker = KafkaBroker(Path(directory) / "kafka").start()
-        try:
-            return measure(KafkaSettings(bootstrap=broker.bootstrap), Path(directory))
-        finally:
-            broker.stop()
+    with broker() as (kafka, directory):
+        return measure(kafka, directory)
 
 
 def measure(kafka: KafkaSettings, directory: Path) -> Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +12,10 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-import pytest
-
 from tests.clients.test_device import CAPPED
 from tests.clients.vectors import FILE
-from tests.helpers.browser import BROWSERS
-from tests.helpers.node import LIBRARY
+from tests.helpers.browser import find_browser
+from tests.helpers.node import LIBRARY, require_packages
 
 PATIENCE_SECONDS = 180
 
@@ -67,11 +64,8 @@ def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
 
 
 def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f"no browser found (looked for {', '.join(BROWSERS)})")
-    if not (LIBRARY / "node_modules" / "@noble").exists():
-        pytest.skip("the packages of clients/javascript are not installed (run: npm ci, there)")
+    browser = find_browser()
+    require_packages()
     posted: list[bytes] = []
     said: Queue[str] = Queue()
     with serving(posted, said) as address:

@@ -44,11 +44,17 @@ class View:
         return self.picture[y : y + height, x : x + width]
 
 
-def look(page: str, directory: Path, height: int, dark: bool = False) -> View:
-    """Open a page 1200 pixels wide, light or dark. Skips the test where there is no browser."""
+def find_browser() -> str:
+    """The program. Skips the test where there is none."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip(f"no browser found (looked for {', '.join(BROWSERS)})")
+    return browser
+
+
+def look(page: str, directory: Path, height: int, dark: bool = False) -> View:
+    """Open a page 1200 pixels wide, light or dark. Skips the test where there is no browser."""
+    browser = find_browser()
     file, picture = directory / "page.html", directory / "page.png"
     file.write_text(page.replace("</body>", WITNESS), encoding="utf-8")
     command = [
