@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable
@@ -21,6 +22,7 @@ from servers.settings import NO_KAFKA, KafkaSettings
 FIRST_SECONDS = 2.0
 """How long the first attempt may take; each further one takes twice as long."""
 T = TypeVar("T")
+A = TypeVar("A", bound=KafkaAdminClient)
 
 
 def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **options: Any) -> T:
@@ -36,6 +38,21 @@ def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **
                 attempt *= 2
                 if left <= 0 or failures.final:
                     raise ServerUnavailable(*failures.explain(settings, error)) from None
+
+
+@contextmanager
+def connected(admin: Callable[..., A], settings: KafkaSettings, seconds: float) -> Iterator[A]:
+    """An admin client, closed at the end. Raises ServerUnavailable also where a request fails."""
+    try:
+        client = opened(admin, settings, seconds)
+        try:
+            yield client
+        finally:
+            client.close()
+    except KafkaError as error:
+        raise ServerUnavailable(
+            f"Kafka at {settings.bootstrap} did not complete a request: {error}", NO_KAFKA
+        ) from error
 
 
 class _ConnectionFailures(logging.Handler):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import TopicAlreadyExistsError
 
-from protocols.errors import ServerUnavailable, TopicError
-from servers.kafka_clients import opened
-from servers.settings import NO_KAFKA, KafkaSettings
+from protocols.errors import TopicError
+from servers.kafka_clients import connected
+from servers.settings import KafkaSettings
 from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
 from stream_app.log.limits import RECORD_BYTES
 from stream_app.results.result_topics import RESULT_TOPICS, ResultTopic
@@ -157,7 +157,7 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
 
     `replication` -1 means the cluster's default.
     """
-    with _admin(kafka) as admin:
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         present = set(admin.list_topics())
         missing = {
             topic.name: {
@@ -183,7 +183,7 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
     """
     if topics is None:
         topics = existing(kafka)
-    with _admin(kafka) as admin:
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         present = set(admin.list_topics())
         wanted = topics.all()
         found = [topic for topic in wanted if topic.name in present]
@@ -207,7 +207,7 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
 def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     """The topics of this cluster, with the numbers of partitions of their state, which cannot change."""
     names = Topics(prefix or kafka.prefix)
-    with _admin(kafka) as admin:
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         if not {names.reports, names.partials} <= set(admin.list_topics()):
             where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
             raise TopicError(
@@ -224,7 +224,7 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
 
 def check_partitions(kafka: KafkaSettings, topics: Topics) -> None:
     """Raise TopicError if a topic that is counted or merged has another number of partitions than its state."""
-    with _admin(kafka) as admin:
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         counts = _partitions(admin, topics)
     for name, state in ((topics.reports, topics.counting_changelog), (topics.partials, topics.merging_changelog)):
         if counts[state] and counts[name] != counts[state]:
@@ -242,7 +242,7 @@ def _partitions(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
 
 def cluster_id(kafka: KafkaSettings) -> str:
     """The id of the cluster: the same at each of its addresses, and another on every other cluster."""
-    with _admin(kafka) as admin:
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         return str(admin.describe_cluster()["cluster_id"])
 
 
@@ -273,15 +273,3 @@ def _configs(admin: KafkaAdminClient, names: list[str]) -> dict[str, dict[str, s
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     described = admin.describe_configs(resources, config_filter="all")["topic"]
     return {name: {key: entry["value"] for key, entry in configs.items()} for name, configs in described.items()}
-
-
-@contextmanager
-def _admin(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
-    try:
-        admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS)
-        try:
-            yield admin
-        finally:
-            admin.close()
-    except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not complete a request: {error}", NO_KAFKA) from error

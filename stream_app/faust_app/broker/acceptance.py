@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -18,7 +17,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable, StateError
-from servers.kafka_clients import opened
+from servers.kafka_clients import connected, opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position, accepted_key, position_key
@@ -94,13 +93,13 @@ def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartitio
         Merger.NOTHING_LACKS,
     )
     account_for_all_offsets(kafka.max_batch_bytes)
-    with _admin(kafka) as admin:
+    with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
         return [stuck for table in (counting, merging) for stuck in _stuck(kafka, admin, table)]
 
 
 def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition], lost: int) -> None:
     """Let partitions go on when workers are started again. Refused while one is running."""
-    with _admin(kafka) as admin:
+    with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
         members = _members(admin, topics.prefix)
     if members:
         raise StateError(
@@ -187,15 +186,3 @@ def _members(admin: EpochAdmin, group: str) -> int:
             continue
         return len(found[group]["members"])
     raise ServerUnavailable(f"the cluster does not say whether workers of group {group!r} are running", NO_KAFKA)
-
-
-@contextmanager
-def _admin(kafka: KafkaSettings) -> Iterator[EpochAdmin]:
-    try:
-        admin = opened(EpochAdmin, kafka, OPEN_SECONDS)
-        try:
-            yield admin
-        finally:
-            admin.close()
-    except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap} did not complete a request: {error}", NO_KAFKA) from error
