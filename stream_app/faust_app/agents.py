@@ -17,7 +17,7 @@ from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_changes, note_finals
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
-from stream_app.faust_app.partition_tasks import PartitionTask
+from stream_app.faust_app.partition_task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
