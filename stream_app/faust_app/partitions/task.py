@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 import structlog
 from faust.types import TP
 
+from protocols.errors import HearsayError
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
 from stream_app.faust_app.overrides.batches import SkippedRecords
@@ -33,6 +34,7 @@ FLUSH_BYTES = RECORD_BYTES // 4
 PAUSE_BYTES = RECORD_BYTES // 2
 """... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 
+SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 
 log = structlog.get_logger(__name__)
@@ -61,6 +63,7 @@ class PartitionTask(Generic[R]):
         self._flush_wanted = asyncio.Event()
         self._flush_begun = asyncio.Event()
         self._provisional_at = 0.0
+        self._say_failures()
         # A reader of another log than its state contains has nothing to write.
         self._writing = asyncio.create_task(self._keep_writing() if fault is None else asyncio.sleep(0))
 
@@ -95,11 +98,27 @@ class PartitionTask(Generic[R]):
     async def note_read(self, size: int, write_now: bool) -> None:
         """Note that the reader was given records of this size; wait if writing is too far behind."""
         self._unwritten_bytes += size
+        self._say_failures()
         if write_now or self._unwritten_bytes >= FLUSH_BYTES:
             self._flush_wanted.set()
         if self._unwritten_bytes >= PAUSE_BYTES and not self._closed:
             self._flush_begun.clear()
             await self._flush_begun.wait()
+
+    def _say_failures(self) -> None:
+        """Say which surveys were set aside."""
+        failed, self.reader.failed = self.reader.failed, []
+        for one in failed:
+            log.error(
+                "a survey is set aside",
+                survey=one.survey,
+                topic=self.tp.topic,
+                partition=self.tp.partition,
+                why=one.aside.why,
+                after_offset=one.aside.offset,
+                hint=SURVEY_HINT,
+                exc_info=None if isinstance(one.error, HearsayError) else one.error,
+            )
 
     async def finish(self) -> None:
         """Write the last flush."""
@@ -127,6 +146,7 @@ class PartitionTask(Generic[R]):
         if provisional:
             self._provisional_at = time.monotonic()
         flush = self.reader.flush(provisional)
+        self._say_failures()
         self._unwritten_bytes = 0
         self._flush_begun.set()
         if flush:

@@ -21,8 +21,9 @@ from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partition_task import READ_MORE, PartitionTask, R
+from stream_app.faust_app.partitions.task import READ_MORE, PartitionTask, R
 from stream_app.faust_app.writing import Writer
+from stream_app.log.asides import Aside
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
 
@@ -86,6 +87,11 @@ class PartitionTasks(Generic[R]):
         """The partitions that are not read on, and why."""
         found = {task.tp: task.fault or self.topic_fault for task in self}
         return {tp: fault for tp, fault in found.items() if fault is not None}
+
+    @property
+    def asides(self) -> dict[TP, Mapping[str, Aside]]:
+        """The surveys that are set aside, by partition."""
+        return {task.tp: task.reader.asides for task in self}
 
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
