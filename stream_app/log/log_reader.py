@@ -72,8 +72,11 @@ class LogReader(ABC):
         return skipped.why in self.NOTHING_LACKS or skipped.last < self._mark.gaps_before
 
     @abstractmethod
-    def flush(self, provisional: bool = True, /) -> Flush:
-        """All that changed since the last flush; with `provisional`, results that are not final as well."""
+    def flush(self, provisional: bool = True, everything: bool = False, /) -> Flush:
+        """What is to be written now; with `provisional`, results that are not final as well.
+
+        What recovery can find in the log may wait for later flushes, unless `everything` is wanted.
+        """
 
     def _is_aside(self, survey: str) -> bool:
         return survey in self._asides and bool(self._asides[survey].why)

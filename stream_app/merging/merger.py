@@ -120,7 +120,7 @@ class Merger(LogReader):
             self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
             self._advance_to(skipped.last, skipped.epoch)
 
-    def flush(self, live: bool = True) -> Flush:
+    def flush(self, live: bool = True, everything: bool = False) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
         first: list[Write] = []
         finals: list[Write] = []

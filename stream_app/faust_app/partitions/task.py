@@ -145,7 +145,7 @@ class PartitionTask(Generic[R]):
         provisional = self._finishing or time.monotonic() - self._provisional_at >= PROVISIONAL_EVERY_SECONDS
         if provisional:
             self._provisional_at = time.monotonic()
-        flush = self.reader.flush(provisional)
+        flush = self.reader.flush(provisional, self._finishing)
         self._say_failures()
         self._unwritten_bytes = 0
         self._flush_begun.set()
