@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from protocols.scheme import Scheme
 from protocols.wire import Reason
+from stream_app.counting.counters import sizes
 from stream_app.counting.judging import Judged
 from stream_app.counting.partials import Part, message
 from stream_app.counting.state import OpenPeriod, Period, counter_key, tokens_key
@@ -20,6 +21,10 @@ from stream_app.log.asides import check_size
 from stream_app.log.flushes import Output, Write
 from stream_app.log.limits import RECORD_COST
 
+FEW_VALUES = 4096
+"""A survey with so many values has its first result at once."""
+SENT_BYTES = 64 << 10
+"""What sending counts costs at least, with all that follows from it: a live result is made."""
 HEAD_BYTES = 512
 """About what a counter takes besides its counts."""
 
@@ -45,7 +50,8 @@ class Saving:
 
     def sends(self, period: OpenPeriod) -> bool:
         """Whether what a period has counted so far is to be sent."""
-        return self.repaid * period.brought_unsent >= _size(period) or period.rows >= 2 * period.sent_rows
+        size = max(_size(period), SENT_BYTES)
+        return self.repaid * period.brought_unsent >= size or period.rows >= 2 * period.sent_rows
 
 
 def _size(period: OpenPeriod) -> int:
@@ -71,6 +77,7 @@ class OpenPeriods:
         self._limit = limit
         self._saving = saving
         self._read = 0  # how much of the log was read
+        self.has_first = False  # a period was opened whose counts were not sent yet, and are few
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
 
     @property
@@ -91,6 +98,7 @@ class OpenPeriods:
         if number not in held:
             held[number] = OpenPeriod.empty(scheme)
             held[number].tokens.reserve(self._expected.get(survey, 0))
+            self.has_first |= scheme.presence is None and sum(sizes(scheme).values()) <= FEW_VALUES
         return held[number]
 
     def close(self, survey: str, through: int) -> list[tuple[Period, OpenPeriod]]:
@@ -150,6 +158,7 @@ class OpenPeriods:
 
     def unsent(self, survey: str, everything: bool) -> list[Output]:
         """What the periods of a survey have counted so far, where that is to be sent now."""
+        self.has_first = False
         held = [(key, period) for key, period in self.of(survey) if period.unsent]
         return [self.part(key, period) for key, period in held if everything or self._saving.sends(period)]
 

@@ -114,6 +114,14 @@ class PartitionCounter(LogReader):
         return self._pending
 
     @property
+    def is_pressing(self) -> bool:
+        return super().is_pressing or bool(self._unsent_progress) or self._periods.has_first
+
+    @property
+    def has_first(self) -> bool:
+        return self._periods.has_first
+
+    @property
     def rejects(self) -> Rejects:
         """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
         names = {*self._position.rejects, *self._periods.surveys()}
@@ -261,7 +269,8 @@ class PartitionCounter(LogReader):
         period = self._periods.open((frame.survey, frame.period), scheme)
         if record.offset <= period.offset:
             return Changes()
-        return self._count(record.offset, period, judged, len(record.value or b""))
+        changes = self._count(record.offset, period, judged, len(record.value or b""))
+        return Changes() if contained else changes  # what is counted again is no news
 
     def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
         """Add late rows to the next period to close, whose final will have their number, with noise.

@@ -78,6 +78,16 @@ class LogReader(ABC):
         What recovery can find in the log may wait for later flushes, unless `everything` is wanted.
         """
 
+    @property
+    def is_pressing(self) -> bool:
+        """Whether there is something to write that others wait for."""
+        return bool(self._outputs or self._deletions)
+
+    @property
+    @abstractmethod
+    def has_first(self) -> bool:
+        """Whether there is a result of an open period that had none, and that is soon made."""
+
     def _is_aside(self, survey: str) -> bool:
         return survey in self._asides and bool(self._asides[survey].why)
 
