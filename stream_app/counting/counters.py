@@ -55,6 +55,7 @@ class Statistics:
         return [self.gaps, self.n, self.N]
 
 
+FEW_CELLS = 1 << 20
 Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
 
 
@@ -68,6 +69,11 @@ def add(parts: Iterable[Statistics], k: int) -> Statistics:
     listed = list(parts)
     gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
     n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), k), dtype=np.int64)
+    if len(listed) > 2 and sum(part.N.size for part in listed) <= FEW_CELLS:  # one large addition is faster
+        rows = np.searchsorted(gaps, np.concatenate([part.gaps for part in listed]))
+        np.add.at(n, rows, np.concatenate([part.n for part in listed]))
+        np.add.at(N, rows, np.concatenate([part.N for part in listed]))
+        return Statistics(gaps, n, N)
     for part in listed:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
