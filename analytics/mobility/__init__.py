@@ -3,6 +3,7 @@
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
+from analytics.mobility.labels import window_ends
 from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
 from analytics.mobility.output.page.rendering import render_page
 from analytics.mobility.output.tables import tables
@@ -21,6 +22,7 @@ __all__ = [
     "mobility_report",
     "render_page",
     "tables",
+    "window_ends",
     "with_changes",
     "with_lost_presence",
     "with_shortfall",

@@ -34,7 +34,9 @@ def replay(
         bool,
         typer.Option("--any-order", help="Read all files before the first report: if not sorted by time."),
     ] = False,
-    zone: Annotated[str | None, typer.Option(help="The time zone of times without one, such as Europe/Paris.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of times without one. [the survey's, if it has one]")
+    ] = None,
     time_format: Annotated[
         list[str] | None, typer.Option(help='Another format of times, such as "%d/%m/%Y %H:%M". May be repeated.')
     ] = None,
@@ -79,19 +81,19 @@ def replay(
 
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
+    survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
         ColumnMapping(person, time, columns),
         ANY_ORDER if any_order else _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
-        _zone(zone),
+        _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
         _moment(until),
         FileFormat(delimiter, quotes, encoding),
         time_format or (),
         strict,
         _share(most_faults),
     )
-    survey = read_survey(survey_file)
     if check:
         inspection = check_events(events, survey, options)
         if as_json:

@@ -16,8 +16,8 @@ from math import ceil
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protocols.arrays.aliases import Whole
 from protocols.survey.zones import TimeZone
 
 MAX_PERIOD = (1 << 32) - 1
@@ -26,6 +26,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _HOUR, _DAY = 1_000_000, HOUR // MICROSECOND, DAY // MICROSECOND
 _EVER = 1 << 62
 
+Whole = NDArray[np.int64]
 Numbers = TypeVar("Numbers", int, Whole)
 
 
@@ -83,6 +84,10 @@ class Calendar:
         """When the local hour begins in which a period begins."""
         begin = self.begin(period)
         return begin - self._clock.local(begin) % _HOUR
+
+    def begins_day(self, period: int) -> bool:
+        """Whether a period begins at the first instant of a local day."""
+        return self._clock.reached(self.begin(period) - 1) // _DAY < self.day(period)
 
     def days_later(self, period: int, days: int) -> int:
         """The first period that begins at the same local time, or after it, so many days later (or earlier)."""
