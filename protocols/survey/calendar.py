@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from protocols.survey.zones import TimeZone
 
-MAX_PERIOD = (1 << 32) - 1
+MAX_PERIOD = (1 << 32) - 1  # stands for none
 MICROSECOND, HOUR, DAY = timedelta(microseconds=1), timedelta(hours=1), timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _HOUR, _DAY = 1_000_000, HOUR // MICROSECOND, DAY // MICROSECOND
@@ -53,7 +53,8 @@ class Calendar:
         self._origin = micros(start)
         self._length = period // MICROSECOND
         self._first_day = self._clock.local(self._origin) // _DAY * _DAY
-        self.last = MAX_PERIOD if zone is None else min(MAX_PERIOD, self.of(zone.until * _SECOND) - 1)
+        last = MAX_PERIOD - 1
+        self.last = last if zone is None else min(last, self.of(zone.until * _SECOND) - 1)
         """The last period that there is: reports carry no larger number, and a zone is known for some time only."""
 
     def begin(self, period: Numbers) -> Numbers:

@@ -108,12 +108,12 @@ def test_terms_without_a_time_zone_have_no_trace_of_it() -> None:
         "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
     )
     assert "time_zone" not in survey.declared_terms
-    assert survey.calendar.last == MAX_PERIOD
+    assert survey.calendar.last == MAX_PERIOD - 1
 
 
 def test_a_survey_with_a_time_zone_ends_after_twenty_years() -> None:
     survey = survey_in("Europe/Paris", "2026-01-01T00:00:00+01:00")
-    assert survey.bounds(survey.calendar.last)[1].isoformat() == "2046-01-01T00:00:00+01:00"
+    assert survey.bounds(survey.calendar.last)[1].date() == date(2046, 1, 1)
     with pytest.raises(OverflowError, match="the last one"):
         survey.bounds(survey.calendar.last + 1)
 
