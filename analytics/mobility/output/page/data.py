@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.mobility.labels import label
 from analytics.mobility.model import (
     AskedAttribute,
     AttributeReport,
@@ -20,6 +19,7 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.output.flows import flows
+from analytics.mobility.output.labels import label
 from protocols.survey import micros
 
 Json = dict[str, Any]
