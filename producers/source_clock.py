@@ -8,6 +8,16 @@ from protocols.survey import Survey
 from protocols.wire import CLOCK, Clock, encode_clock
 
 
+def require_source_clock(survey: Survey) -> None:
+    """Refuse a survey whose periods neither a simulation nor a replay can close."""
+    if survey.clock != "source":
+        raise SurveyError(
+            f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
+            "simulation or a replay",
+            f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
+        )
+
+
 class SourceClock:
     """Closes period p once the source's watermark is at the end of p plus grace.
 
@@ -15,12 +25,7 @@ class SourceClock:
     """
 
     def __init__(self, survey: Survey, key: bytes | None, sink: Sink) -> None:
-        if survey.clock != "source":
-            raise SurveyError(
-                f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
-                "simulation or a replay",
-                f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
-            )
+        require_source_clock(survey)
         if key is None:
             raise SettingsError(
                 f"survey {survey.id!r} has `clock: source`, and there is no key to sign its clock records with",

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from analytics.mobility import MobilityReport, WindowReport, explained, render_page, tables, with_lost_presence
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
+from hearsay.running.places import known_directory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Calendar
 from servers.settings import load
@@ -25,14 +26,18 @@ COLUMNS = "columns.csv"
 
 
 @contextmanager
-def open_results(data: Path, kafka: str | None) -> Iterator[Results]:
-    """The results in a data directory, or on a Kafka cluster."""
+def open_results(survey: str | None, data: Path | None, kafka: str | None) -> Iterator[tuple[Results, Path | None]]:
+    """The results on a Kafka cluster, or in a data directory; and the directory, if one is named or read.
+
+    Without both, the directory is that of the survey, or the only one that there is.
+    """
     if kafka is not None:
         settings = load().at(kafka).kafka
-        yield KafkaResults(settings, existing(settings))
+        yield KafkaResults(settings, existing(settings)), data
         return
-    with closing(LocalStore.existing(data / COLLECTOR)) as store:
-        yield store
+    root = data or known_directory(survey)
+    with closing(LocalStore.existing(root / COLLECTOR)) as store:
+        yield store, root
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
