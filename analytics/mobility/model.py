@@ -9,7 +9,7 @@ elsewhere. They are null (or false) in published records; `combining` and `chang
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Literal
 
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from analytics.columns import Column
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import product
+from protocols.survey import Calendar, TimeZone
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
@@ -218,7 +219,8 @@ class MobilityReport(_Model):
     title: str
     fingerprint: str
     start: datetime
-    period_seconds: int
+    period_seconds: int = Field(description="with a time zone, local days may be longer or shorter")
+    time_zone: TimeZone | None = Field(None, description="the zone of days and hours; null: that of `start`")
     horizon: int = Field(description="the longest window, in periods")
     minimum: int
     confidence: float
@@ -228,6 +230,11 @@ class MobilityReport(_Model):
     attributes: tuple[AskedAttribute, ...] = Field(description="what was asked: the names of values and groups")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
+
+    @property
+    def calendar(self) -> Calendar:
+        """When its periods begin and end."""
+        return Calendar(self.start, timedelta(seconds=self.period_seconds), self.time_zone)
 
     def window(self, first: int, last: int) -> WindowReport:
         return next(window for window in self.windows if (window.first, window.last) == (first, last))

@@ -23,8 +23,8 @@ def report(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data directory of a run. With --kafka: only mark the losses of presence noted there.",
-            show_default="hearsay-data/demo",
+            help="The data directory of a run or replay. With --kafka: only mark the losses of presence noted there.",
+            show_default="hearsay-data/SURVEY",
         ),
     ] = None,
     kafka: Annotated[
@@ -42,11 +42,10 @@ def report(
     from hearsay.reports.sources import mobility_of
     from hearsay.reports.tables import answers_table, visitors_table
 
-    root = data or Path("hearsay-data/demo")
-    with console.progress("reading results"), open_results(root, kafka) as results:
+    with console.progress("reading results"), open_results(survey, data, kafka) as (results, root):
         normal = None if baseline is None else _span("--baseline", baseline)
         whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
-    if kafka is None or data is not None:
+    if root is not None:
         whole = with_noted_losses(whole, root)
     asked = _asked(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)

@@ -45,9 +45,10 @@ def simulate(
 ) -> MobilityReport:
     """Collect the scenario's periods, from where an earlier run stopped; everything published, beside the truth."""
     check_scenario(survey, scenario)
-    data = DataDirectory(directory)
-    data.check_population(survey.id, population_digest(scenario))
+    data, population = DataDirectory(directory), population_digest(scenario)
+    data.check_population(survey.id, population)
     with collect(data, survey, load(), kafka) as collection:
+        data.record_population(survey.id, population)
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
     return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))

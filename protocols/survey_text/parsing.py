@@ -87,6 +87,8 @@ def format_survey(survey: Survey) -> str:
     # title: ''
     """
     given = survey.model_dump(mode="json", exclude_defaults=True, exclude={"attributes"})
+    if survey.time_zone is not None:
+        given["time_zone"] = survey.time_zone.name
     lines = []
     for name, field in Survey.model_fields.items():
         lines.append(f"# {field.description}")

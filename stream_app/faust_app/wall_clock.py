@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from protocols.survey import Survey
+from protocols.survey import Survey, micros
 from protocols.wire import Clock
 from stream_app.counting.clocks import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
@@ -30,7 +30,7 @@ def last_due(survey: Survey, now: datetime) -> int:
     >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
     [-1, 0, 1]
     """
-    return max(survey.period_of(now - survey.grace) - 1, NEVER)
+    return max(min(survey.calendar.closed(micros(now), survey.grace), survey.calendar.last), NEVER)
 
 
 class WallClock:

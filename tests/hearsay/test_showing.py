@@ -12,6 +12,9 @@ from analytics.mobility.model import Quantities, Shares
 from hearsay.reports.tables import answers_table
 
 EXACT = Quantity(value=23_427, error=0, low=23_427, high=23_427)
+DAYS = MobilityReport.model_construct(
+    start=datetime(2017, 5, 31, tzinfo=UTC), period_seconds=86400, time_zone=None, minimum=20, horizon=7, windows=()
+)
 SHARE = Quantities(value=[0.49255], error=[0.012], low=[0.46895], high=[0.51615])
 
 
@@ -25,13 +28,12 @@ def lines(value: str) -> list[str]:
         suppressed=None,
         values=Shares(share=SHARE, truth=[10_980]),
     )
-    day = {"begin": datetime(2017, 6, 6, tzinfo=UTC), "end": datetime(2017, 6, 7, tzinfo=UTC)}
     window = WindowReport.model_construct(
-        first=6, last=6, kind="period", visitors=EXACT, attributes=(attribute,), **day
+        first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
     )
     console = Console(width=80, color_system=None)
     with console.capture() as shown:
-        console.print(answers_table(MobilityReport.model_construct(attributes=(asked,)), window))
+        console.print(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
     return [line.rstrip() for line in shown.get().strip().splitlines()]
 
 
