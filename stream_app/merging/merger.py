@@ -138,7 +138,7 @@ class Merger(LogReader):
         """The live result of a survey. With noise on presence it only says what is closed."""
         scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
         exact = scheme.presence is None
-        open_periods = self._parts.periods(survey) if exact else []
+        open_periods = self._counted_periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
@@ -204,9 +204,11 @@ class Merger(LogReader):
         """
         if scheme.presence is not None:
             return range(min(closed + 1, scheme.survey.ahead))
-        survey = scheme.survey.id
-        counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
-        return range(next(counted, closed + 1), closed + 1)
+        return range(next(iter(self._counted_periods(scheme.survey.id)), closed + 1), closed + 1)
+
+    def _counted_periods(self, survey: str) -> list[int]:
+        """The periods with a report; a part may have none, but late rows of earlier periods."""
+        return [t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t))]
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
@@ -243,7 +245,7 @@ class Merger(LogReader):
             return counts
         before = self._finals[scheme.survey.id].get(period - 1)
         known = before.counts if before is not None and isinstance(before.counts, Release) else None
-        late = sum(part.late for part in self._parts.of(scheme.survey.id, period))
+        late = sum(sum(part.late.values()) for part in self._parts.of(scheme.survey.id, period))
         return release(counts, late, scheme, period, known, self._keyring)
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:

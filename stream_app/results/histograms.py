@@ -54,6 +54,11 @@ class GapCounts(_Result):
     supports_of_all_gaps: CountColumn | None = Field(
         None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
     )
+    widths: CountColumn | None = Field(
+        None,
+        description="reports that support 0, 1 .. all values; null where each supports one, where the survey has "
+        "presence_epsilon, and of presence-only reports",
+    )
 
 
 class AttributeHistogram(_Result):
@@ -83,7 +88,7 @@ class AttributeHistogram(_Result):
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -112,7 +117,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -166,7 +171,12 @@ class _Counted(NamedTuple):
 
 
 def _exact(statistics: Statistics) -> _Counted:
-    by_gap = GapCounts(gaps=statistics.gaps, n=statistics.n, supports=statistics.N if statistics.N.shape[1] else None)
+    by_gap = GapCounts(
+        gaps=statistics.gaps,
+        n=statistics.n,
+        supports=statistics.N if statistics.N.shape[1] else None,
+        widths=statistics.widths if len(statistics.widths) else None,
+    )
     return _Counted(statistics.total, statistics.supports, by_gap)
 
 

@@ -84,6 +84,7 @@ def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
             np.array(
                 [[counted[question.name, gap, value] for value in range(question.k)] for gap in gaps], dtype=np.int64
             ).reshape(len(gaps), question.k),
+            np.array([counted["pages", width] for width in range(question.mechanism.encoding.widths)], dtype=np.int64),
         )
         for question in SCHEME.questions
     }

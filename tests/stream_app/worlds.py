@@ -160,6 +160,7 @@ class Recount:
         counted["n", row.gap] += 1
         counted["colour", row.gap, row.colour] += 1
         counted.update(("page", row.gap, page) for page in range(PAGES) if row.pages >> page & 1)
+        counted["pages", row.pages.bit_count()] += 1
 
     @property
     def finals(self) -> dict[int, Counter[tuple[object, ...]]]:
@@ -179,4 +180,6 @@ def counts_of(histogram: Histogram) -> Counter[tuple[object, ...]]:
         ):
             counted["n", gap] = n
             counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
+        if statistics.widths is not None:
+            counted.update({("pages", width): n for width, n in enumerate(statistics.widths.tolist()) if n})
     return counted
