@@ -213,7 +213,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

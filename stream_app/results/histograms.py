@@ -20,6 +20,7 @@ from analytics.estimation import (
     shortened,
     shortened_consistent,
 )
+from analytics.integrity import Integrity
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
@@ -107,6 +108,11 @@ class Histogram(_Result):
         None,
         description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
     )
+    integrity: Integrity | None = Field(
+        None,
+        description="whether the counts can have come from honest devices; null while provisional, where suppressed, "
+        "and where the survey has presence_epsilon",
+    )
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
@@ -131,7 +137,9 @@ class Live(_Result):
     pieces: Pieces = ()
 
 
-def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
+def build_histogram(
+    kind: Kind, scheme: Scheme, period: int, counts: Counts | Release, integrity: Integrity | None = None
+) -> Histogram:
     """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
     survey = scheme.survey
     if isinstance(counts, Release):
@@ -158,6 +166,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Re
         attributes=attributes,
         late=None if few else late,
         presence_only=None if silent is None or any(a.suppressed for a in attributes) else silent.published,
+        integrity=integrity,
         guarantees=published_guarantees(scheme),
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from analytics.integrity import Integrity
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import PRESENCE_ONLY, Scheme
@@ -19,6 +20,7 @@ from stream_app.results.presence_noise import Release
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
+    integrity: Integrity | None = Field(None, description="of the last period, as its histogram has it")
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
@@ -26,16 +28,18 @@ class MobilityResult(MobilityReport):
 ClosedPeriod = Counts | Release
 """What is kept of a closed period for its windows: its counts or, where presence has noise, its release."""
 
-BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
-"""Makes the mobility report of a period from all closed periods of its windows, itself included."""
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod], Integrity | None], BaseModel]
+"""Makes the mobility report of a period from all closed periods of its windows, itself included, and its verdict."""
 
 
-def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> MobilityResult:
+def build_mobility(
+    scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], integrity: Integrity | None = None
+) -> MobilityResult:
     """The report. It depends on the counts alone, so a republication has the same bytes."""
     first = min(closed)
     history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
     report = mobility_report(history)
-    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))
+    return MobilityResult(**dict(report), integrity=integrity, guarantees=published_guarantees(scheme))
 
 
 def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:
