@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from analytics.columns import Column
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import product
+from analytics.integrity.verdict import Integrity
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
@@ -196,6 +197,11 @@ class WindowReport(_Model):
     truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
     attributes: tuple[AttributeReport, ...] = Field(
         (), description="none for windows of several periods where the survey has presence_epsilon"
+    )
+    integrity: Integrity | None = Field(
+        None,
+        description="of a single period: whether its counts can have come from honest devices; null where suppressed, "
+        "and where the survey has presence_epsilon",
     )
 
     def attribute(self, name: str) -> AttributeReport:

@@ -81,8 +81,14 @@ class Merger(LogReader):
 
     @property
     def alarms(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """By survey: what is unusual about the newest period that is final, as attributes and checks."""
-        return {survey: finals[max(finals)].alarms for survey, finals in self._finals.items() if finals}
+        """By survey: what is unusual about the newest final, as attributes and checks; other threads may ask."""
+        newest = {survey: max(list(finals), default=NEVER) for survey, finals in list(self._finals.items())}
+        return {survey: self.alarms_of(survey, period) for survey, period in newest.items() if period > NEVER}
+
+    def alarms_of(self, survey: str, period: int) -> tuple[tuple[str, str], ...]:
+        """The same of one period; nothing if its final is no longer kept."""
+        final = self._finals[survey].get(period)
+        return () if final is None else final.alarms
 
     def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""

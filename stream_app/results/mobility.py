@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from analytics.integrity import Integrity
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
@@ -20,7 +20,6 @@ from stream_app.results.presence_noise import Release
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
-    integrity: Integrity | None = Field(None, description="of the last period, as its histogram has it")
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
@@ -39,7 +38,12 @@ def build_mobility(
     first = min(closed)
     history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
     report = mobility_report(history)
-    return MobilityResult(**dict(report), integrity=integrity, guarantees=published_guarantees(scheme))
+    alone = (period, period)
+    windows = tuple(
+        window.model_copy(update={"integrity": integrity}) if (window.first, window.last) == alone else window
+        for window in report.windows
+    )
+    return MobilityResult(**{**dict(report), "windows": windows}, guarantees=published_guarantees(scheme))
 
 
 def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:
