@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from analytics.columns import Column
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import product
+from analytics.integrity.verdict import Integrity
 from protocols.survey import Calendar, TimeZone
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
@@ -198,6 +199,11 @@ class WindowReport(_Model):
     attributes: tuple[AttributeReport, ...] = Field(
         (), description="none for windows of several periods where the survey has presence_epsilon"
     )
+    integrity: Integrity | None = Field(
+        None,
+        description="of a single period: whether its counts can have come from honest devices; null where suppressed, "
+        "and where the survey has presence_epsilon",
+    )
 
     def attribute(self, name: str) -> AttributeReport:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -214,7 +220,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

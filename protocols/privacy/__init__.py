@@ -8,6 +8,7 @@ from protocols.privacy.linking import first_guess, memo_ones, memo_shares, of_th
 from protocols.privacy.loss import Loss, Relation
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
+from protocols.privacy.widths import width_laws
 
 __all__ = [
     "Evidence",
@@ -30,4 +31,5 @@ __all__ = [
     "pair_information",
     "trait_values",
     "value_guess",
+    "width_laws",
 ]

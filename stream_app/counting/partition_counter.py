@@ -216,7 +216,7 @@ class PartitionCounter(LogReader):
         contained = record.offset <= self._contained
         reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
         if reject is not None:
-            if reject.reason is Reason.LATE and scheme.presence is not None:
+            if reject.reason is Reason.LATE:
                 self._note_late(record.offset, frame, scheme)
             if contained:
                 return Changes()
@@ -234,7 +234,7 @@ class PartitionCounter(LogReader):
         return self._count(record.offset, period, judged)
 
     def _note_late(self, offset: int, frame: Frame, scheme: Scheme) -> None:
-        """Add late rows to the next period to close, whose final will have their number, with noise.
+        """Add late rows to the next period to close: its final takes them into account.
 
         Nothing changes if that period was closed since (when the log is read again), or contains this offset.
         """
@@ -244,7 +244,7 @@ class PartitionCounter(LogReader):
             return
         period = self._period((frame.survey, through + 1), scheme)
         if offset > period.offset:
-            period.late += len(frame)
+            period.late[frame.period] += len(frame)
             period.offset = offset
             period.unsaved = period.unsent = True
 
@@ -309,7 +309,9 @@ class PartitionCounter(LogReader):
 
     def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
         period.unsent = False
-        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot(), period.late))
+        refused = period.rejects.total() - period.rejects[Reason.REPEAT.value]
+        counts, late = period.counts.snapshot(), dict(period.late)
+        return message(Part(*key, self.partition, period.offset, closed, counts, late, refused))
 
     def _progress(self, survey: str, offset: int) -> Output:
         self._unsent_progress.discard(survey)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
@@ -21,6 +22,8 @@ from stream_app.faust_app.partition_tasks import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
+
+log = structlog.get_logger(__name__)
 
 
 class Counting:
@@ -113,6 +116,11 @@ class Merging:
                 await self._surveys.make_certain(task.tp, record.offset, end(task.tp))
             made += task.reader.apply(record.offset + task.reader.mark.shift, record.value or b"", epoch_of(record))
         note_finals(made)
+        for survey, period in made:
+            for attribute, check in task.reader.alarms_of(survey, period):
+                log.warning(
+                    "reports do not fit honest devices", survey=survey, period=period, attribute=attribute, check=check
+                )
         return bool(made)
 
 

@@ -86,6 +86,7 @@ class StreamApp:
                 lambda: self._counting.lag | self._merging.lag,
                 lambda: self._counting.faults | self._merging.faults,
                 lambda: self._counting.readers,
+                lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )
         )
 

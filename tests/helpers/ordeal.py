@@ -24,7 +24,7 @@ from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers import bombs
 from tests.helpers.eventually import eventually
-from tests.helpers.recount import final_of, logged
+from tests.helpers.recount import finals_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
@@ -97,7 +97,7 @@ class Ordeal:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
         expected = Recount.of_logs(self._logged())
         finals = read_finals(self._kafka, self._topics)
-        assert finals == {("s", period): final_of(period, counted) for period, counted in expected.finals.items()}
+        assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted, 30)
         letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}

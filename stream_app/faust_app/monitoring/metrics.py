@@ -18,6 +18,8 @@ from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.log.marks import LogFault
 
+CHECKS = ("sum", "widths", "negativity", "jump", "flow")
+
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 
@@ -59,7 +61,7 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `counters` the counters of our partitions.
+    `counters` the counters of our partitions, `alarms` what is unusual about the newest final of each survey.
     """
 
     def __init__(
@@ -67,10 +69,12 @@ class StateCollector(Collector):
         lag: Callable[[], Mapping[TP, int]],
         faults: Callable[[], Mapping[TP, LogFault]],
         counters: Callable[[], Iterable[PartitionCounter]],
+        alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
         self._counters = counters
+        self._alarms = alarms
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
@@ -96,6 +100,13 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
         yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
+        what = "Attributes whose newest final does not fit honest devices, by check"
+        contradicted = GaugeMetricFamily("hearsay_contradicted", what, labels=["survey", "check"])
+        for survey, alarms in self._alarms().items():
+            checks = Tally(check for _, check in alarms)
+            for check in CHECKS:
+                contradicted.add_metric([survey, check], checks[check])
+        yield contradicted
         now = time.monotonic()
         ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)
