@@ -20,7 +20,7 @@ def audit_collected(
 ) -> AuditReport:
     """What the published counts of a survey say."""
     limits = parse_limits(fail_above)
-    with open_results(data or Path(), kafka) as results:
+    with open_results(survey, data, kafka) as (results, root):
         name = chosen(results, survey)
         scheme = Scheme(next(found for found in results.surveys() if found.id == name))
         step(0, 1, "reading histograms")
@@ -40,7 +40,7 @@ def audit_collected(
         attacker="best",
         alpha=ALPHA,
         seed=0,
-        source=str(data) if kafka is None else kafka,
+        source=str(root) if kafka is None else kafka,
         periods=len(periods),
         figures=tuple(figures),
         findings=tuple(collected_findings(scheme, periods)),

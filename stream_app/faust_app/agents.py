@@ -15,10 +15,10 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.monitoring.metrics import note_changes, note_finals
+from stream_app.faust_app.monitoring.metrics import note_changes, note_finals, note_passed_over
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
-from stream_app.faust_app.partition_tasks import PartitionTask
+from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
@@ -69,6 +69,7 @@ class Counting:
                 if scheme is None or scheme.presence is None:
                     note_changes(changes)
                 closed |= changes.closed_through is not None
+            note_passed_over(task.reader, self._surveys.lookup)
             if applied.postponed is not None:
                 known_end = end(task.tp) + task.reader.mark.shift
                 await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
@@ -114,7 +115,9 @@ class Merging:
                 continue
             if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
                 await self._surveys.make_certain(task.tp, record.offset, end(task.tp))
-            made += task.reader.apply(record.offset + task.reader.mark.shift, record.value or b"", epoch_of(record))
+            offset = record.offset + task.reader.mark.shift
+            made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
+        note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
         for survey, period in made:
             for attribute, check in task.reader.alarms_of(survey, period):

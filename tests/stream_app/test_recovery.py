@@ -10,7 +10,7 @@ from protocols.errors import StateError
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import counter_key, tokens_key
+from stream_app.counting.state import counter_key, position_key, tokens_key
 from stream_app.log.flushes import Output
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
@@ -166,6 +166,6 @@ def test_what_the_log_no_longer_has_is_reported_once() -> None:
     assert (again.next_offset, again.missing) == (4, "")
 
 
-def test_a_record_that_cannot_be_read_is_an_error() -> None:
+def test_a_position_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(StateError, match="cannot be read"):
-        start(state_after(1) | {COUNTER: b"h1\xff"})
+        start(state_after(1) | {position_key(0): b"h1\xff"})

@@ -76,7 +76,7 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     if isinstance(event, Garbage):
         return FRAME, event.value
     if isinstance(event, Tick):
-        return CLOCK, encode_clock(Clock("s", event.through), KEY)
+        return CLOCK, encode_clock(Clock(scheme.survey.id, event.through), KEY)
     rows = sorted(event.rows, key=lambda row: row.token)
     answers = {
         "colour": np.array([row.colour for row in rows], dtype=np.uint8),
@@ -84,7 +84,8 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     }
     tokens = np.array([row.token for row in rows], dtype=np.uint64)
     gaps = np.array([row.gap for row in rows], dtype=np.uint16)
-    return FRAME, encode_frame(Frame("s", scheme.fingerprint, event.period, tokens, gaps, answers), scheme)
+    frame = Frame(scheme.survey.id, scheme.fingerprint, event.period, tokens, gaps, answers)
+    return FRAME, encode_frame(frame, scheme)
 
 
 def log_of(events: Iterable[Event]) -> list[Record]:

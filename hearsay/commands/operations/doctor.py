@@ -39,8 +39,8 @@ class Finding:
 def doctor(as_json: console.AsJson = False) -> None:
     """Check this machine and the servers of its settings, and show what to do about each problem.
 
-    Checks Python, Java, Maven, Redis, the broker, its topics and the clock, and shows the settings. Secrets are never
-    shown.
+    Checks Python, Java, Maven, Redis, the broker, its topics, its surveys and the clock, and shows the settings.
+    Secrets are never shown.
 
     Example: hearsay doctor
     """
@@ -63,7 +63,10 @@ def _check(settings: Settings) -> Iterator[Finding]:
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
     yield _redis_program()
     yield _asked("Redis", lambda: _redis(settings))
-    yield _asked("broker", lambda: _broker(settings))
+    broker = _asked("broker", lambda: _broker(settings))
+    yield broker
+    if broker.ok:
+        yield _asked("surveys", lambda: _surveys(settings))
     yield _clock()
 
 
@@ -124,6 +127,18 @@ def _broker(settings: Settings) -> Finding:
     if problems:
         return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
     return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required")
+
+
+def _surveys(settings: Settings) -> Finding:
+    from stream_app.faust_app import aside_surveys
+    from stream_app.kafka import existing
+
+    with console.progress("reading the state of workers"):
+        aside = aside_surveys(settings.kafka, existing(settings.kafka))
+    if aside:
+        found = "; ".join(sorted({f"{one.survey} is set aside: {one.aside.why}" for one in aside}))
+        return Finding("surveys", False, found, "remove the cause, stop the workers, run hearsay recover --survey ID")
+    return Finding("surveys", True, "none is set aside")
 
 
 def _clock() -> Finding:

@@ -14,8 +14,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
+from stream_app.log.asides import Aside
+from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault
 
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
@@ -25,6 +28,9 @@ ProcessCollector(registry=REGISTRY)
 
 REPORTS = Counter(
     "hearsay_reports", "Reports by survey and what became of them", ["survey", "outcome"], registry=REGISTRY
+)
+PASSED_OVER = Counter(
+    "hearsay_passed_over_records", "Records of surveys that are set aside", ["survey"], registry=REGISTRY
 )
 FINALS = Counter("hearsay_finals", "Periods made final", ["survey"], registry=REGISTRY)
 FLUSH_SECONDS = Histogram("hearsay_flush_seconds", "How long a flush took, all stages", ["table"], registry=REGISTRY)
@@ -46,6 +52,15 @@ def note_changes(changes: Changes) -> None:
         REPORTS.labels(changes.survey, reason.value).inc(rows)
 
 
+def note_passed_over(reader: LogReader, lookup: Lookup) -> None:
+    """Add the records that were passed over to the metrics."""
+    passed, reader.passed_over = reader.passed_over, Tally()
+    for survey, records in passed.items():
+        scheme = lookup(survey)
+        if scheme is None or scheme.presence is None:
+            PASSED_OVER.labels(survey).inc(records)
+
+
 def note_finals(finals: Iterable[Period]) -> None:
     for survey, _ in finals:
         FINALS.labels(survey).inc()
@@ -61,18 +76,21 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `counters` the counters of our partitions, `alarms` what is unusual about the newest final of each survey.
+    `asides` the surveys that are set aside in partitions, `counters` the counters of our partitions, `alarms` what is
+    unusual about the newest final of each survey.
     """
 
     def __init__(
         self,
         lag: Callable[[], Mapping[TP, int]],
         faults: Callable[[], Mapping[TP, LogFault]],
+        asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
         counters: Callable[[], Iterable[PartitionCounter]],
         alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
+        self._asides = asides
         self._counters = counters
         self._alarms = alarms
 
@@ -86,6 +104,14 @@ class StateCollector(Collector):
         for tp, fault in self._faults().items():
             faults.add_metric([tp.topic, str(tp.partition), fault.kind.value], 1)
         yield faults
+        labels = ["survey", "topic", "partition"]
+        asides = GaugeMetricFamily(
+            "hearsay_survey_aside", "A survey that is set aside in a partition: 1", labels=labels
+        )
+        for tp, surveys in self._asides().items():
+            for survey in surveys:
+                asides.add_metric([survey, tp.topic, str(tp.partition)], 1)
+        yield asides
         open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
             for survey, reports in list(counter.lost.items()):
