@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import socket
-import subprocess
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +18,12 @@ from servers.kafka_attempts import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
 from servers.private_files import UMASK, write_private
-from servers.processes import ServerProcess
+from servers.processes import ServerProcess, run_within
 
 HEAP = "512m"
 ANSWER_SECONDS = 5.0
+FORMAT_SECONDS = 120.0
+"""How long Kafka may take to prepare an empty directory: Java starts, and the machine may be busy."""
 
 
 class KafkaBroker(ServerProcess):
@@ -84,12 +85,11 @@ class KafkaBroker(ServerProcess):
         cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
-        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False, umask=UMASK)
+        advice = "Kafka 4 needs Java 17 or later and a directory it may write to"
+        done = run_within(FORMAT_SECONDS, [*java_command, *tool], f"Kafka, which prepares {self.data},", advice, UMASK)
         if done.returncode != 0:
-            raise ServerError(
-                f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
-                "Kafka 4 needs Java 17 or later and a directory it may write to",
-            )
+            shown = (done.stdout + done.stderr).strip()[-1500:]
+            raise ServerError(f"Kafka could not prepare {self.data}:\n{shown}", advice)
 
     def _recorded_port(self) -> int | None:
         if not self.properties.exists():

@@ -208,18 +208,24 @@ def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     """The topics of this cluster, with the numbers of partitions of their state, which cannot change."""
     names = Topics(prefix or kafka.prefix)
     with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
-        if not {names.reports, names.partials} <= set(admin.list_topics()):
-            where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
-            raise TopicError(
-                f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
-                f"run `hearsay topics create{where}`",
-            )
         counts = _partitions(admin, names)
-    return Topics(
-        names.prefix,
-        counts[names.counting_changelog] or counts[names.reports],
-        counts[names.merging_changelog] or counts[names.partials],
-    )
+    partitions = counts[names.counting_changelog] or counts[names.reports]
+    merge_partitions = counts[names.merging_changelog] or counts[names.partials]
+    missing = [name for name in (names.reports, names.partials) if not counts[name]]
+    where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
+    if missing and counts[names.counting_changelog] and counts[names.merging_changelog]:
+        raise TopicError(
+            f"topic {' and '.join(missing)} was deleted: the state that was counted from it is on {kafka.bootstrap}",
+            f"bring it back, or make it again with as many partitions: `hearsay topics create{where} --partitions "
+            f"{partitions} --merge-partitions {merge_partitions}`; then read in docs/operations.md what to do about a "
+            "log that cannot be read on",
+        )
+    if missing:
+        raise TopicError(
+            f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
+            f"run `hearsay topics create{where}`",
+        )
+    return Topics(names.prefix, partitions, merge_partitions)
 
 
 def check_partitions(kafka: KafkaSettings, topics: Topics) -> None:
