@@ -17,7 +17,7 @@ from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from servers.settings import load
-from stream_app.kafka import KafkaResults, existing
+from stream_app.kafka import KafkaResults, Topics
 from stream_app.local import LocalStore
 from stream_app.results import MobilityResult
 
@@ -27,7 +27,7 @@ def open_results(data: Path, kafka: str | None) -> Iterator[Results]:
     """The results in a data directory, or on a Kafka cluster."""
     if kafka is not None:
         settings = load().at(kafka).kafka
-        yield KafkaResults(settings, existing(settings))
+        yield KafkaResults(settings, Topics(settings.prefix))
         return
     with closing(LocalStore.existing(data / COLLECTOR)) as store:
         yield store

@@ -4,6 +4,7 @@ from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, 
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, records
 from stream_app.kafka.results import KafkaResults, last_finals
+from stream_app.kafka.rights import allowed, check_rights
 from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
@@ -18,7 +19,9 @@ __all__ = [
     "Right",
     "Role",
     "Topics",
+    "allowed",
     "check",
+    "check_rights",
     "check_sizes",
     "cluster_id",
     "create",

@@ -17,7 +17,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable, StateError
-from servers.kafka_clients import connected, opened
+from servers.kafka_clients import connected, failure, opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position, accepted_key, position_key
@@ -116,7 +116,7 @@ def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition]
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: writing the state failed: {error}", NO_KAFKA) from error
+        raise failure(kafka, error, "Write the changelogs", "did not take the state") from error
 
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[StuckPartition]:
