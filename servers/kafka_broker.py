@@ -30,17 +30,26 @@ class KafkaBroker(ServerProcess):
     """A broker with its data, settings, log and pid file in `directory`.
 
     Its port is chosen once and recorded in the directory, so that a restarted broker has the same address.
-    `settings` are added to server.properties and win over the template's.
+    `settings` are added to server.properties and win over the template's. Brokers of one cluster are given its id;
+    one alone makes its own.
     """
 
     name = "kafka"
 
-    def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        cluster_id: str | None = None,
+    ) -> None:
         super().__init__(directory)
         self.properties = self.directory / "server.properties"
         self.data = self.directory / "data"
         self.port = port or self._recorded_port() or free_port()
         self.settings = dict(settings or {})
+        self._cluster_id = cluster_id or new_cluster_id()
 
     @property
     def bootstrap(self) -> str:
@@ -82,8 +91,7 @@ class KafkaBroker(ServerProcess):
         write_private(self.properties, ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
-        cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
+        named = f"--cluster-id={self._cluster_id}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
         advice = "Kafka 4 needs Java 17 or later and a directory it may write to"
         done = run_within(FORMAT_SECONDS, [*java_command, *tool], f"Kafka, which prepares {self.data},", advice, UMASK)
@@ -96,3 +104,8 @@ class KafkaBroker(ServerProcess):
             return None
         match = re.search(r"^listeners=CLIENT://127\.0\.0\.1:(\d+)", self.properties.read_text(), re.M)
         return int(match[1]) if match else None
+
+
+def new_cluster_id() -> str:
+    """An id as Kafka takes it."""
+    return urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")

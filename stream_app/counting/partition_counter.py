@@ -28,6 +28,7 @@ from stream_app.counting.judging import (
 from stream_app.counting.partials import Part, Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.skipped import Skipped, Why
@@ -78,7 +79,8 @@ class PartitionCounter(LogReader):
         check_tokens: bool = True,
         surveys: Iterable[str] = (),
     ) -> None:
-        recovered = recover(partition, records, lookup, log_start, surveys)
+        with of_this_release(f"the state of partition {partition} of the reports"):
+            recovered = recover(partition, records, lookup, log_start, surveys)
         position = recovered.position
         super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.partition = partition

@@ -18,6 +18,7 @@ from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
@@ -52,7 +53,8 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
         limit: int = VALUE_BYTES,
     ) -> None:
-        recovered = recover_merge(owner, records, log_start)
+        with of_this_release(f"the merge state of partition {owner} of the partials"):
+            recovered = recover_merge(owner, records, log_start)
         position = recovered.position
         super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
         self.owner = owner
