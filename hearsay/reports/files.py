@@ -18,7 +18,7 @@ from hearsay.running.places import known_directory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Calendar
 from servers.settings import load
-from stream_app.kafka import KafkaResults, existing
+from stream_app.kafka import KafkaResults, Topics
 from stream_app.local import LocalStore
 from stream_app.results import MobilityResult
 
@@ -33,7 +33,7 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
     """
     if kafka is not None:
         settings = load().at(kafka).kafka
-        yield KafkaResults(settings, existing(settings)), data
+        yield KafkaResults(settings, Topics(settings.prefix)), data
         return
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:

@@ -23,7 +23,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
-from stream_app.kafka import KafkaResults, cluster_id, existing, publish
+from stream_app.kafka import KafkaResults, Topics, cluster_id, publish
 from stream_app.local import EmbeddedApp
 
 PARTITIONS = 4
@@ -78,7 +78,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; publishes the survey first."""
-    topics, clock_key = existing(settings.kafka), settings.clock_key_bytes()
+    topics, clock_key = Topics(settings.kafka.prefix), settings.clock_key_bytes()
     destination = f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*"
     data.check_destination(survey.id, destination)
     publish(settings.kafka, topics, survey)

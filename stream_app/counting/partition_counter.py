@@ -31,6 +31,7 @@ from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
@@ -84,7 +85,8 @@ class PartitionCounter(LogReader):
         surveys: Iterable[str] = (),
         limit: int = VALUE_BYTES,
     ) -> None:
-        recovered = recover(partition, records, lookup, log_start, surveys)
+        with of_this_release(f"the state of partition {partition} of the reports"):
+            recovered = recover(partition, records, lookup, log_start, surveys)
         position, stale = recovered.position, recovered.stale
         super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
         self.failed += recovered.failed

@@ -144,6 +144,7 @@ class StreamApp:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
                 await self._counting.check_logs(self._topics.partitions)
                 await self._merging.check_logs(self._topics.merge_partitions)
+                await self._watch.check_exists(self._topics.surveys)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):

@@ -4,6 +4,8 @@ from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, 
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, records
 from stream_app.kafka.results import KafkaResults, last_finals
+from stream_app.kafka.rights import allowed, check_rights
+from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
@@ -14,8 +16,12 @@ __all__ = [
     "KafkaResults",
     "Published",
     "Refusals",
+    "Right",
+    "Role",
     "Topics",
+    "allowed",
     "check",
+    "check_rights",
     "check_sizes",
     "cluster_id",
     "create",
@@ -28,4 +34,5 @@ __all__ = [
     "published",
     "read_topic",
     "records",
+    "roles",
 ]

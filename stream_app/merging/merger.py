@@ -19,6 +19,7 @@ from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.asides import check_size
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
@@ -55,7 +56,8 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
         limit: int = VALUE_BYTES,
     ) -> None:
-        recovered = recover_merge(owner, records, log_start)
+        with of_this_release(f"the merge state of partition {owner} of the partials"):
+            recovered = recover_merge(owner, records, log_start)
         position, stale = recovered.position, recovered.stale
         super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
         self.failed += recovered.failed

@@ -187,7 +187,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are(expression: str) ->
 def test_every_alert_says_what_happened_and_what_to_do() -> None:
     assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
     for rule in ALERTS:
-        assert set(rule["annotations"]) == {"summary", "action"}, rule["alert"]
+        assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}, rule["alert"]
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
 
 

@@ -19,6 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+RUNBOOKS = ROOT / "docs" / "runbooks"
+"""Pages whose commands are run on one cluster that is there already (tests/docs/test_runbooks.py)."""
 LANGUAGES = {"sh", "output", "python", "yaml", "json", "js", "text", "lua", ""}
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 NEEDS = re.compile(r"<!-- needs: (\w+) -->")

@@ -23,7 +23,9 @@ from stream_app.faust_app.broker.acceptance import StuckPartition
 from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers import bombs
+from tests.helpers.cluster import Cluster
 from tests.helpers.eventually import eventually
+from tests.helpers.failover import fill_disk_of
 from tests.helpers.recount import finals_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
@@ -39,7 +41,7 @@ class Ordeal:
 
     def __init__(
         self,
-        broker: KafkaBroker,
+        broker: KafkaBroker | Cluster,
         topics: Topics,
         directory: Path,
         seed: int,
@@ -60,6 +62,7 @@ class Ordeal:
             "kill -9 of the broker while a worker recovers": self._kill_broker_in_recovery,
             "a transaction": self._transact,
             "a batch that decompresses to too much": self._send_bomb,
+            "a full disk under the broker": self._fill_disk,
         }
         if logs:
             self._faults |= {"the reports topic made again": self._remake, "a log cut off": self._cut}
@@ -134,6 +137,12 @@ class Ordeal:
 
     def _kill_broker(self, _: WorkerProcess) -> None:
         self._broker.kill()
+        self._broker.start()
+
+    def _fill_disk(self, _: WorkerProcess) -> None:
+        """Nothing can be written any more, so the broker ends; it is started again when there is room."""
+        fill_disk_of(self._broker)
+        eventually(lambda: not self._broker.running, 90)
         self._broker.start()
 
     def _kill_broker_in_recovery(self, worker: WorkerProcess) -> None:

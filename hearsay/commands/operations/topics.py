@@ -61,17 +61,20 @@ def check_topics(
     retention_days: RetentionDays = RETENTION_DAYS,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show every setting of the topics that is not as required. The exit code is 1 if there is one.
+    """Show what is not as required: settings of the topics, and logs that are not those that were counted.
+
+    The exit code is 1 if there is something.
 
     Example: hearsay topics check
     """
     from servers.settings import load
-    from stream_app.kafka import check, existing
+    from stream_app.faust_app import check_cluster
+    from stream_app.kafka import existing
 
     kafka = load().kafka
     with console.progress("checking the topics"):
         topics = replace(existing(kafka, prefix), retention_days=retention_days)
-        mismatches = check(kafka, topics)
+        mismatches = check_cluster(kafka, topics)
     if as_json:
         console.print_json([asdict(mismatch) for mismatch in mismatches])
     elif mismatches:
@@ -79,8 +82,8 @@ def check_topics(
             console.out.print(f"[red]✗[/] {escape(str(mismatch))}", soft_wrap=True)
     else:
         console.out.print(
-            f"[green]✓[/] all {len(topics.all())} topics are configured as required "
-            f"({topics.partitions} partitions for counting, {topics.merge_partitions} for merging)"
+            f"[green]✓[/] all {len(topics.all())} topics are configured as required, their logs are those that "
+            f"were counted ({topics.partitions} partitions for counting, {topics.merge_partitions} for merging)"
         )
     if mismatches:
         raise typer.Exit(1)
