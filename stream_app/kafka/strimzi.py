@@ -1,4 +1,4 @@
-"""Topics and roles as resources of Strimzi, the operator of Kafka on Kubernetes: what `hearsay topics strimzi` prints."""
+"""Topics and roles as resources of Strimzi, which runs Kafka on Kubernetes: what `hearsay topics strimzi` prints."""
 
 from __future__ import annotations
 

@@ -6,13 +6,11 @@ our own requires it, and replaces the same parts by their published versions.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import tempfile
 from pathlib import Path
 
-from servers.kafka_jars import cache_directory
+from tests.deploy_test.cache import kept
 from tests.deploy_test.workplace import Workplace
 
 VERSION = "1.34.3"
@@ -22,15 +20,12 @@ BUILD_SECONDS = 3600.0
 
 def programs(place: Workplace) -> Path:
     """The directory with the programs, built (many minutes of a processor) if they are not there yet."""
-    kept = cache_directory() / f"kubernetes-{VERSION}"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with (kept.parent / f"{kept.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.is_dir():
-            with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
-                _build(place, Path(scratch))
-                (Path(scratch) / "programs").rename(kept)
-    return kept
+
+    def build(scratch: Path) -> Path:
+        _build(place, scratch)
+        return scratch / "programs"
+
+    return kept(f"kubernetes-{VERSION}", build)
 
 
 def _build(place: Workplace, scratch: Path) -> None:
@@ -44,8 +39,6 @@ def _build(place: Workplace, scratch: Path) -> None:
     (scratch / "go.mod").write_text(
         f"module kubernetes\n\n{go}\n\nrequire k8s.io/kubernetes v{VERSION}\n\nreplace (\n{replaced})\n"
     )
-    imports = "".join(f'import _ "k8s.io/kubernetes/cmd/{program}/app"\n' for program in ("kube-apiserver",))
-    (scratch / "needed.go").write_text(f"package main\n\n{imports}import _ \"k8s.io/kubectl/pkg/cmd\"\n\nfunc main() {{}}\n")
     version = "k8s.io/component-base/version"
     facts = {"gitVersion": f"v{VERSION}", "gitMajor": "1", "gitMinor": VERSION.split(".")[1]}
     stamped = " ".join(f"-X {version}.{name}={value}" for name, value in facts.items())
