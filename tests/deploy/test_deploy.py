@@ -1,6 +1,6 @@
 """Image, compose file, manifests, alerts and dashboard name what there is: settings, commands, pages, metrics.
 
-Nothing is run here: neither containers nor clusters are needed for the tests.
+Nothing is run here: neither containers nor clusters are needed for the tests. `make deploy-test` runs them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 MANIFESTS = [
     manifest
-    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for path in sorted((DEPLOY / "kubernetes" / "base").glob("*.yaml"))
+    if path.name != "kustomization.yaml"
     for manifest in yaml.safe_load_all(path.read_text())
 ]
 ALERTS = [
@@ -47,7 +48,13 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def ours() -> dict[str, dict[str, Any]]:
     """The services of the compose file that run our image."""
-    return {name: service for name, service in COMPOSE["services"].items() if service["image"] == "hearsay"}
+    return {name: service for name, service in COMPOSE["services"].items() if image_of(service) == "hearsay"}
+
+
+def image_of(service: dict[str, Any]) -> str:
+    """The image of a service, where no parameter names another."""
+    (default,) = re.findall(r"^\$\{IMAGE_[A-Z]+:-(.+)\}$", service["image"])
+    return str(default)
 
 
 def expressions() -> list[str]:
@@ -146,7 +153,8 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     assert copied == rooms
     assert "--constraint constraints.txt" in DOCKERFILE
     let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
-    assert rooms | {"deploy/kafka", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"} == let_in
+    others = {"deploy/kafka", "deploy/container/slim.sh", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"}
+    assert rooms | others == let_in
     assert all((ROOT / path).exists() for path in let_in)
 
 
@@ -165,7 +173,7 @@ def test_a_package_holds_the_rooms_and_nothing_of_a_run() -> None:
 def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
     tested = re.findall(r"<version>([\d.]+)</version>", (DEPLOY / "kafka" / "pom.xml").read_text())[0]
     kafka, redis = COMPOSE["services"]["kafka"], COMPOSE["services"]["redis"]
-    assert kafka["image"] == f"apache/kafka:{tested}"
+    assert image_of(kafka) == f"apache/kafka:{tested}"
     assert kafka["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
     options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
     assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
