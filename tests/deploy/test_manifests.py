@@ -153,7 +153,7 @@ def test_there_are_no_default_credentials() -> None:
 
 
 def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None:
-    script = (ROOT / "scripts" / "pin-images.sh").read_text()
+    script = (ROOT / "scripts" / "image-digests.sh").read_text()
     for name, service in COMPOSE["services"].items():
         (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
         assert re.search(rf"\b{parameter.lower()}\b", script), name

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
@@ -75,10 +76,10 @@ def demo(running: Cluster) -> None:
     alone, there = running.place.path("alone"), running.place.path("clustered")
     hearsay(running, "demo", "--devices", str(DEVICES), "--data", str(alone))
     there.mkdir()
-    (there / "redis.new").touch()  # its store is new, though its devices are not
     shutil.copy2(alone / "fleet.key", there / "fleet.key")  # the same devices
     redis = f"redis://127.0.0.1:{running.ports['redis']}"
     told = {"HEARSAY_REDIS_URL": redis, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    hearsay(running, "memo", "accept-loss", "--nothing-lost", **told)
     words = ("demo", "--devices", str(DEVICES), "--data", str(there), "--kafka", running.bootstrap)
     hearsay(running, *words, **told)
     kafka, store = KafkaSettings(bootstrap=running.bootstrap), LocalStore.existing(alone / "collector")
@@ -105,7 +106,25 @@ def prometheus(running: Cluster) -> str:
     firing = sorted(rule["name"] for rule in rules(running) if rule["state"] == "firing")
     # Traffic has forged clock records.
     require(set(firing) <= {"HearsayForgedClock"}, f"alerts fire although all is well: {firing}")
-    return f"Prometheus scrapes {workers} workers and evaluates {len(rules(running))} alerts"
+    panels = dashboard(running)
+    return f"Prometheus scrapes {workers} workers and evaluates {len(rules(running))} alerts and {panels} panels"
+
+
+def dashboard(running: Cluster) -> int:
+    """Every panel of the dashboard asks Prometheus something that it can answer, with numbers where there are any."""
+    panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
+    empty = []
+    for panel in panels:
+        asked = [
+            target["expr"].replace("$survey", ".*").replace("$__rate_interval", "5m") for target in panel["targets"]
+        ]
+        answers = [ask(running, "query", query=expression) for expression in asked]
+        if not any(answers):
+            empty.append(panel["title"])
+    # Nothing is lost, and no survey here has forecasts.
+    quiet = {"Not read on, and lost", "Numbers outside of their forecast"}
+    require(set(empty) <= quiet, f"these panels show nothing: {empty}")
+    return len(panels)
 
 
 def rules(running: Cluster) -> list[dict[str, Any]]:
@@ -129,7 +148,9 @@ def get(running: Cluster, page: str, **words: str) -> Any:
     try:
         with urllib.request.urlopen(address, timeout=10) as answer:
             return json.load(answer)["data"]
-    except OSError:
+    except urllib.error.HTTPError as error:
+        raise StepFailed(f"Prometheus refuses {words}: {error.read().decode(errors='replace')}") from None
+    except OSError:  # it is starting
         return {"groups": [], "result": []}
 
 

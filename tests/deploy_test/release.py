@@ -21,7 +21,7 @@ def step(place: Workplace) -> str:
     built = image.built(place)
     components = bill_of_materials(place, built)
     digest = place.run("podman", "image", "inspect", "--format={{.Digest}}", built, within=60).strip()
-    pinned(place, digest)
+    with_digests(place, digest)
     return f"{components} packages in the bill of materials; overlays and compose name {digest[:19]}…"
 
 
@@ -46,28 +46,31 @@ def bill_of_materials(place: Workplace, built: str) -> int:
     return len(components)
 
 
-def pinned(place: Workplace, digest: str) -> None:
+def with_digests(place: Workplace, digest: str) -> None:
     """The script that names images by digests: what it writes, and what it refuses."""
-    clone = place.path("pinning")
+    clone = place.path("digests")
     shutil.copytree(DEPLOY, clone / "deploy", dirs_exist_ok=True)
     (clone / "scripts").mkdir(exist_ok=True)
-    script = shutil.copy(ROOT / "scripts" / "pin-images.sh", clone / "scripts")
+    script = shutil.copy(ROOT / "scripts" / "image-digests.sh", clone / "scripts")
     names = {name: f"registry.example.org/{name}@{digest}" for name in ("hearsay", "kafka", "redis", "prometheus")}
     for overlay in ("base", "strimzi", "tls"):
         place.run("sh", script, overlay, *(f"{name}={named}" for name, named in names.items()), within=60)
         images = rendered_images(place, clone)
-        require(images == {names["hearsay"]}, f"{overlay}: pinned manifests run {images}")
+        require(images == {names["hearsay"]}, f"{overlay}: manifests with digests run {images}")
     written = dict(
         line.split("=", 1) for line in (clone / "deploy/compose/.env").read_text().splitlines() if "=" in line
     )
-    require(written == {f"IMAGE_{name.upper()}": named for name, named in names.items()}, "compose is not pinned")
+    require(
+        written == {f"IMAGE_{name.upper()}": named for name, named in names.items()},
+        "compose does not have the digests",
+    )
     for wrong in ("hearsay=registry.example.org/hearsay:latest", f"other={names['kafka']}", "hearsay"):
         if place.tried("sh", script, "base", wrong, within=60).returncode == 0:
-            raise StepFailed(f"pin-images.sh accepts {wrong}")
+            raise StepFailed(f"image-digests.sh accepts {wrong}")
 
 
 def rendered_images(place: Workplace, clone: Path) -> set[str]:
-    """The images that the pinned overlay runs, as kubectl renders it; as written, where there is no kubectl."""
+    """The images that the overlay with digests runs, as kubectl renders it; as written, where there is no kubectl."""
     release = clone / "deploy" / "kubernetes" / "release"
     kubectl = place_of(KEPT) / "kubectl"
     if not kubectl.exists():

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Names images by their digests, at a release. Nothing that is committed changes:
 #
-#   sh scripts/pin-images.sh strimzi hearsay=registry.example.org/hearsay@sha256:... kafka=... redis=... prometheus=...
+#   sh scripts/image-digests.sh strimzi hearsay=registry.example.org/hearsay@sha256:... kafka=... redis=... prometheus=...
 #
 # writes deploy/kubernetes/release, an overlay of base, strimzi or tls (the first argument) with hearsay by its digest, and
 # deploy/compose/.env, which compose reads by itself. Images that are not named stay as they are.
@@ -25,12 +25,12 @@ IMAGE_$(echo "$name" | tr a-z A-Z)=$image"
   [ "$name" = hearsay ] && ours=$image
 done
 
-printf '%s\n' "# Written by scripts/pin-images.sh.$variables" >deploy/compose/.env
+printf '%s\n' "# Written by scripts/image-digests.sh.$variables" >deploy/compose/.env
 echo "wrote deploy/compose/.env"
 [ -n "$ours" ] || exit 0
 mkdir -p deploy/kubernetes/release
 cat >deploy/kubernetes/release/kustomization.yaml <<YAML
-# Written by scripts/pin-images.sh.
+# Written by scripts/image-digests.sh.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../$overlay]
