@@ -38,7 +38,7 @@ def accepted(server: ApiServer, overlay: str) -> set[str]:
     for pod in pods(server, overlay):
         server.run("create", "--dry-run=server", "--validate=strict", "--filename=-", given=json.dumps(pod))
     # A job cannot be changed, and the next overlay has another one of the same name.
-    server.run("delete", "job", "hearsay-topics", f"--namespace={NAMESPACE}", "--cascade=orphan", "--wait=false")
+    server.run("delete", "job", "hearsay-topics", f"--namespace={NAMESPACE}", "--cascade=background")
     return set(applied)
 
 
@@ -74,7 +74,7 @@ def refused(server: ApiServer) -> int:
         "unrestricted capabilities": changed("container:capabilities", {}),
         "hostNetwork": changed("hostNetwork", True),
         "hostPath": changed("volumes", [{"name": name, "hostPath": {"path": "/"}} for name in ("secrets", "scratch")]),
-        "unknown field": changed("restartPolicies", "Always"),
+        "field not declared in schema": changed("restartPolicies", "Always"),
         "Unsupported value": changed("restartPolicy", "Sometimes"),
     }
     for because, manifest in cases.items():
