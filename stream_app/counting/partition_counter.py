@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames, time_fault
 from stream_app.counting.batching import Decoded, DecodedRecord, batches
 from stream_app.counting.judging import (
     Judged,
@@ -23,7 +23,6 @@ from stream_app.counting.judging import (
     refused_record,
     refused_rows,
     refused_skip,
-    time_fault,
 )
 from stream_app.counting.partials import Part, Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
@@ -202,7 +201,8 @@ class PartitionCounter(LogReader):
         (first, _), (last, _) = batch[0], batch[-1]
         frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
-        if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+        through = self.closed_through(frame.survey)
+        if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         period = self._period((frame.survey, frame.period), scheme)
@@ -214,7 +214,8 @@ class PartitionCounter(LogReader):
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
         contained = record.offset <= self._contained
-        reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        through = clock.through_before(record.offset)
+        reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
             if reject.reason is Reason.LATE and scheme.presence is not None:
                 self._note_late(record.offset, frame, scheme)
