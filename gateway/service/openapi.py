@@ -1,9 +1,7 @@
-"""The OpenAPI description of a gateway: `python -m gateway.service.openapi > docs/schemas/gateway.json`."""
+"""The OpenAPI description of a gateway, also in docs/schemas/gateway.json."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 from protocols.wire import FRAME, REPORT, TERMS, Reason
@@ -169,7 +167,3 @@ def _security() -> dict[str, Any]:
         "bearer": {"type": "http", "scheme": "bearer", "description": "made by `hearsay gateway token new`"},
         "certificate": {"type": "mutualTLS", "description": "a client certificate of the gateway's authority"},
     }
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(openapi(), indent=2) + "\n")

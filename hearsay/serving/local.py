@@ -16,6 +16,7 @@ from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.key_files import secret_in
+from stream_app.counting import load_loops
 from stream_app.local import EmbeddedApp
 
 LINKED = "Credentials let this process link the reports of a sender. These figures apply to whoever reads its memory:"
@@ -38,6 +39,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         for line in (LINKED, *linked_figures(schemes.values())):
             say(line)
     app = EmbeddedApp(data.collector, surveys, PARTITIONS, data.clock_key(), data.presence_key())
+    load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
     names = ", ".join(schemes)
 
