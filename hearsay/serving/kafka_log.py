@@ -17,6 +17,7 @@ from stream_app.kafka import Published, Topics, existing, records
 
 DEADLINE_SECONDS = 8.0
 """How long a batch is retried before its senders are told to send again; devices wait 20 seconds."""
+SPARE_SECONDS = 2.0
 SURVEYS_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 log = structlog.get_logger(__name__)
@@ -81,7 +82,7 @@ class KafkaLog:
 
     def _open(self) -> None:
         try:
-            self._sink = KafkaSink(self._kafka, self._topic, deadline=DEADLINE_SECONDS)
+            self._sink = KafkaSink(self._kafka, self._topic, deadline=DEADLINE_SECONDS, spare=SPARE_SECONDS)
         except HearsayError as error:
             log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=error.message)
 

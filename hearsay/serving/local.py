@@ -45,7 +45,8 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     def started(address: str) -> None:
         say(f"Collecting {names} at {address}")
-        say(f"A device in the browser: {address}/try")
+        if exposure.loopback:
+            say(f"A device in the browser: {address}/try")
         say(f"Results: hearsay report {next(iter(schemes))} --data {directory}")
 
     run(
@@ -54,5 +55,5 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         to,
         secret_in(directory / "gateway.key"),
         started,
-        pages=try_pages(schemes, data.collector),
+        pages=try_pages(schemes, data.collector) if exposure.loopback else {},
     )

@@ -38,6 +38,9 @@ class Crowd:
             thread.start()
         return threads
 
+    def has_taken(self, reports: int) -> bool:
+        return len(self.taken) >= reports
+
     def _next(self) -> Report | None:
         with self._lock:
             report = next(self.reports, None)
