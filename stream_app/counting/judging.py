@@ -109,17 +109,6 @@ def refused_skip(skipped: Skipped) -> tuple[Record, Reject] | None:
     return Record(skipped.first, None, None), Reject(Reason(skipped.why), detail, rows=skipped.last - skipped.first + 1)
 
 
-def time_fault(frame: Frame, through: int, ahead: int) -> Reject | None:
-    """Why a frame is too late or too early, if the survey is closed `through` a period and open for `ahead` more."""
-    if frame.period <= through:
-        detail = f"period {frame.period} is closed"
-        return Reject(Reason.LATE, detail, frame.survey, len(frame))
-    if frame.period > through + ahead:
-        detail = f"period {frame.period} is beyond {through + ahead}, the last one open"
-        return Reject(Reason.TOO_FAR_AHEAD, detail, frame.survey, len(frame))
-    return None
-
-
 def judge_rows(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> Judged:
     """Separate good rows from bad ones. Repeats are not found here, but by the tokens of the period."""
     faults = row_faults(frame, scheme, partition, partitions)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames, time_fault
 from stream_app.counting.batching import Decoded, DecodedRecord, batches
 from stream_app.counting.judging import (
     Judged,
@@ -25,7 +25,6 @@ from stream_app.counting.judging import (
     refused_record,
     refused_rows,
     refused_skip,
-    time_fault,
 )
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
@@ -228,7 +227,8 @@ class PartitionCounter(LogReader):
         (first, _), (last, _) = batch[0], batch[-1]
         frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
-        if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+        through = self.closed_through(frame.survey)
+        if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         period = self._periods.open((frame.survey, frame.period), scheme)
@@ -240,7 +240,8 @@ class PartitionCounter(LogReader):
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
         contained = self._contains(record, frame.survey)
-        reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        through = clock.through_before(record.offset)
+        reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
             if reject.reason is Reason.LATE:
                 self._note_late(record.offset, frame, scheme)

@@ -69,8 +69,8 @@ export class Device {
     const survey = this.#survey(state, id);
     this.#forgetLate(survey);
     const settled = survey.owed !== undefined;
-    const { period, text: report, says } = survey.owed ?? this.#settle(state, id, values);
-    return { period, settled, report, says };
+    const { period, text: report, says, memos } = survey.owed ?? this.#settle(state, id, values);
+    return { period, settled, report, says, memos };
   }
 
   // Make the report of this period and store it. Settled again, it is the first one, whatever the values.
@@ -144,11 +144,11 @@ export class Device {
       gap: gap.toString(16).padStart(4, "0"),
       answers: Object.fromEntries(answers.map(([{ name }, answer]) => [name, answer.hex])),
     });
-    const says = Object.fromEntries(
-      answers.map(([{ name, values }, { supports }]) => [name, supports.map((i) => values[i])]),
-    );
+    const named = (kind) =>
+      Object.fromEntries(answers.map(([{ name, values }, answer]) => [name, answer[kind].map((i) => values[i])]));
+    const says = named("supports");
     survey.settled = period;
-    survey.owed = { period, text, says };
+    survey.owed = { period, text, says, memos: terms.longitudinal ? named("memo") : {} };
     return survey.owed;
   }
 
