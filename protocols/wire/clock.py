@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from protocols.survey.model import MAX_PERIOD, Survey
+from protocols.survey.calendar import MAX_PERIOD, micros
+from protocols.survey.model import Survey
 from protocols.wire.header import read_hex, read_id
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
