@@ -73,7 +73,7 @@ def settings() -> set[str]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric that a worker exports, with the endings that Prometheus gives to metrics."""
-    state = metrics.StateCollector(dict, dict, list)
+    state = metrics.StateCollector(dict, dict, dict, list, dict)
     families = [*metrics.REGISTRY.collect(), *state.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
     labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
