@@ -23,8 +23,8 @@ def report(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. With --kafka: "
-            "only mark the losses of presence noted there.",
+            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+            "With --kafka: only mark the losses of presence noted there.",
             show_default=False,
         ),
     ] = None,
