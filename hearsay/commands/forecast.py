@@ -59,7 +59,8 @@ def forecast(
     ] = None,
     truth: Annotated[str | None, typer.Option(help="Column of the file: the truth, to backtest against.")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The data directory of a run.", show_default="hearsay-data/SURVEY")
+        Path | None,
+        typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
     ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")

@@ -72,7 +72,7 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
-    from hearsay.running.places import directory_of
+    from hearsay.places import directory_of
     from hearsay.running.replay_check import check_events, inspection_json, show_inspection
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey

@@ -23,8 +23,9 @@ def report(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data directory of a run or replay. With --kafka: only mark the losses of presence noted there.",
-            show_default="hearsay-data/SURVEY",
+            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+            "With --kafka: only mark the losses of presence noted there.",
+            show_default=False,
         ),
     ] = None,
     kafka: Annotated[

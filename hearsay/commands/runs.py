@@ -69,10 +69,10 @@ def run(
 
 
 def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None) -> None:
+    from hearsay.places import directory_of
     from hearsay.reports.files import latest, write_files
     from hearsay.reports.tables import answers_table, visitors_table
     from hearsay.running.data_directory import DataDirectory
-    from hearsay.running.places import directory_of
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
 

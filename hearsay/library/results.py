@@ -46,7 +46,7 @@ def read_results(
     """What was published of a survey, in a data directory or on the Kafka cluster at `kafka` (HOST:PORT).
 
     With both, the results are those of the cluster, and windows are marked where the data directory has noted a loss
-    of presence. Without both, the directory is hearsay-data/SURVEY, as for commands. `survey` is the survey's id; it
+    of presence. Without both, the directory is hearsay-data/SURVEY, as for commands. `survey` is the survey's id, which
     may be left out if there is only one. The tables, by name:
 
         histograms    shares of each value, by period: what `estimate` returns

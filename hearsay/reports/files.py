@@ -12,9 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from analytics.mobility import MobilityReport, WindowReport, explained, render_page, tables, with_lost_presence
+from hearsay.places import known_directory
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
-from hearsay.running.places import known_directory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Calendar
 from servers.settings import load

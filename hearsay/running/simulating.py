@@ -15,6 +15,7 @@ from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
 from producers.stopping import Stop, never
+from protocols.errors import Stopped
 from protocols.survey import Survey
 from servers.settings import load
 
@@ -60,5 +61,8 @@ def _collect_periods(collection: Collection, scenario: Scenario, step: Step, sto
     def show(reported: Reported) -> None:
         step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
-    collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+    try:
+        collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+    except Stopped as stopped:
+        raise Stopped(stopped.message, "run the same command again to continue from there") from None
     wait_for_final(results, survey, scenario.periods - 1, step)

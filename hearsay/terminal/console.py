@@ -39,7 +39,9 @@ Kafka = Annotated[
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", help="Directory for state and results. Run again to resume.", show_default="hearsay-data/SURVEY"
+        "--data",
+        help="Directory for state and results; if left out, hearsay-data/ID with the survey's id. Run again to resume.",
+        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -43,6 +43,10 @@ def _budget(value: Any) -> Any:
     return value
 
 
+def _also_a_name(schema: dict[str, Any]) -> None:
+    schema["anyOf"].insert(0, {"type": "string"})
+
+
 Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
 OUTAGE = timedelta(days=7)
@@ -65,7 +69,7 @@ class Survey(Strict):
         None,
         description="makes days, weeks and hours of the day local, such as Europe/Paris: periods of whole days begin "
         "when the local day does, so some last an hour less or more",
-        json_schema_extra={"anyOf": [{"type": "string"}, {"$ref": "#/$defs/TimeZone"}, {"type": "null"}]},
+        json_schema_extra=_also_a_name,
     )
     eps_inf: Epsilon | None = Field(
         None, description="what all reports of one value may ever reveal; 0.001 to 20, under spl for each attribute"

@@ -49,10 +49,12 @@ def doctor(as_json: console.AsJson = False) -> None:
     settings = load()
     findings = list(_check(settings))
     shown = dict(_shown(settings))
+    defaults = {name for name, value in _shown(type(settings).model_construct()) if shown[name] == value}
     if as_json:
-        console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
+        facts = {"findings": [asdict(finding) for finding in findings], "settings": shown, "defaults": sorted(defaults)}
+        console.print_json(facts)
     else:
-        _show(findings, shown)
+        _show(findings, shown, defaults)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
 
@@ -155,7 +157,7 @@ def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
             yield key, None if value is None else str(value)
 
 
-def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
+def _show(findings: list[Finding], settings: dict[str, str | None], defaults: set[str]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
     folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
     table = Table("", "check", *folded, box=None, pad_edge=False)
@@ -165,5 +167,8 @@ def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     console.out.print(table)
     console.out.print("\nsettings", style="bold")
     for name, value in settings.items():
-        line = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
-        console.out.print(f"  {line}", soft_wrap=True)
+        if name not in defaults:
+            console.out.print(f"  {name}={escape(str(value))}", soft_wrap=True)
+        else:
+            used = "" if value is None else f"; by default {escape(value)}"
+            console.out.print(f"  [dim]{name} is not set{used}[/]", soft_wrap=True)

@@ -98,8 +98,8 @@ def accept_loss(
 
 def _opened(data: Path | None) -> tuple[DataDirectory | None, Settings]:
     """The data directory, or none if only HEARSAY_REDIS_URL names the store; and the settings."""
+    from hearsay.places import known_directory
     from hearsay.running.data_directory import DataDirectory
-    from hearsay.running.places import known_directory
     from servers.settings import load
 
     settings = load()
