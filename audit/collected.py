@@ -87,9 +87,8 @@ def contradictions(periods: Sequence[Collected]) -> tuple[str, ...]:
     """A sentence for each period that honest devices cannot have made."""
     judged = [(collected.period, collected.integrity) for collected in periods]
     found = [(period, one) for period, one in judged if one is not None and one.verdict == "contradicted"]
-    return tuple(
-        f"period {period}: {', '.join(sorted({check for _, check in one.alarms} - {'jump'}))}" for period, one in found
-    )
+    checks = {period: sorted({check for _, check in one.alarms} - {"jump"}) for period, one in found}
+    return tuple(f"period {period} does not fit honest devices: {', '.join(names)}" for period, names in checks.items())
 
 
 def _crowd(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:

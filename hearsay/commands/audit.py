@@ -177,7 +177,7 @@ def attacks(text: str) -> tuple[Attack, ...]:
 
 def _leave(report: AuditReport) -> None:
     for sentence in report.breaches:
-        console.err.print(f"[red]above its limit:[/] {escape(sentence)}", soft_wrap=True)
+        console.err.print(f"[red]not accepted:[/] {escape(sentence)}", soft_wrap=True)
     for defect in report.defects:
         console.err.print(f"[red bold]defect:[/] {escape(defect.text)}", soft_wrap=True)
     if report.defects:

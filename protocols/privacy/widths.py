@@ -1,4 +1,4 @@
-"""How many values honest answers support: the law of their widths (PROTOCOLS 9).
+"""How many values honest answers support: the law of their widths (docs/audit.md, section 9).
 
 It does not depend on the shares of values for bit vectors, and hardly for hashes. So reports that were not made by the
 survey's mechanism show in their widths, whatever people's values are.
