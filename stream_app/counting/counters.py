@@ -134,6 +134,11 @@ class PeriodCounts:
         for name, answers in frame.answers.items():
             self._counters[name].count(frame.gaps, answers, self._encodings[name])
 
+    @property
+    def nbytes(self) -> int:
+        """How much they take as a record."""
+        return sum(counter.nbytes for counter in self._counters.values())
+
     def snapshot(self) -> Counts:
         return {name: counter.snapshot() for name, counter in self._counters.items()}
 
@@ -165,6 +170,10 @@ class _Counter:
             self._N[: len(n)] += encoding.count(answers, rows, len(n))
             if len(self._widths):
                 self._widths += encoding.count_widths(answers)
+
+    @property
+    def nbytes(self) -> int:
+        return len(self._gaps) * (2 + 8 + 8 * self._N.shape[1])
 
     def snapshot(self) -> Statistics:
         gaps = np.array(self._gaps, dtype=np.uint16)

@@ -26,7 +26,7 @@ from stream_app.counting.judging import (
     refused_rows,
     refused_skip,
 )
-from stream_app.counting.open_periods import OpenPeriods
+from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
@@ -40,6 +40,7 @@ PLAIN = (
     "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
     "recover` lets workers go on"
 )
+DEFAULT_SAVING = Saving()
 UNKNOWN = ""  # the survey of a record that could not be read
 
 
@@ -67,7 +68,7 @@ class PartitionCounter(LogReader):
     `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
     `log_start`. Read on at `next_offset`; `missing` is what the log no longer has, perhaps reports of these `surveys`.
     `check_tokens=False` counts repeats too: for senders that are known never to repeat. No record of a survey that is
-    written has more than `limit` bytes.
+    written has more than `limit` bytes; `saving` says when a counter is written.
     """
 
     NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
@@ -83,6 +84,7 @@ class PartitionCounter(LogReader):
         check_tokens: bool = True,
         surveys: Iterable[str] = (),
         limit: int = VALUE_BYTES,
+        saving: Saving = DEFAULT_SAVING,
     ) -> None:
         with of_this_release(f"the state of partition {partition} of the reports"):
             recovered = recover(partition, records, lookup, log_start, surveys)
@@ -95,7 +97,7 @@ class PartitionCounter(LogReader):
         self._clock_key = clock_key
         self._position = position
         self._recovered = position.encode()
-        self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit)
+        self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit, saving)
         self._listed = dict(position.open)
         # What the position contains of surveys that are read again because they were aside.
         self._behind = {survey: aside.offset for survey, aside in position.asides.items() if aside.offset is not None}
@@ -111,6 +113,14 @@ class PartitionCounter(LogReader):
     def pending_bytes(self) -> int:
         """About how much the next flush will write beyond the counters: used to decide when to flush."""
         return self._pending
+
+    @property
+    def is_pressing(self) -> bool:
+        return super().is_pressing or bool(self._unsent_progress) or self._periods.has_first
+
+    @property
+    def has_first(self) -> bool:
+        return self._periods.has_first
 
     @property
     def rejects(self) -> Rejects:
@@ -156,28 +166,32 @@ class PartitionCounter(LogReader):
                 postponed = decoded
                 break
             decoded_records.append((record, decoded))
+            self._periods.note_read(len(record.value or b""))
             self._advance_to(record.offset, record.epoch)
         in_batches = batches(decoded_records, self._contained, self._is_late)
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
-    def flush(self, provisional: bool = True) -> Flush:
-        """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
+    def flush(self, provisional: bool = True, everything: bool = False) -> Flush:
+        """What is to be written now; with `provisional`, what open periods have counted so far as well.
+
+        Counters may wait for later flushes, unless `everything` is wanted: then recovery has nothing to read again.
+        """
         tokens: list[Write] = []
         counters: list[Write] = []
         shown: list[Output] = []
         provisional = provisional and self._read >= self._contained  # what is read again was sent before
         for survey in sorted({*self._periods.surveys(), *self._unsent_progress}):
             with self._caring_for(survey):
-                seen, counted = self._periods.writes(survey)
-                shown += self._shown(survey) if provisional else []
+                seen, counted = self._periods.writes(survey, everything)
+                shown += self._shown(survey, everything) if provisional else []
                 tokens += seen
                 counters += counted
         self._pending = 0
         return self._flush(tokens, counters, [self._position_record()], shown)
 
-    def _shown(self, survey: str) -> list[Output]:
+    def _shown(self, survey: str, everything: bool) -> list[Output]:
         """What the merge lacks of a survey that is not closed."""
-        parts = [self._periods.part(key, period) for key, period in self._periods.of(survey) if period.unsent]
+        parts = self._periods.unsent(survey, everything)
         return [*parts, self._progress(survey, self._read)] if survey in self._unsent_progress else parts
 
     def _forget(self, survey: str) -> None:
@@ -234,7 +248,7 @@ class PartitionCounter(LogReader):
         period = self._periods.open((frame.survey, frame.period), scheme)
         if judged.bad or first.offset <= period.offset:
             return None
-        return self._count(last.offset, period, judged)
+        return self._count(last.offset, period, judged, sum(len(record.value or b"") for record, _ in batch))
 
     def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
@@ -244,7 +258,7 @@ class PartitionCounter(LogReader):
         reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
             if reject.reason is Reason.LATE:
-                self._note_late(record.offset, frame, scheme)
+                self._note_late(record, frame, scheme)
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
@@ -258,25 +272,25 @@ class PartitionCounter(LogReader):
         period = self._periods.open((frame.survey, frame.period), scheme)
         if record.offset <= period.offset:
             return Changes()
-        return self._count(record.offset, period, judged)
+        changes = self._count(record.offset, period, judged, len(record.value or b""))
+        return Changes() if contained else changes  # what is counted again is no news
 
-    def _note_late(self, offset: int, frame: Frame, scheme: Scheme) -> None:
+    def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
         """Add late rows to the next period to close: its final takes them into account.
 
         Nothing changes if that period was closed since (when the log is read again), or contains this offset.
         """
-        clock = self._position.clock(frame.survey)
+        clock, offset = self._position.clock(frame.survey), record.offset
         through = clock.through_before(offset)
         if through < clock.through or frame.period <= through - scheme.survey.horizon:
             return
         period = self._periods.open((frame.survey, through + 1), scheme)
         if offset > period.offset:
             period.late[frame.period] += len(frame)
-            period.offset = offset
-            period.unsaved = period.unsent = True
+            self._periods.change(period, offset, len(record.value or b""))
 
-    def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
-        counted, refused = self._periods.count(offset, period, judged)
+    def _count(self, offset: int, period: OpenPeriod, judged: Judged, size: int) -> Changes:
+        counted, refused = self._periods.count(offset, period, judged, size)
         self._pending += counted * judged.good.tokens.itemsize
         if refused:
             self._unsent_progress.add(judged.good.survey)

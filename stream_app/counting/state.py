@@ -5,7 +5,7 @@
     count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
     count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.asides.Resumption`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
-    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens added by one flush, after which the counter stood at OFFSET
+    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens since the record before, after which the counter stood at OFFSET
 
 Token records are never deleted while their period is open: an older counter, written late by a worker that was paused,
 may still need them.
@@ -169,13 +169,19 @@ class OpenPeriod:
     token_offsets: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
     unsent: bool = False  # the merge may lack its newest counts
+    brought: int = 0  # bytes that were counted since it was last written
+    brought_unsent: int = 0  # ... since its counts were last sent to the merge
+    changed_at: int = 0  # how much of the log had been read when it last changed
+    saved_at: int | None = None  # ... as its record has it; None if it has no record
+    sent_rows: int = 0  # how many rows its counts had when they were last sent
+    rows: int = 0  # counted since recovery
 
     @staticmethod
     def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> OpenPeriod:
         return OpenPeriod(scheme, PeriodCounts(scheme), token_offsets=list(token_offsets))
 
     def take_tokens(self) -> bytes:
-        """The tokens since the last flush as a record."""
+        """The tokens since the last record as a record."""
         record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
         self.token_offsets.append(self.offset)
         self.new_tokens = []
@@ -204,4 +210,6 @@ class OpenPeriod:
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
         late, tokens = Counter[int](dict(head["late"])), head["tokens"]
-        return OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
+        recovered = OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
+        recovered.saved_at = 0
+        return recovered

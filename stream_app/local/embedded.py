@@ -115,7 +115,7 @@ class EmbeddedApp:
 
     def _write(self) -> None:
         for counter in self._counters:
-            flush = counter.flush()
+            flush = counter.flush(everything=True)
             _check(counter)
             for item in flush:
                 if isinstance(item, Output) and item.topic == PARTIALS:

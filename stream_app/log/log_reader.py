@@ -72,8 +72,21 @@ class LogReader(ABC):
         return skipped.why in self.NOTHING_LACKS or skipped.last < self._mark.gaps_before
 
     @abstractmethod
-    def flush(self, provisional: bool = True, /) -> Flush:
-        """All that changed since the last flush; with `provisional`, results that are not final as well."""
+    def flush(self, provisional: bool = True, everything: bool = False, /) -> Flush:
+        """What is to be written now; with `provisional`, results that are not final as well.
+
+        What recovery can find in the log may wait for later flushes, unless `everything` is wanted.
+        """
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether there is something to write that others wait for."""
+        return bool(self._outputs or self._deletions)
+
+    @property
+    @abstractmethod
+    def has_first(self) -> bool:
+        """Whether there is a result of an open period that had none, and that is soon made."""
 
     def _is_aside(self, survey: str) -> bool:
         return survey in self._asides and bool(self._asides[survey].why)

@@ -79,9 +79,18 @@ class Merger(LogReader):
             for key, part in state.parts.items():
                 self._parts.put(key, part)
         self._published = self._published_through()  # as of the last flush
+        self._has_first = False
         # Surveys whose live result may be out of date, and those whose record is.
         self._changed = set(self._statuses)
         self._unsaved = {survey for survey, state in recovered.surveys.items() if state.changed}
+
+    @property
+    def is_pressing(self) -> bool:
+        return super().is_pressing or bool(self._unsaved or self._changed)
+
+    @property
+    def has_first(self) -> bool:
+        return self._has_first
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
@@ -134,32 +143,31 @@ class Merger(LogReader):
             self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
             self._advance_to(skipped.last, skipped.epoch)
 
-    def flush(self, live: bool = True) -> Flush:
+    def flush(self, live: bool = True, everything: bool = False) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
         first: list[Write] = []
         finals: list[Write] = []
         surveys: list[Write] = []
         shown: list[Output] = []
-        for survey in sorted(self._unsaved | self._changed):
+        for survey in sorted(self._unsaved | self._changed if live else self._unsaved):
             with self._caring_for(survey):
-                known_scheme(self._lookup, survey)
-                before, frozen = self._survey_writes(survey)
-                deleted = self._outdated_finals(survey) if survey in self._changed else []
-                status = [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
+                before, frozen, status = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
+                deleted = self._outdated_finals(survey)
                 shown += self._live(survey) if live and survey in self._changed else []
                 first += before
                 finals += frozen
-                surveys += status if survey in self._unsaved else []
+                surveys += status
                 self._deletions += deleted
         results, self._outputs = [*self._outputs, *shown], []
         if live:
             self._changed.clear()
+            self._has_first = False
         self._published = self._published_through()
         last = [output for output in results if not is_piece(output)]
         return self._flush(first, finals, [*surveys, self._position_record()], last, filter(is_piece, results))
 
-    def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write]]:
-        """The parts, the pieces of finals, and the finals of a survey that are not written yet."""
+    def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write], list[Write]]:
+        """Records of a survey that are not written yet: parts and pieces of finals, finals, and its status."""
         first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
         finals: list[Write] = []
         for write in first:
@@ -172,7 +180,7 @@ class Merger(LogReader):
                 final.unsaved = False
                 names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
                 self._pieces.setdefault((survey, period), set()).update(names)
-        return first, finals
+        return first, finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
 
     def _outdated_finals(self, survey: str) -> list[Write]:
         """Deletions of finals that are not needed again, even if a late write replaces the position by an older one."""
@@ -220,11 +228,13 @@ class Merger(LogReader):
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
+            first = not self._parts.of(part.survey, part.period)
             self._parts.put(key, HeldPart(offset, part))
             status.listed[key] = max(offset, status.listed.get(key, NOTHING))
             self._unsaved.add(part.survey)
             if self._shows(part.survey):
                 self._changed.add(part.survey)
+                self._has_first |= first
 
     def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
         survey = progress.survey

@@ -193,13 +193,20 @@ class Ordeal:
             self._accept("cut")
 
     def _all_counted(self) -> list[int]:
-        """Wait until everything is counted, and remember it. Returns the ends of the logs."""
+        """Wait until everything is counted and written, and remember it. Returns the ends of the logs.
+
+        Counters may wait in memory, as the log has what they lack. Workers that leave write them.
+        """
         self._all_sent()
         for worker in self._group:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
         eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
+        for worker in self._group:
+            worker.leave()
+            worker.start()
+        eventually(lambda: all(worker.ready for worker in self._group), 120)
         self._earlier = self._logged()
         return ends
 

@@ -24,7 +24,7 @@ from stream_app.merging.state import merge_resumed_key, survey_key
 from stream_app.results import ClosedPeriod
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, keep
-from tests.stream_app.test_exactness import Counting, Merging, reached
+from tests.stream_app.test_exactness import SAVINGS, Counting, Merging, reached
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, Tick, counts_of, wire
 
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
@@ -212,12 +212,15 @@ def recounts(log: Log) -> dict[str, Recount]:
 def test_whatever_happens_to_its_workers_a_survey_that_was_aside_is_exact_in_the_end(seed: int, bug: Bug) -> None:
     """Crashes between any two writes, late writes; in the first half one survey fails, in counting or in merging."""
     chance = random.Random(seed)
-    log, fails_in_merge = a_log(chance), seed % 2
+    log, fails_in_merge, saving = a_log(chance), seed % 2, chance.choice(SAVINGS)
     bug.on = not fails_in_merge
     read_from = records(log)
-    world = World(
-        lambda found: Counting(read_from, PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES)), len(log)
-    )
+
+    def recovered(found: list[tuple[bytes, bytes]]) -> Counting:
+        counter = PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES, saving=saving)
+        return Counting(read_from, counter)
+
+    world = World(recovered, len(log))
     world.run(a_script(chance))
     bug.on = False
     world.store[resumed_key(0, "bad")] = Resumption(99).encode()

@@ -41,15 +41,20 @@ RECOVERY_SECONDS = Gauge(
 FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
 UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
 
+Outcomes = Tally[tuple[str, str]]  # rows by survey and outcome
 _last_final: dict[str, float] = {}
 
 
-def note_changes(changes: Changes) -> None:
-    """Add the rows that were counted and refused to the metrics."""
-    if changes.counted:
-        REPORTS.labels(changes.survey, "counted").inc(changes.counted)
-    for reason, rows in changes.refused.items():
-        REPORTS.labels(changes.survey, reason.value).inc(rows)
+def outcomes_of(changes: Changes) -> Outcomes:
+    """The rows that were counted and refused."""
+    rows: Outcomes = Tally({(changes.survey, "counted"): changes.counted})
+    return rows + Tally({(changes.survey, reason.value): refused for reason, refused in changes.refused.items()})
+
+
+def note_outcomes(outcomes: Outcomes) -> None:
+    """Add what became of reports to the metrics, once it is written: then nobody counts it again."""
+    for (survey, outcome), rows in outcomes.items():
+        REPORTS.labels(survey, outcome).inc(rows)
 
 
 def note_passed_over(reader: LogReader, lookup: Lookup) -> None:

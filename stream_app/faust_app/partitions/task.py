@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -16,23 +17,14 @@ from faust.types import TP
 
 from protocols.errors import HearsayError
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
+from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.partitions.pace import FLUSH_EVERY_SECONDS, Pace
 from stream_app.faust_app.writing import Writer
-from stream_app.log.limits import RECORD_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault
 from stream_app.log.skipped import Skipped
-
-FLUSH_EVERY_SECONDS = 1.0
-"""How long changes of the state may wait to be written."""
-PROVISIONAL_EVERY_SECONDS = 3.0
-"""How often results that are not final are written, too."""
-FLUSH_BYTES = RECORD_BYTES // 4
-"""Write as soon as this much was read ..."""
-PAUSE_BYTES = RECORD_BYTES // 2
-"""... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 
 SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
@@ -57,12 +49,12 @@ class PartitionTask(Generic[R]):
         self.has_gap = False  # a record came that is not the next one
         self.last_wanted = -1  # the next offset, when it was last looked at
         self.attempts = 0  # how often records were fetched again from there
-        self._unwritten_bytes = 0
+        self.outcomes: Outcomes = Counter()  # what became of reports that are not written yet
+        self._pace = Pace()
         self._finishing = False
         self._closed = False
         self._flush_wanted = asyncio.Event()
         self._flush_begun = asyncio.Event()
-        self._provisional_at = 0.0
         self._say_failures()
         # A reader of another log than its state contains has nothing to write.
         self._writing = asyncio.create_task(self._keep_writing() if fault is None else asyncio.sleep(0))
@@ -97,11 +89,11 @@ class PartitionTask(Generic[R]):
 
     async def note_read(self, size: int, write_now: bool) -> None:
         """Note that the reader was given records of this size; wait if writing is too far behind."""
-        self._unwritten_bytes += size
+        self._pace.note_read(size)
         self._say_failures()
-        if write_now or self._unwritten_bytes >= FLUSH_BYTES:
+        if write_now or self._pace.is_full:
             self._flush_wanted.set()
-        if self._unwritten_bytes >= PAUSE_BYTES and not self._closed:
+        if self._pace.is_too_full and not self._closed:
             self._flush_begun.clear()
             await self._flush_begun.wait()
 
@@ -136,20 +128,28 @@ class PartitionTask(Generic[R]):
         with fatal(f"writing the state of {self.tp.topic} {self.tp.partition}"):
             while not self._finishing:
                 await self._write_next()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
-                self._flush_wanted.clear()
+                await self._until_due()
             await self._write_next()
 
+    async def _until_due(self) -> None:
+        """Wait until there is something to write that is wanted, or worth it."""
+        while not self._flush_wanted.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
+            if self._pace.is_due(self.reader.is_pressing):
+                break
+        self._flush_wanted.clear()
+
     async def _write_next(self) -> None:
-        provisional = self._finishing or time.monotonic() - self._provisional_at >= PROVISIONAL_EVERY_SECONDS
-        if provisional:
-            self._provisional_at = time.monotonic()
-        flush = self.reader.flush(provisional)
+        provisional = self._finishing or self.reader.has_first or self._pace.is_provisional
+        began = time.perf_counter()
+        flush = self.reader.flush(provisional, self._finishing)
+        self._pace.flushed(provisional, time.perf_counter() - began)
+        outcomes, self.outcomes = self.outcomes, Counter()
         self._say_failures()
-        self._unwritten_bytes = 0
         self._flush_begun.set()
         if flush:
             with FLUSH_SECONDS.labels(self._table.name).time():
                 await self._writer.write(flush, self._table)
         self.written_through = flush.offset
+        note_outcomes(outcomes)

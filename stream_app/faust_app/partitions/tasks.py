@@ -23,6 +23,7 @@ from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
 from stream_app.log.asides import Aside
+from stream_app.log.limits import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
 
@@ -30,8 +31,6 @@ PORTION_BYTES = 512 << 10
 """How much a reader is given at once, unless a single record is larger ..."""
 PORTION_RECORDS = 500
 """... and how many records. Between portions the event loop serves others."""
-RECORD_COST = 1 << 10
-"""What a record takes up in memory besides its value: small ones would otherwise fill the memory unnoticed."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
