@@ -87,6 +87,7 @@ class KeepingLog:
 
     partitions: int = 4
     fails: bool = False
+    attempts: int = 0
     may_write: Event = field(default_factory=Event)
     frames: list[tuple[int, bytes]] = field(default_factory=list)
 
@@ -95,6 +96,7 @@ class KeepingLog:
 
     async def write(self, frames: list[tuple[int, bytes]]) -> None:
         assert await asyncio.to_thread(self.may_write.wait, PATIENCE_SECONDS), "nobody let the log write"
+        self.attempts += 1
         if self.fails:
             raise DeliveryError("told to fail")
         self.frames += frames
