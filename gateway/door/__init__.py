@@ -2,7 +2,7 @@
 
 from gateway.door.canonical import Forms
 from gateway.door.credentials import Credential, Role, credential_line, device_token, digest_of, read_credentials
-from gateway.door.gathering import Cut, cut_rows
+from gateway.door.gathering import Cut, cut_rows, warm_up
 from gateway.door.judging import Door, closing_time
 from gateway.door.rates import Rate, RateLimit
 
@@ -20,4 +20,5 @@ __all__ = [
     "device_token",
     "digest_of",
     "read_credentials",
+    "warm_up",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 import uvloop
 
+from gateway.door import warm_up
 from gateway.http import Listener
 from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Writer
 from hearsay.serving.exposure import Exposure
@@ -52,6 +53,8 @@ async def _run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    for scheme in surveys.all():
+        warm_up(scheme)
     metrics = Metrics()
     writer = Writer(to, surveys.lookup, metrics, holder=holder)
     application = Gateway(
