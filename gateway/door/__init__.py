@@ -1,7 +1,8 @@
 """What the gateway decides, without a server or a clock: who may send what, what is good, and how it is written."""
 
+from gateway.door.canonical import Forms
 from gateway.door.credentials import Credential, Role, credential_line, device_token, digest_of, read_credentials
-from gateway.door.gathering import Cut, cut_rows
+from gateway.door.gathering import Cut, cut_rows, warm_up
 from gateway.door.judging import Door, closing_time
 from gateway.door.rates import Rate, RateLimit
 
@@ -9,6 +10,7 @@ __all__ = [
     "Credential",
     "Cut",
     "Door",
+    "Forms",
     "Rate",
     "RateLimit",
     "Role",
@@ -18,4 +20,5 @@ __all__ = [
     "device_token",
     "digest_of",
     "read_credentials",
+    "warm_up",
 ]

@@ -15,6 +15,7 @@ from protocols.wire import (
     ROW_REASONS,
     Frame,
     Reason,
+    ReportHeader,
     ReportRow,
     encode_frame,
     join_frames,
@@ -48,6 +49,14 @@ def cut_rows(rows: Sequence[ReportRow], frames: Sequence[Frame], scheme: Scheme,
     faults = row_faults(whole, scheme, 0, 1)  # the partition is ours to choose, and cannot be wrong
     good = (whole.take(faults == 0) if faults.any() else whole).sorted()
     return Cut(faults, list(_cut(good, partitions)))
+
+
+def warm_up(scheme: Scheme) -> None:
+    """Make a frame that nobody gets: Arrow imports what it needs at its first use, which may take seconds."""
+    answered = min(scheme.forms)
+    header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
+    answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
+    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], [], scheme, 1).encoded(scheme)
 
 
 def _cut(good: Frame, partitions: int) -> Iterator[tuple[int, Frame]]:

@@ -114,6 +114,9 @@ class Connection(asyncio.Protocol):
         if self._ending:
             return
         parser, headers = self._parser, self._headers
+        if parser.should_upgrade():
+            self._refuse(MALFORMED)
+            return
         keep_alive = parser.should_keep_alive() and not self._listener.stopping
         certificate = self._transport.get_extra_info("peercert") if self._listener.verifies_clients else None
         request = Request(parser.get_method().decode("latin-1"), self._url, headers, keep_alive, certificate)

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 import structlog
@@ -33,13 +33,16 @@ CREATE TABLE IF NOT EXISTS held (
 )
 """
 Place = tuple[str, int, int]  # survey, period, partition
+
+
+class Held(NamedTuple):
+    """The reports of a place, up to the last one that was read."""
+
+    place: Place
+    last: int
+
+
 log = structlog.get_logger(__name__)
-
-
-class Releasing(Protocol):
-    """Where held reports go."""
-
-    def write(self, frames: list[tuple[int, bytes]]) -> None: ...
 
 
 def release_time(scheme: Scheme, period: int) -> float:
@@ -50,7 +53,7 @@ def release_time(scheme: Scheme, period: int) -> float:
 
 
 class Holder:
-    """Held reports in a directory. All methods are called by one thread."""
+    """Held reports in a directory. One call ends before the next begins."""
 
     def __init__(self, directory: Path, most: int) -> None:
         file = private_directory(directory) / "held.sqlite"
@@ -85,37 +88,43 @@ class Holder:
                     self._db.execute("INSERT INTO held (survey, period, partition, frame) VALUES (?, ?, ?, ?)", record)
         self._db.execute("COMMIT")
 
-    def release(self, log_: Releasing, lookup: Lookup, now: float) -> None:
-        """Write what is ripe to the log, and forget it. Raises DeliveryError if that failed; it then stays held."""
+    def ripe(self, lookup: Lookup, now: float) -> list[tuple[Held, list[tuple[int, bytes]]]]:
+        """What is to be released now: a place, and the frames with everything that it held."""
         if self._unread:
             self._read(lookup)
-        for place, tokens in list(self._tokens.items()):
+        found = []
+        for place, tokens in self._tokens.items():
             scheme = lookup(place[0])
-            if scheme is None or not tokens:
-                continue
-            if len(tokens) < self._most and now < release_time(scheme, place[1]):
+            if scheme is None or not tokens or (len(tokens) < self._most and now < release_time(scheme, place[1])):
                 continue
             rows = self._db.execute(
                 "SELECT id, frame FROM held WHERE survey = ? AND period = ? AND partition = ? ORDER BY id", place
             ).fetchall()
             frames = [frame for _, value in rows for frame in _decoded(value, lookup)]
             parts = [part for whole in _alike(frames) for part in in_parts(whole.sorted())]
-            log_.write([(place[2], encode_frame(part, scheme)) for part in parts])
-            self._db.execute("DELETE FROM held WHERE survey = ? AND period = ? AND partition = ?", place)
-            del self._tokens[place]
+            released = [(place[2], encode_frame(part, scheme)) for part in parts]
+            found.append((Held(place, rows[-1][0] if rows else 0), released))
+        return found
+
+    def forget(self, held: Held) -> None:
+        """Remove what was confirmed. What was kept in the meantime stays."""
+        where = "survey = ? AND period = ? AND partition = ?"
+        self._db.execute(f"DELETE FROM held WHERE {where} AND id <= ?", (*held.place, held.last))
+        del self._tokens[held.place]
+        self._unread = True  # what was kept in the meantime is read again
 
     def close(self) -> None:
         self._db.close()
 
     def _read(self, lookup: Lookup) -> None:
-        """Find out what an earlier process has left."""
+        """Find out what is in the file: at first what an earlier process has left."""
         places = self._db.execute("SELECT survey, period, partition, frame FROM held").fetchall()
         self._unread = any(lookup(survey) is None for survey, *_ in places)  # a survey may not be known yet
         for survey, period, partition, value in places:
             for frame in _decoded(value, lookup):
                 self._tokens.setdefault((survey, period, partition), set()).update(frame.tokens.tolist())
         if places:
-            log.info("held reports of an earlier process are taken over", frames=len(places))
+            log.debug("held reports were read", frames=len(places))
 
 
 def _decoded(value: bytes, lookup: Lookup) -> list[Frame]:

@@ -41,6 +41,10 @@ class Ticket:
         if self._left == 0:
             self._done(self.results)
 
+    def settle_all(self, result: Result) -> None:
+        """The same result for every report."""
+        self._done([result] * len(self.results))
+
 
 def row_reject(reason: Reason, survey: str) -> Reject:
     return Reject(reason, DETAILS[reason], survey)

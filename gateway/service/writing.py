@@ -1,4 +1,4 @@
-"""Gathering reports for a few milliseconds, and writing them in one thread: an answer waits until they are durable.
+"""Gathering reports for a few milliseconds, and writing them together: an answer waits until they are durable.
 
 While one batch is written the next one is gathered, so the time of a write is not lost. What waits is bounded; beyond
 that nothing is taken.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -35,16 +34,16 @@ log = structlog.get_logger(__name__)
 
 
 class Log(Protocol):
-    """Where frames are written. All methods but `closed_through` are called by one thread."""
+    """Where frames are written. One call of `write` ends before the next begins."""
 
     @property
     def partitions(self) -> int: ...
 
-    def write(self, frames: list[tuple[int, bytes]]) -> None:
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
         """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be."""
         ...
 
-    def tend(self) -> None:
+    async def tend(self) -> None:
         """What is to be done from time to time, whether or not there is something to write."""
         ...
 
@@ -52,7 +51,7 @@ class Log(Protocol):
         """The last period of a survey that is known to be closed; -1 if none is."""
         ...
 
-    def close(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 @dataclass
@@ -75,7 +74,7 @@ class _Written:
 
 
 class Writer:
-    """Takes judged reports in the event loop, writes them in a thread, and settles their tickets in the event loop."""
+    """Takes judged reports, writes them, and settles their tickets; all in the event loop."""
 
     def __init__(
         self,
@@ -87,29 +86,26 @@ class Writer:
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self.waiting = 0
-        self.failed: BaseException | None = None
+        self.failed: Exception | None = None
         """What ended the writing for good; the process must end."""
-        self.delivering = True
-        """Whether the last write succeeded."""
         self._log = log
         self._lookup = lookup
         self._metrics = metrics
         self._now = now
         self._holder = holder
+        self._holding = asyncio.Lock()
         self._most_waiting = most_waiting
-        self._thread = ThreadPoolExecutor(1, "writer")
         self._groups: dict[tuple[str, int, tuple[str, ...]], _Group] = {}
         self._gathered = 0
-        self._writing = self._due = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._tending: Future[None] | None = None
+        self._due = False
+        self._writing: asyncio.Task[None] | None = None
+        self._tending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
 
     def start(self) -> None:
         """Begin to tend the log."""
         self._loop = asyncio.get_running_loop()
-        self._tend()
+        self._tending = asyncio.create_task(self._tend())
 
     def has_room(self, reports: int) -> bool:
         return self.failed is None and self.waiting + reports <= self._most_waiting
@@ -128,14 +124,14 @@ class Writer:
         self._gather(len(frame))
 
     async def finish(self) -> None:
-        """Write what is gathered, and end the thread."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Write what is gathered, and close the log."""
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.wait([self._tending])
         self._begin()
-        while self._writing or self._groups:
-            await asyncio.sleep(0.01)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._log.close)
-        self._thread.shutdown()
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self._log.close()
 
     async def ended(self) -> None:
         """Returns when the writing has ended for good."""
@@ -151,9 +147,8 @@ class Writer:
     def _gather(self, rows: int) -> None:
         self.waiting += rows
         self._gathered += rows
-        if self._writing:
+        if self._writing is not None:
             return
-        assert self._loop is not None, "not started"
         if self._gathered >= ROWS_AT_ONCE:
             self._begin()
         elif not self._due:
@@ -161,67 +156,67 @@ class Writer:
             self._loop.call_later(GATHER_SECONDS, self._begin)
 
     def _begin(self) -> None:
+        """Write what is gathered, unless something is being written: then it is next."""
         self._due = False
-        if self._writing or not self._groups or self._loop is None:
-            return
-        groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
-        self._writing = True
+        if self._writing is None and self._groups:
+            groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
+            self._writing = self._loop.create_task(self._write(groups))
+
+    async def _write(self, groups: list[_Group]) -> None:
         began = time.perf_counter()
-        job = self._thread.submit(self._write, groups)
-        loop = self._loop
-        job.add_done_callback(lambda done: loop.call_soon_threadsafe(self._settle, groups, began, done))
-
-    def _write(self, groups: list[_Group]) -> list[_Written]:
-        """In the thread. What was refused for its rows is refused whether or not the others could be written."""
-        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
-        frames: list[tuple[int, bytes]] = []
-        held: list[bool] = []
-        for group, cut in zip(groups, cuts, strict=True):
-            holds = self._holder is not None and self._holder.holds(group.scheme, group.period, self._now())
-            held.append(holds)
-            if not holds:
-                frames += cut.encoded(group.scheme)
-        outcome = Outcome.TAKEN
         try:
-            if frames:
-                self._log.write(frames)
-        except DeliveryError as error:
-            log.warning("reports were not confirmed; their senders will send them again", error=error.message)
-            outcome = Outcome.FAILED
-        self.delivering = outcome is not Outcome.FAILED
-        if self._holder is not None:
-            kept = [(group.scheme, cut) for group, cut, holds in zip(groups, cuts, held, strict=True) if holds]
-            self._holder.keep(kept)
-        outcomes = [Outcome.HELD if holds else outcome for holds in held]
-        return [_Written(*each) for each in zip(groups, cuts, outcomes, strict=True)]
-
-    def _settle(self, groups: list[_Group], began: float, done: Future[list[_Written]]) -> None:
-        """In the event loop: answer everybody whose reports were written, or were not."""
-        self._writing = False
-        error = done.exception()
-        if error is not None:
+            written = await self._written(groups)
+        except Exception as error:
             self._fail(error)
             for group in groups:
                 for ticket, place in self._owners(group):
                     ticket.settle(place, Outcome.FAILED)
-            return
-        self._metrics.write_seconds.observe(time.perf_counter() - began)
-        for written in done.result():
-            self._settle_group(written)
+        else:
+            self._metrics.write_seconds.observe(time.perf_counter() - began)
+            for each in written:
+                self._settle(each)
+        self._writing = None
         self._begin()
 
-    def _settle_group(self, written: _Written) -> None:
+    async def _written(self, groups: list[_Group]) -> list[_Written]:
+        """What was refused for its rows is refused whether or not the others could be written."""
+        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
+        frames: list[tuple[int, bytes]] = []
+        kept: list[tuple[Scheme, Cut]] = []
+        outcomes = []
+        for group, cut in zip(groups, cuts, strict=True):
+            if self._holder is not None and self._holder.holds(group.scheme, group.period, self._now()):
+                kept.append((group.scheme, cut))
+                outcomes.append(Outcome.HELD)
+            else:
+                frames += cut.encoded(group.scheme)
+                outcomes.append(Outcome.TAKEN)
+        if self._holder is not None and kept:
+            async with self._holding:
+                await asyncio.to_thread(self._holder.keep, kept)
+        if frames:
+            try:
+                await self._log.write(frames)
+            except DeliveryError as error:
+                log.warning("reports were not confirmed; their senders will send them again", error=error.message)
+                outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
+        return [_Written(*each) for each in zip(groups, cuts, outcomes, strict=True)]
+
+    def _settle(self, written: _Written) -> None:
+        """Answer everybody whose reports were written, or were not."""
         group, cut = written.group, written.cut
         survey, outcome = group.scheme.survey, written.outcome
         if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
             outcome = Outcome.FAILED
-        owners = self._owners(group)
         if not cut.faults.any():
-            for ticket, place in owners:
+            self.waiting -= len(cut.faults)
+            for ticket, place in group.owners:
                 ticket.settle(place, outcome)
-            self._metrics.note(group.scheme, outcome.value, len(owners))
+            for ticket in group.frame_owners:
+                ticket.settle_all(outcome)
+            self._metrics.note(group.scheme, outcome.value, len(cut.faults))
             return
-        for row, (ticket, place) in enumerate(owners):
+        for row, (ticket, place) in enumerate(self._owners(group)):
             reason = cut.reason(row)
             ticket.settle(place, outcome if reason is None else row_reject(reason, survey.id))
             self._metrics.note(group.scheme, outcome.value if reason is None else reason.value)
@@ -231,35 +226,36 @@ class Writer:
         return survey.clock == "wall" and datetime.fromtimestamp(self._now(), UTC) >= closing_time(survey, period)
 
     def _owners(self, group: _Group) -> list[tuple[Ticket, int]]:
-        owners = group.owners
+        owners = list(group.owners)
         for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
-            owners = owners + [(ticket, place) for place in range(len(frame))]
+            owners += [(ticket, place) for place in range(len(frame))]
         self.waiting -= len(owners)
         return owners
 
-    def _tend(self) -> None:
-        if self.failed is not None or self._loop is None:
-            return
-        if self._tending is None or self._tending.done():
-            self._tending = self._thread.submit(self._tend_log)
-            loop = self._loop
-            self._tending.add_done_callback(lambda done: loop.call_soon_threadsafe(self._tended, done))
-        self._timer = self._loop.call_later(TEND_SECONDS, self._tend)
-
-    def _tend_log(self) -> None:
-        self._log.tend()
-        if self._holder is not None:
-            try:
-                self._holder.release(self._log, self._lookup, self._now())
-            except DeliveryError as error:
-                log.warning("held reports were not delivered; they stay in the gateway's log", error=error.message)
-
-    def _tended(self, done: Future[None]) -> None:
-        error = done.exception()
-        if error is not None:
+    async def _tend(self) -> None:
+        try:
+            while True:
+                await self._log.tend()
+                if self._holder is not None:
+                    await self._release(self._holder)
+                await asyncio.sleep(TEND_SECONDS)
+        except Exception as error:
             self._fail(error)
 
-    def _fail(self, error: BaseException) -> None:
+    async def _release(self, holder: Holder) -> None:
+        """Write what is ripe to the log, and forget it there."""
+        async with self._holding:
+            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self._now())
+        for place, frames in ripe:
+            try:
+                await self._log.write(frames)
+            except DeliveryError as error:
+                log.warning("held reports were not delivered; they stay held", error=error.message)
+                return
+            async with self._holding:
+                await asyncio.to_thread(holder.forget, place)
+
+    def _fail(self, error: Exception) -> None:
         log.error("writing has ended", kind=type(error).__name__, exc_info=error)
         self.failed = self.failed or error
         self._ended.set()

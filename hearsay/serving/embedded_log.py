@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -25,20 +27,27 @@ class EmbeddedLog:
         self._surveys = surveys
         self._now = now
         self._unpublished = True
+        self._thread = ThreadPoolExecutor(1, "counting")
         self._closed = {survey.id: app.closed_through(survey.id) for survey in surveys}
         self._close_due()
         app.flush()
 
-    def write(self, frames: list[tuple[int, bytes]]) -> None:
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
+        await self._in_thread(self._write, frames)
+
+    def _write(self, frames: list[tuple[int, bytes]]) -> None:
         with _fatal():
             self._close_due()
             for partition, value in frames:
                 self._app.send(partition, FRAME, value)
             self._app.sync()
-        self._unpublished = True
+            self._unpublished = True
 
-    def tend(self) -> None:
+    async def tend(self) -> None:
         """Close the periods that are due, and publish what changed."""
+        await self._in_thread(self._publish)
+
+    def _publish(self) -> None:
         with _fatal():
             self._close_due()
             if self._unpublished:
@@ -48,11 +57,13 @@ class EmbeddedLog:
     def closed_through(self, survey: str) -> int:
         return self._closed.get(survey, -1)
 
-    def close(self) -> None:
-        with _fatal():
-            self._close_due()
-            self._app.flush()
+    async def close(self) -> None:
+        await self._in_thread(self._publish)
+        self._thread.shutdown()
         self._app.close()
+
+    async def _in_thread(self, do: Callable[..., None], *arguments: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
 
     def _close_due(self) -> None:
         """Close every period whose end plus grace has passed. Reports that are written after this are late for it."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from typing import Any
 
 import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
 
-from producers.sinks import KafkaSink
 from protocols.errors import DeliveryError, HearsayError
 from protocols.scheme import Scheme
-from protocols.wire import FRAME
+from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
 from servers.settings import KafkaSettings
-from stream_app.kafka import Published, Topics, existing, records
+from stream_app.kafka import Published, Topics, existing, published_in, records
 
 DEADLINE_SECONDS = 8.0
 """How long a batch is retried before its senders are told to send again; devices wait 20 seconds."""
-SPARE_SECONDS = 2.0
-SURVEYS_SECONDS = 5.0
+OPEN_SECONDS, STOP_SECONDS = 10.0, 5.0
+BATCH_BYTES = 1 << 20
+HEADERS = [(CONTENT_TYPE_HEADER, FRAME.encode())]
 RETRY_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
@@ -38,70 +42,94 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
 class KafkaLog:
     """Writes frames to the reports topic and waits for all replicas.
 
-    A producer that failed is replaced by a new one, in a thread of its own: opening it takes as long as the broker is
-    away. Until then every write fails at once.
+    A producer that failed is replaced by a new one. Until that is connected, every write fails at once.
     """
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self.partitions = topics.partitions
         self._kafka = kafka
         self._topic = topics.reports
-        self._sink: KafkaSink | None = None
-        self._opening: threading.Thread | None = None
+        self._producer: AIOKafkaProducer | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening = False
 
     @property
     def connected(self) -> bool:
-        return self._sink is not None
+        return self._producer is not None
 
-    def write(self, frames: list[tuple[int, bytes]]) -> None:
-        sink = self._sink
-        if sink is None:
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
+        producer = self._producer
+        if producer is None:
             raise DeliveryError("there is no connection to Kafka", "it is opened again as soon as a broker answers")
         try:
-            for partition, value in frames:
-                sink.send(partition, FRAME, value)
-            sink.flush()
-        except DeliveryError:
-            self._sink = None
-            threading.Thread(target=sink.close, name="closing", daemon=True).start()
-            raise
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                sent = [
+                    await producer.send(self._topic, value, partition=partition, headers=HEADERS)
+                    for partition, value in frames
+                ]
+                for confirmation in sent:
+                    await confirmation
+        except (KafkaError, TimeoutError) as error:
+            self._producer = None
+            self._start(self._stop(producer))
+            raise DeliveryError(f"not confirmed within {DEADLINE_SECONDS:g} s: {type(error).__name__}") from error
 
-    def tend(self) -> None:
+    async def tend(self) -> None:
         """Open a connection if there is none."""
-        if self._sink is None and (self._opening is None or not self._opening.is_alive()):
-            self._opening = threading.Thread(target=self._open, name="opening", daemon=True)
-            self._opening.start()
+        if self._producer is None and not self._opening:
+            self._opening = True
+            self._start(self._open())
 
     def closed_through(self, survey: str) -> int:
         """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
         return -1
 
-    def close(self) -> None:
-        if self._sink is not None:
-            self._sink.close()
+    async def close(self) -> None:
+        if self._producer is not None:
+            await self._stop(self._producer)
 
-    def _open(self) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _open(self) -> None:
+        producer = AIOKafkaProducer(
+            **self._kafka.client_options(),
+            enable_idempotence=True,
+            acks="all",
+            compression_type="lz4",
+            max_batch_size=BATCH_BYTES,
+            max_request_size=2 * MAX_RECORD_BYTES,
+            request_timeout_ms=int(DEADLINE_SECONDS * 1000),
+        )
         try:
-            self._sink = KafkaSink(self._kafka, self._topic, deadline=DEADLINE_SECONDS, spare=SPARE_SECONDS)
-        except HearsayError as error:
-            log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=error.message)
+            async with asyncio.timeout(OPEN_SECONDS):
+                await producer.start()
+            self._producer = producer
+        except (KafkaError, OSError) as error:
+            log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=type(error).__name__)
+            await self._stop(producer)
+        finally:
+            self._opening = False
+
+    async def _stop(self, producer: AIOKafkaProducer) -> None:
+        """Stop a producer; what it could not deliver is given up, and sent again by devices."""
+        with suppress(KafkaError, OSError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await producer.stop()
 
 
 class Registry:
-    """The published surveys, read again every few seconds. One that cannot be used here is logged and left out."""
+    """The published surveys: read at the start, and followed. One that cannot be used here is logged and left out."""
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self._kafka = kafka
-        self._topics = topics
+        self._surveys = TopicPartition(topics.surveys, 0)
+        self._published: dict[str, Published] = {}
         self._schemes: dict[str, Scheme] = {}
-        self._refused: set[tuple[str, str]] = set()  # ids and fingerprints
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="surveys", daemon=True)
-        self.read = False
-
-    def start(self) -> Registry:
-        self._thread.start()
-        return self
+        for published in records(kafka, topics).values():
+            self._add(published)
 
     def lookup(self, survey: str) -> Scheme | None:
         return self._schemes.get(survey)
@@ -109,29 +137,41 @@ class Registry:
     def all(self) -> Iterable[Scheme]:
         return list(self._schemes.values())
 
-    def stop(self) -> None:
-        self._stopped.set()
-
-    def _follow(self) -> None:
-        while not self._stopped.is_set():
+    async def follow(self) -> None:
+        """Read what is published from now on, for as long as the gateway runs; those known are served meanwhile."""
+        while True:
+            consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
             try:
-                self.catch_up()
-            except HearsayError as error:
-                log.warning("the surveys could not be read; those known are served", error=error.message)
-            self._stopped.wait(SURVEYS_SECONDS)
+                await consumer.start()
+                consumer.assign([self._surveys])
+                consumer.seek(self._surveys, 0)
+                while True:
+                    for record in (await consumer.getmany(timeout_ms=1000)).get(self._surveys, []):
+                        self._read(record)
+            except (KafkaError, OSError) as error:
+                log.warning("the surveys cannot be read; those known are served", error=type(error).__name__)
+            finally:
+                with suppress(KafkaError, OSError):
+                    await consumer.stop()
+            await asyncio.sleep(RETRY_SECONDS)
 
-    def catch_up(self) -> None:
-        """Read everything that is published by now."""
-        for id, published in records(self._kafka, self._topics).items():
-            known = self._schemes.get(id)
-            if (known is not None and known.survey == published.survey) or (id, published.fingerprint) in self._refused:
-                continue
-            scheme = _usable(published)
-            if scheme is None:
-                self._refused.add((id, published.fingerprint))
-            else:
-                self._schemes[id] = scheme
-        self.read = True
+    def _read(self, record: Any) -> None:
+        if record.value is None:
+            return
+        try:
+            self._add(published_in(record))
+        except HearsayError as error:
+            log.error("a published survey cannot be read", offset=record.offset, error=error.message)
+
+    def _add(self, published: Published) -> None:
+        """Add a survey, or its new texts. The terms under which an id was first published hold."""
+        known = self._published.get(published.survey.id)
+        if known == published or (known is not None and known.fingerprint != published.fingerprint):
+            return
+        self._published[published.survey.id] = published
+        scheme = _usable(published)
+        if scheme is not None:
+            self._schemes[published.survey.id] = scheme
 
 
 def _usable(published: Published) -> Scheme | None:

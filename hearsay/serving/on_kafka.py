@@ -22,20 +22,17 @@ def serve_kafka(
     key = settings.gateway_key_bytes() if exposure.credentials else b""
     topics = wait_for_topics(settings.kafka, prefix or settings.kafka.prefix)
     registry = Registry(settings.kafka, topics)
-    registry.catch_up()
     if exposure.credentials:
         for line in (LINKED, *linked_figures(registry.all())):
             say(line)
     to = KafkaLog(settings.kafka, topics)
-    try:
-        run(
-            exposure,
-            Surveys(registry.start().lookup, registry.all),
-            to,
-            key,
-            lambda address: say(f"Taking reports for {topics.reports} at {address}"),
-            ready=lambda: to.connected,
-            holder=Holder(hold_data, hold) if hold else None,
-        )
-    finally:
-        registry.stop()
+    run(
+        exposure,
+        Surveys(registry.lookup, registry.all),
+        to,
+        key,
+        lambda address: say(f"Taking reports for {topics.reports} at {address}"),
+        ready=lambda: to.connected,
+        holder=Holder(hold_data, hold) if hold else None,
+        beside=registry.follow,
+    )

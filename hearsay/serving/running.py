@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import isfinite
+from typing import Any
 
 import structlog
 import uvloop
 
+from gateway.door import warm_up
 from gateway.http import Listener
 from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Writer
 from hearsay.serving.exposure import Exposure
@@ -27,9 +29,13 @@ def run(
     ready: Callable[[], bool] = lambda: True,
     holder: Holder | None = None,
     pages: Mapping[str, Page] | None = None,
+    beside: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did."""
-    uvloop.run(_run(exposure, surveys, to, key, say, ready, holder, pages or {}))
+    """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did.
+
+    `beside` runs in the same event loop for as long: further servers of this process are started there.
+    """
+    uvloop.run(_run(exposure, surveys, to, key, say, ready, holder, pages or {}, beside))
 
 
 async def _run(
@@ -41,11 +47,14 @@ async def _run(
     ready: Callable[[], bool],
     holder: Holder | None,
     pages: Mapping[str, Page],
+    beside: Callable[[], Awaitable[None]] | None,
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    for scheme in surveys.all():
+        warm_up(scheme)
     metrics = Metrics()
     writer = Writer(to, surveys.lookup, metrics, holder=holder)
     application = Gateway(
@@ -66,14 +75,20 @@ async def _run(
     writer.start()
     port = await listener.start(exposure.host, exposure.port)
     say(f"{exposure.address}:{port}")
-    waits = [asyncio.create_task(stop.wait()), asyncio.create_task(writer.ended())]
+    waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(wait) for wait in (stop.wait(), writer.ended())]
+    if beside is not None:
+        waits.append(asyncio.ensure_future(beside()))
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    crashed = [wait.exception() for wait in waits if wait.done()]
     for wait in waits:
         wait.cancel()
     await listener.stop()
     if writer.failed is not None:
         raise writer.failed
     await writer.finish()
+    for error in crashed:
+        if error is not None:
+            raise error
     if holder is not None:
         holder.close()
 

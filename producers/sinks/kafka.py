@@ -48,12 +48,10 @@ class KafkaSink:
         *,
         deadline: float = DEADLINE_SECONDS,
         in_flight_bytes: int = IN_FLIGHT_BYTES,
-        spare: float = OPEN_SECONDS,
     ) -> None:
         self.topic = topic
         self._not_allowed = not_allowed(settings, f"Write topic {topic}")
         self._deadline = deadline
-        self._spare = spare
         self._room = in_flight_bytes
         self._in_flight: deque[_InFlight] = deque()
         self._failed: list[tuple[int, Exception]] = []
@@ -121,7 +119,7 @@ class KafkaSink:
         """
         oldest = self._in_flight.popleft()
         try:
-            left = oldest.sent_at + self._deadline + self._spare - monotonic()
+            left = oldest.sent_at + self._deadline + OPEN_SECONDS - monotonic()
             oldest.outcome.get(timeout=max(0.0, left))
         except KafkaError as error:
             self._failed.append((oldest.partition, error))

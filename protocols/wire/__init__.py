@@ -3,7 +3,7 @@
 from protocols.wire.clock import Clock, decode_clock, encode_clock, last_due, time_fault
 from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
-from protocols.wire.header import Lookup
+from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.naming import Named, named
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.report import ReportRow, decode_report, encode_report, read_report, row_of, rows_frame
@@ -27,6 +27,7 @@ __all__ = [
     "Named",
     "Reason",
     "Reject",
+    "ReportHeader",
     "ReportRow",
     "decode_clock",
     "decode_frame",

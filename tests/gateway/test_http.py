@@ -69,6 +69,7 @@ def test_a_body_may_come_in_chunks_byte_by_byte_or_after_a_hundred_continue() ->
 
 def test_what_is_malformed_too_large_or_wrongly_encoded_is_refused_with_a_reason() -> None:
     body = json.dumps(report()).encode()
+    chunk = b"80000\r\n" + bytes(0x80000) + b"\r\n"
     cases = {
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03": (400, "malformed"),
         b"GARBAGE\r\n\r\n": (400, "malformed"),
@@ -78,7 +79,7 @@ def test_what_is_malformed_too_large_or_wrongly_encoded_is_refused_with_a_reason
         HEAD + b"content-type: text/plain\r\ncontent-length: 2\r\n\r\n{}": (400, "malformed"),
         HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n": (400, "malformed"),
         HEAD + b"content-length: 99999999999\r\n\r\n": (413, "too-large"),
-        HEAD + b"transfer-encoding: chunked\r\n\r\n" + (b"80000\r\n" + bytes(0x80000) + b"\r\n") * 9: (
+        HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunk * 9: (
             413,
             "too-large",
         ),

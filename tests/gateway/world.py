@@ -87,25 +87,27 @@ class KeepingLog:
 
     partitions: int = 4
     fails: bool = False
+    attempts: int = 0
     may_write: Event = field(default_factory=Event)
     frames: list[tuple[int, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.may_write.set()
 
-    def write(self, frames: list[tuple[int, bytes]]) -> None:
-        assert self.may_write.wait(PATIENCE_SECONDS), "nobody let the log write"
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
+        assert await asyncio.to_thread(self.may_write.wait, PATIENCE_SECONDS), "nobody let the log write"
+        self.attempts += 1
         if self.fails:
             raise DeliveryError("told to fail")
         self.frames += frames
 
-    def tend(self) -> None:
+    async def tend(self) -> None:
         pass
 
     def closed_through(self, survey: str) -> int:
         return -1
 
-    def close(self) -> None:
+    async def close(self) -> None:
         pass
 
     def decoded(self, of: Scheme = SCHEME) -> list[tuple[int, Frame]]:
