@@ -5,14 +5,15 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check servers chaos attacks bench fresh clean
+.PHONY: demo test check servers chaos drills attacks bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run the festival week end to end in one process"
 	@echo "make test    every check and every test"
 	@echo "make check   formatting, lint, types, layers (no tests)"
-	@echo "make chaos   a hundred kills, pauses and broker crashes, and a recount (about half an hour)"
+	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
+	@echo "make drills  what operators do rarely: copied topics, three brokers restarted in turn (minutes)"
 	@echo "make attacks audits of every mechanism with many devices, against the closed forms (minutes)"
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
@@ -43,6 +44,10 @@ test: check | servers
 # Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
 chaos: | servers
 	$(BIN)/python -m tests.chaos $(CHAOS)
+
+# Not part of the tests: it takes minutes.
+drills: | servers
+	$(BIN)/python -m tests.drills
 
 # Not part of the tests: it takes minutes.
 attacks: | servers

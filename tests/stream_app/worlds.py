@@ -84,7 +84,7 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     }
     tokens = np.array([row.token for row in rows], dtype=np.uint64)
     gaps = np.array([row.gap for row in rows], dtype=np.uint16)
-    return FRAME, encode_frame(Frame("s", scheme.fingerprint, event.period, tokens, gaps, answers), scheme)
+    return FRAME, encode_frame(Frame(scheme.survey.id, scheme.fingerprint, event.period, tokens, gaps, answers), scheme)
 
 
 def log_of(events: Iterable[Event]) -> list[Record]:
