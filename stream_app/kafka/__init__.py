@@ -7,6 +7,7 @@ from stream_app.kafka.results import KafkaResults, last_finals
 from stream_app.kafka.rights import allowed, check_rights
 from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
+from stream_app.kafka.strimzi import resources
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "published",
     "read_topic",
     "records",
+    "resources",
     "roles",
 ]

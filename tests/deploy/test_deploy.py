@@ -1,6 +1,6 @@
 """Image, compose file, manifests, alerts and dashboard name what there is: settings, commands, pages, metrics.
 
-Nothing is run here: neither containers nor clusters are needed for the tests.
+Nothing is run here: neither containers nor clusters are needed for the tests. `make deploy-test` runs them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
@@ -27,7 +28,8 @@ DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 MANIFESTS = [
     manifest
-    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for path in sorted((DEPLOY / "kubernetes" / "base").glob("*.yaml"))
+    if path.name != "kustomization.yaml"
     for manifest in yaml.safe_load_all(path.read_text())
 ]
 ALERTS = [
@@ -47,7 +49,13 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def ours() -> dict[str, dict[str, Any]]:
     """The services of the compose file that run our image."""
-    return {name: service for name, service in COMPOSE["services"].items() if service["image"] == "hearsay"}
+    return {name: service for name, service in COMPOSE["services"].items() if image_of(service) == "hearsay"}
+
+
+def image_of(service: dict[str, Any]) -> str:
+    """The image of a service, where no parameter names another."""
+    (default,) = re.findall(r"^\$\{IMAGE_[A-Z]+:-(.+)\}$", service["image"])
+    return str(default)
 
 
 def expressions() -> list[str]:
@@ -63,13 +71,20 @@ def settings() -> set[str]:
     return {f"HEARSAY_{name}".upper() for name in names}
 
 
-def exported() -> set[str]:
-    """Every metric a worker exports, with the endings that Prometheus gives to counters and histograms."""
-    families = {family.name: family.type for family in metrics.REGISTRY.collect()}
-    source = Path(str(metrics.__file__)).read_text()
-    families |= dict.fromkeys(re.findall(r'(?:GaugeMetricFamily|_by_survey)\(\s*"(hearsay_\w+)"', source), "gauge")
+def exported() -> dict[str, set[str]]:
+    """The labels of every metric that a worker exports, with the endings that Prometheus gives to metrics."""
+    state = metrics.StateCollector(dict, dict, list)
+    families = [*metrics.REGISTRY.collect(), *state.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
-    return {name + ending for name, kind in families.items() for ending in endings.get(kind, [""])}
+    labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
+    for metric in vars(metrics).values():
+        if isinstance(metric, MetricWrapperBase):
+            labels[metric._name] = set(metric._labelnames)
+    return {
+        family.name + ending: labels[family.name] | ({"le"} if ending == "_bucket" else set())
+        for family in families
+        for ending in endings.get(family.type, [""])
+    }
 
 
 def test_every_setting_that_is_given_exists() -> None:
@@ -146,7 +161,8 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     assert copied == rooms
     assert "--constraint constraints.txt" in DOCKERFILE
     let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
-    assert rooms | {"deploy/kafka", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"} == let_in
+    others = {"deploy/kafka", "deploy/container/slim.sh", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"}
+    assert rooms | others == let_in
     assert all((ROOT / path).exists() for path in let_in)
 
 
@@ -165,7 +181,7 @@ def test_a_package_holds_the_rooms_and_nothing_of_a_run() -> None:
 def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
     tested = re.findall(r"<version>([\d.]+)</version>", (DEPLOY / "kafka" / "pom.xml").read_text())[0]
     kafka, redis = COMPOSE["services"]["kafka"], COMPOSE["services"]["redis"]
-    assert kafka["image"] == f"apache/kafka:{tested}"
+    assert image_of(kafka) == f"apache/kafka:{tested}"
     assert kafka["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
     options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
     assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
@@ -175,13 +191,26 @@ def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothin
 
 @pytest.mark.parametrize("expression", expressions())
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(expression: str) -> None:
+    known = exported()
     named = set(re.findall(r"\b(?:hearsay|process)_\w+", expression))
-    assert named <= exported()
+    assert named <= known.keys()
     assert named or "up{" in expression
+    everywhere = {"job", "instance"}  # Prometheus adds them
+    for metric, selector in re.findall(r"\b((?:hearsay|process)_\w+)\{([^}]*)\}", expression):
+        assert set(re.findall(r"(\w+)\s*[=!]", selector)) <= known[metric] | everywhere
+    grouped = {label for labels in re.findall(r"\bby \(([^)]*)\)", expression) for label in labels.split(", ")}
+    assert grouped <= everywhere.union(*(known[metric] for metric in named))
     for operator, outcomes in re.findall(r'outcome(=|!~)"([^"]+)"', expression):
-        known = {"counted", *(reason.value for reason in Reason)}
-        assert set(outcomes.split("|")) <= known, operator
+        outcomes_known = {"counted", *(reason.value for reason in Reason)}
+        assert set(outcomes.split("|")) <= outcomes_known, operator
     assert expression.count("(") == expression.count(")")
+
+
+def test_every_metric_of_ours_is_on_the_dashboard() -> None:
+    shown = " ".join(target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
+    ours = {re.sub("_(bucket|sum|count)$", "", name) for name in exported() if name.startswith("hearsay_")}
+    missing = {name for name in ours if name not in shown}
+    assert not missing, f"add a panel to deploy/monitoring/dashboard.json for {', '.join(sorted(missing))}"
 
 
 def test_every_alert_says_what_happened_and_what_to_do() -> None:

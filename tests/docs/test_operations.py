@@ -10,7 +10,7 @@ from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
 from stream_app.faust_app import crash
 from stream_app.faust_app.monitoring import metrics
-from stream_app.kafka import Topics, roles
+from stream_app.kafka import Topics
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()
@@ -47,15 +47,6 @@ def test_every_setting_is_documented() -> None:
     fields |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
     names = {f"HEARSAY_{name}".upper() for name in fields if not name.endswith("_file")}
     assert documented(names) == names
-
-
-def test_every_role_is_documented_with_its_rights() -> None:
-    for role in roles(Topics()):
-        topics = [right for right in role.rights if right.resource == "topic"]
-        cells = [
-            ", ".join(f"`{right.name}`" for right in topics if word in right.operations) for word in ("Write", "Read")
-        ]
-        assert f"| {role.name} | {cells[0] or 'nothing'} | {cells[1] or 'nothing'} |" in PAGE
 
 
 def test_every_topic_is_documented() -> None:

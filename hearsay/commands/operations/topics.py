@@ -19,16 +19,19 @@ RetentionDays = Annotated[
 # The defaults of `Topics`, which is slow to import.
 PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 
+Partitions = Annotated[
+    int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
+]
+MergePartitions = Annotated[
+    int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
+]
+
 
 @app.command("create")
 def create_topics(
     prefix: Prefix = None,
-    partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
-    ] = PARTITIONS,
-    merge_partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
-    ] = MERGE_PARTITIONS,
+    partitions: Partitions = PARTITIONS,
+    merge_partitions: MergePartitions = MERGE_PARTITIONS,
     retention_days: RetentionDays = RETENTION_DAYS,
     replication: Annotated[
         int, typer.Option(min=-1, help="Replicas of each partition; -1: the cluster's default.")
@@ -87,3 +90,29 @@ def check_topics(
         )
     if mismatches:
         raise typer.Exit(1)
+
+
+@app.command("strimzi")
+def print_strimzi(
+    prefix: Annotated[str, typer.Option(help="Prefix of the topics' names.")] = "hearsay",
+    partitions: Partitions = PARTITIONS,
+    merge_partitions: MergePartitions = MERGE_PARTITIONS,
+    retention_days: RetentionDays = RETENTION_DAYS,
+    replication: Annotated[int, typer.Option(min=1, help="Replicas of each partition.")] = 3,
+    cluster: Annotated[str, typer.Option(help="Name of the Kafka resource that they belong to.")] = "kafka",
+) -> None:
+    """Print the topics, and a user with its rights for each role, as resources of Strimzi (Kafka on Kubernetes).
+
+    The topics are those that `hearsay topics create` would make. Let one of the two make them, not both.
+
+    Example: hearsay topics strimzi --partitions 24 > kafka.yaml
+    """
+    import yaml
+
+    from stream_app.kafka import Topics, resources
+
+    topics = Topics(prefix, partitions, merge_partitions, retention_days)
+    options = f"--prefix {prefix} --partitions {partitions} --merge-partitions {merge_partitions}"
+    options += f" --retention-days {retention_days} --replication {replication} --cluster {cluster}"
+    typer.echo(f"# Made by: hearsay topics strimzi {options}")
+    typer.echo(yaml.safe_dump_all(resources(topics, cluster, replication), sort_keys=False, width=120), nl=False)
