@@ -16,5 +16,5 @@ DRILLS = [page for page in pages() if page.is_drill]
 @pytest.mark.parametrize("page", DRILLS, ids=str)
 def test_the_commands_of_a_page_work_as_shown(
     page: Page, clone: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:  # noqa: F811
+) -> None:
     run_page(page, clone, tmp_path_factory.mktemp("outputs"))

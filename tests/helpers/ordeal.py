@@ -93,7 +93,7 @@ class Ordeal:
                 for worker in group:
                     if not worker.running:
                         worker.start()
-            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 240)
+            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 600)
             self.compare()
 
     def compare(self) -> None:
@@ -199,7 +199,7 @@ class Ordeal:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
-        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
+        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 300)
         self._earlier = self._logged()
         return ends
 
