@@ -75,7 +75,7 @@ def not_allowed(settings: KafkaSettings, *rights: str) -> NotAllowed:
     who = "this client" if settings.sasl_username is None else f"user {settings.sasl_username!r}"
     return NotAllowed(
         f"Kafka at {settings.bootstrap} does not allow {who} to: {', '.join(rights)}",
-        "let an administrator of the cluster grant it, if the role needs it: docs/operations.md says who may do what",
+        "let an administrator of the cluster grant it, if the role needs it: docs/deploying.md says who may do what",
     )
 
 

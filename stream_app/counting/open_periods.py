@@ -98,7 +98,7 @@ class OpenPeriods:
         if number not in held:
             held[number] = OpenPeriod.empty(scheme)
             held[number].tokens.reserve(self._expected.get(survey, 0))
-            self.has_first |= scheme.presence is None and sum(sizes(scheme).values()) <= FEW_VALUES
+            self.has_first |= scheme.presence is None and sum(size.k for size in sizes(scheme).values()) <= FEW_VALUES
         return held[number]
 
     def close(self, survey: str, through: int) -> list[tuple[Period, OpenPeriod]]:

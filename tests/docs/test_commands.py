@@ -35,7 +35,7 @@ def runnable() -> list[Any]:
 
 def _runnable() -> Iterator[Any]:
     for page in pages():
-        if page.run() and page.path.parent != RUNBOOKS:
+        if page.run() and page.path.parent != RUNBOOKS and not page.is_drill:
             starts_a_broker = any("hearsay stack up" in block.text for block in page.run())
             marks = [*KAFKA] if starts_a_broker else []
             if page.needs and shutil.which(page.needs) is None:

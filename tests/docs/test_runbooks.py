@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 import yaml
@@ -13,14 +12,14 @@ import yaml
 from hearsay.running.stack import Stack
 from hearsay.running.worker_process import WorkerProcess
 from producers.sinks import KafkaSink
-from protocols.wire import CLOCK, FRAME, Clock, encode_clock
+from protocols.wire import CLOCK, Clock, encode_clock
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
 from tests.docs.pages import ROOT, RUNBOOKS, Page
 from tests.docs.test_commands import run_page
 from tests.helpers.eventually import eventually
-from tests.helpers.traffic import UNPUBLISHED, a_row, renamed
+from tests.helpers.traffic import UNPUBLISHED
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire
 
@@ -77,8 +76,7 @@ def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
     for partition in range(topics.partitions):
         sink.send(partition, CLOCK, encode_clock(Clock(SCHEME.survey.id, 0), key))
     sink.send(0, *wire(Tick(1)))
-    _, frame = wire(Reports(0, (a_row(Random(0), 0, topics.partitions),)))
-    sink.send(0, FRAME, renamed(frame))
+    sink.send(0, *wire(Reports(0, (Row(topics.partitions),)), UNPUBLISHED))
     sink.flush()
     sink.close()
     send(kafka, topics, [Reports(1, tuple(Row(token) for token in range(1, 100)))])

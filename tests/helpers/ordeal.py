@@ -93,7 +93,7 @@ class Ordeal:
                 for worker in group:
                     if not worker.running:
                         worker.start()
-            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 240)
+            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 600)
             self.compare()
 
     def compare(self) -> None:
@@ -202,11 +202,11 @@ class Ordeal:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
-        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
+        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 300)
         for worker in self._group:
             worker.leave()
             worker.start()
-        eventually(lambda: all(worker.ready for worker in self._group), 120)
+        eventually(lambda: all(worker.ready for worker in self._group), 300)
         self._earlier = self._logged()
         return ends
 

@@ -43,21 +43,21 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
     group = [kind(kafka_settings, topics, KEY, tmp_path / f"{kind.__name__}.log") for kind in (first, second)]
     older, newer = sorted(group, key=lambda worker: isinstance(worker, NextRelease))
 
-    def closed(number: int) -> None:
+    def restart(some: list[WorkerProcess]) -> None:
+        for worker in some:
+            if not worker.running:
+                worker.start()
+
+    def closed(number: int, some: list[WorkerProcess], ready: WorkerProcess) -> None:
         """A period is sent, closed, and becomes final, while whoever has ended is started again."""
+        eventually(lambda: restart(some) or ready.ready, 180)
         send(kafka_settings, topics, period(number))
-
-        def final() -> bool:
-            for worker in group[: 1 + number]:
-                if not worker.running:
-                    worker.start()
-            return len(read_finals(kafka_settings, topics)) == number + 1
-
-        eventually(final, 180)
+        eventually(lambda: restart(some) or len(read_finals(kafka_settings, topics)) == number + 1, 180)
 
     try:
-        for number in range(4):  # the first release alone, then both
-            closed(number)
+        closed(0, group[:1], group[0])
+        for number in range(1, 4):
+            closed(number, group, newer)
         newer.kill()
         if not older.running:
             older.start()
