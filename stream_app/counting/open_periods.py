@@ -98,7 +98,7 @@ class OpenPeriods:
         if number not in held:
             held[number] = OpenPeriod.empty(scheme)
             held[number].tokens.reserve(self._expected.get(survey, 0))
-            self.has_first |= scheme.presence is None and sum(sizes(scheme).values()) <= FEW_VALUES
+            self.has_first |= scheme.presence is None and sum(size.k for size in sizes(scheme).values()) <= FEW_VALUES
         return held[number]
 
     def close(self, survey: str, through: int) -> list[tuple[Period, OpenPeriod]]:
@@ -151,8 +151,9 @@ class OpenPeriods:
         """What a period has counted so far as a message to the merge."""
         period.unsent = False
         period.brought_unsent, period.sent_rows = 0, period.rows
-        part = Part(*key, self._partition, period.offset, closed, period.counts.snapshot(), period.late)
-        output = message(part)
+        refused = period.rejects.total() - period.rejects[Reason.REPEAT.value]
+        counts, late = period.counts.snapshot(), dict(period.late)
+        output = message(Part(*key, self._partition, period.offset, closed, counts, late, refused))
         check_size(key[0], f"what is counted of period {key[1]}", output.value, self._limit)
         return output
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames, time_fault
 from stream_app.counting.batching import Decoded, DecodedRecord, batches
 from stream_app.counting.judging import (
     Judged,
@@ -25,12 +25,12 @@ from stream_app.counting.judging import (
     refused_record,
     refused_rows,
     refused_skip,
-    time_fault,
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
@@ -86,7 +86,8 @@ class PartitionCounter(LogReader):
         limit: int = VALUE_BYTES,
         saving: Saving = DEFAULT_SAVING,
     ) -> None:
-        recovered = recover(partition, records, lookup, log_start, surveys)
+        with of_this_release(f"the state of partition {partition} of the reports"):
+            recovered = recover(partition, records, lookup, log_start, surveys)
         position, stale = recovered.position, recovered.stale
         super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
         self.failed += recovered.failed
@@ -240,7 +241,8 @@ class PartitionCounter(LogReader):
         (first, _), (last, _) = batch[0], batch[-1]
         frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
-        if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+        through = self.closed_through(frame.survey)
+        if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         period = self._periods.open((frame.survey, frame.period), scheme)
@@ -252,9 +254,10 @@ class PartitionCounter(LogReader):
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
         contained = self._contains(record, frame.survey)
-        reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        through = clock.through_before(record.offset)
+        reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
-            if reject.reason is Reason.LATE and scheme.presence is not None:
+            if reject.reason is Reason.LATE:
                 self._note_late(record, frame, scheme)
             if contained:
                 return Changes()
@@ -273,7 +276,7 @@ class PartitionCounter(LogReader):
         return Changes() if contained else changes  # what is counted again is no news
 
     def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
-        """Add late rows to the next period to close, whose final will have their number, with noise.
+        """Add late rows to the next period to close: its final takes them into account.
 
         Nothing changes if that period was closed since (when the log is read again), or contains this offset.
         """
@@ -283,7 +286,7 @@ class PartitionCounter(LogReader):
             return
         period = self._periods.open((frame.survey, through + 1), scheme)
         if offset > period.offset:
-            period.late += len(frame)
+            period.late[frame.period] += len(frame)
             self._periods.change(period, offset, len(record.value or b""))
 
     def _count(self, offset: int, period: OpenPeriod, judged: Judged, size: int) -> Changes:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from protocols.errors import StateError
+from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
@@ -67,7 +67,7 @@ def recover(
             continue
         try:
             periods, unused = _recover_survey(survey, group, position, lookup)
-        except MemoryError:
+        except (MemoryError, AnotherRelease):
             raise
         except Exception as error:
             if not survey:
@@ -117,8 +117,8 @@ def _recover_survey(
                 counters[period] = OpenPeriod.decode(value, scheme)
             else:
                 tokens.append((period, int(rest[0]), unpack(value)[1][0]))
-        except (StateError, IndexError):
-            if not given_up:
+        except (StateError, IndexError) as error:
+            if not given_up or isinstance(error, AnotherRelease):
                 raise
             stale.append(Write(key, None))
     # Listed by the position or known from tokens only: an empty counter, so that its records are deleted with it.

@@ -162,7 +162,7 @@ class OpenPeriod:
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
-    late: int = 0  # rows of earlier periods that came while this was the next one to close, if presence has noise
+    late: Counter[int] = field(default_factory=Counter)  # by period: late rows that came while this was next to close
     tokens: TokenSet = field(default_factory=TokenSet)
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
@@ -193,7 +193,7 @@ class OpenPeriod:
             "offset": self.offset,
             "tokens": len(self.tokens),
             "rejects": self.rejects,
-            "late": self.late,
+            "late": sorted(self.late.items()),
             "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
@@ -209,7 +209,7 @@ class OpenPeriod:
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
-        late, tokens = head["late"], head["tokens"]
+        late, tokens = Counter[int](dict(head["late"])), head["tokens"]
         recovered = OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
         recovered.saved_at = 0
         return recovered

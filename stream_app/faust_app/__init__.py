@@ -2,6 +2,7 @@
 
 from stream_app.faust_app.broker.acceptance import accept, stuck_partitions
 from stream_app.faust_app.broker.asides import AsideSurvey, aside_surveys, resume_surveys
+from stream_app.faust_app.broker.checking import check_cluster
 from stream_app.faust_app.monitoring.logs import configure_logs
 from stream_app.faust_app.monitoring.web import serve_pages
 from stream_app.faust_app.options import WorkerOptions
@@ -12,6 +13,7 @@ __all__ = [
     "WorkerOptions",
     "accept",
     "aside_surveys",
+    "check_cluster",
     "configure_logs",
     "resume_surveys",
     "run_worker",

@@ -89,6 +89,7 @@ class StreamApp:
                 lambda: self._counting.faults | self._merging.faults,
                 lambda: self._counting.asides | self._merging.asides,
                 lambda: self._counting.readers,
+                lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )
         )
 
@@ -145,6 +146,7 @@ class StreamApp:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
                 await self._counting.check_logs(self._topics.partitions)
                 await self._merging.check_logs(self._topics.merge_partitions)
+                await self._watch.check_exists(self._topics.surveys)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from protocols.survey import Survey
-from protocols.wire import Clock
+from protocols.wire import Clock, last_due
 from stream_app.counting.clocks import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.partitions.tasks import PartitionTasks
@@ -22,18 +21,6 @@ REPEAT_AT_LEAST = timedelta(minutes=5)
 """... up to this: a survey that is set aside acknowledges none."""
 
 log = structlog.get_logger(__name__)
-
-
-def last_due(survey: Survey, now: datetime) -> int:
-    """The last period whose end plus grace has passed.
-
-    >>> from protocols.survey_text import parse_survey
-    >>> hourly = parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1h, grace: 30m, eps: 1,
-    ...                           attributes: [{name: a, values: [x, y]}]}''')
-    >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
-    [-1, 0, 1]
-    """
-    return max(survey.period_of(now - survey.grace) - 1, NEVER)
 
 
 class WallClock:

@@ -13,8 +13,8 @@ import fcntl
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -86,17 +86,26 @@ class EmbeddedApp:
         if counter.pending_bytes > FLUSH_BYTES:
             self.flush()
 
+    def sync(self) -> None:
+        """Make everything sent so far durable, without a flush: after a crash it is counted from the log."""
+        with self._closed_on_failure():
+            for log in self._logs:
+                log.sync()
+
     def flush(self) -> None:
         """Make everything sent so far durable, and publish the results.
 
         If that fails, the app is closed: its counts in memory are ahead of the store. Opening the directory again
         recovers them.
         """
+        self.sync()
+        with self._closed_on_failure(), self.store.transaction():
+            self._write()
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
         try:
-            for log in self._logs:
-                log.sync()
-            with self.store.transaction():
-                self._write()
+            yield
         except (OSError, sqlite3.Error) as error:
             self.close()
             raise DeliveryError(
@@ -119,6 +128,10 @@ class EmbeddedApp:
         for item in flush:
             if isinstance(item, Output) and item.topic == HISTOGRAMS.name:
                 self.store.write(self._forecasting.after(item))
+
+    def closed_through(self, survey: str) -> int:
+        """The last period of a survey that is closed in every partition; -1 if none is."""
+        return min(counter.closed_through(survey) for counter in self._counters)
 
     @property
     def rejects(self) -> Rejects:

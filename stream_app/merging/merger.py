@@ -19,6 +19,7 @@ from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.log.asides import check_size
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
@@ -28,6 +29,7 @@ from stream_app.merging.finals import Final, final_key, outdated, piece_key
 from stream_app.merging.parts import HeldPart, HeldParts
 from stream_app.merging.recovery import recover_merge
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, survey_key
+from stream_app.merging.verdicts import NotCounted, judge
 from stream_app.results.histograms import Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
 from stream_app.results.presence_noise import Release, release
@@ -56,7 +58,8 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
         limit: int = VALUE_BYTES,
     ) -> None:
-        recovered = recover_merge(owner, records, log_start)
+        with of_this_release(f"the merge state of partition {owner} of the partials"):
+            recovered = recover_merge(owner, records, log_start)
         position, stale = recovered.position, recovered.stale
         super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
         self.failed += recovered.failed
@@ -96,6 +99,17 @@ class Merger(LogReader):
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._statuses
+
+    @property
+    def alarms(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """By survey: what is unusual about the newest final, as attributes and checks; other threads may ask."""
+        newest = {survey: max(list(finals), default=NEVER) for survey, finals in list(self._finals.items())}
+        return {survey: self.alarms_of(survey, period) for survey, period in newest.items() if period > NEVER}
+
+    def alarms_of(self, survey: str, period: int) -> tuple[tuple[str, str], ...]:
+        """The same of one period; nothing if its final is no longer kept."""
+        final = self._finals[survey].get(period)
+        return () if final is None else final.alarms
 
     def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH, key: bytes = b"") -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing.
@@ -203,7 +217,7 @@ class Merger(LogReader):
         """The live result of a survey. With noise on presence it only says what is closed."""
         scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
         exact = scheme.presence is None
-        open_periods = self._parts.periods(survey) if exact else []
+        open_periods = self._counted_periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
@@ -272,22 +286,30 @@ class Merger(LogReader):
         """
         if scheme.presence is not None:
             return range(min(closed + 1, scheme.survey.ahead))
-        survey = scheme.survey.id
-        counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
-        return range(next(counted, closed + 1), closed + 1)
+        return range(next(iter(self._counted_periods(scheme.survey.id)), closed + 1), closed + 1)
+
+    def _counted_periods(self, survey: str) -> list[int]:
+        """The periods with a report; a part may have none, but late rows of earlier periods."""
+        return [t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t))]
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
         finals = self._finals[scheme.survey.id]
         if period not in finals:  # else it was written before a crash, and is published as written
-            counts = self._closed(scheme, period)
-            histogram = build_histogram("final", scheme, period, counts)
-            report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
+            exact, missing = self._counts(scheme, period), NotCounted.of(self._parts.of(*key))
+            counts = self._closed(scheme, period, exact, missing)
+            windows, missed = self._window_periods(scheme, period, counts), {period: missing}
+            missed |= {earlier: finals[earlier].missing for earlier in finals}
+            before = {period - 1: finals[period - 1].counts} if period - 1 in finals else {}
+            judged = judge(scheme, period, exact, before | windows, missed)
+            histogram = build_histogram("final", scheme, period, counts, judged.published)
+            report = self._mobility(scheme, period, windows, judged.published)
             outputs = (
                 *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
                 *MOBILITY.messages(ResultKey(*key), report, self._limit),
             )
-            finals[period] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
+            after = self._published.get(scheme.survey.id, NEVER)
+            finals[period] = Final(outputs, counts, missing, judged.alarms, after)
         self._outputs += finals[period].outputs
         listed = self._statuses[scheme.survey.id].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
@@ -304,15 +326,13 @@ class Merger(LogReader):
             known[earlier] = finals[earlier].counts
         return known
 
-    def _closed(self, scheme: Scheme, period: int) -> ClosedPeriod:
+    def _closed(self, scheme: Scheme, period: int, counts: Counts, missing: NotCounted) -> ClosedPeriod:
         """What is kept of a period that is closed: its counts or, with noise on presence, its release."""
-        counts = self._counts(scheme, period)
         if scheme.presence is None:
             return counts
         before = self._finals[scheme.survey.id].get(period - 1)
         known = before.counts if before is not None and isinstance(before.counts, Release) else None
-        late = sum(part.late for part in self._parts.of(scheme.survey.id, period))
-        return release(counts, late, scheme, period, known, self._keyring)
+        return release(counts, sum(missing.late.values()), scheme, period, known, self._keyring)
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:
         return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)

@@ -20,8 +20,9 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod, Release
+from stream_app.results import HISTOGRAMS, ClosedPeriod, Release
 from tests.helpers.published import Memory
+from tests.helpers.recount import finals_of
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
@@ -92,7 +93,7 @@ class Reached(BaseModel):
     counts: dict[int, dict[str, tuple[list[int], list[int]]]]
 
 
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Reached:
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Reached:
     counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
     return Reached(
         counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
@@ -178,4 +179,7 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
         first = {message.key: message.value for message in reversed(topics[name])}
         assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
     results = Memory(topics["histograms"]).histograms("s")
-    assert {result.period: counts_of(result) for result in results} == Recount.of(partitions).finals
+    recount = Recount.of(partitions)
+    assert {result.period: counts_of(result) for result in results} == recount.finals
+    if limit == VALUE_BYTES:
+        assert Memory(topics["histograms"]).values(HISTOGRAMS) == finals_of(recount), "verdicts included"

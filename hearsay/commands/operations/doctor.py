@@ -49,10 +49,12 @@ def doctor(as_json: console.AsJson = False) -> None:
     settings = load()
     findings = list(_check(settings))
     shown = dict(_shown(settings))
+    defaults = {name for name, value in _shown(type(settings).model_construct()) if shown[name] == value}
     if as_json:
-        console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
+        facts = {"findings": [asdict(finding) for finding in findings], "settings": shown, "defaults": sorted(defaults)}
+        console.print_json(facts)
     else:
-        _show(findings, shown)
+        _show(findings, shown, defaults)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
 
@@ -121,12 +123,13 @@ def _broker(settings: Settings) -> Finding:
         return Finding(
             "broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; hearsay stack up starts one"
         )
-    from stream_app.kafka import check
+    from stream_app.faust_app import check_cluster
+    from stream_app.kafka import existing
 
-    problems = check(settings.kafka)
+    problems = check_cluster(settings.kafka, existing(settings.kafka))
     if problems:
         return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
-    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required")
+    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required, logs as counted")
 
 
 def _surveys(settings: Settings) -> Finding:
@@ -154,7 +157,7 @@ def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
             yield key, None if value is None else str(value)
 
 
-def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
+def _show(findings: list[Finding], settings: dict[str, str | None], defaults: set[str]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
     folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
     table = Table("", "check", *folded, box=None, pad_edge=False)
@@ -164,5 +167,8 @@ def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     console.out.print(table)
     console.out.print("\nsettings", style="bold")
     for name, value in settings.items():
-        line = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
-        console.out.print(f"  {line}", soft_wrap=True)
+        if name not in defaults:
+            console.out.print(f"  {name}={escape(str(value))}", soft_wrap=True)
+        else:
+            used = "" if value is None else f"; by default {escape(value)}"
+            console.out.print(f"  [dim]{name} is not set{used}[/]", soft_wrap=True)

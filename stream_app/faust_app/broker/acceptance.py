@@ -23,6 +23,7 @@ from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, R
 from stream_app.faust_app.overrides.batches import SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.topics import Topics
+from stream_app.log.codec import of_this_release
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
 from stream_app.log.skipped import Why
 from stream_app.merging.merger import Merger
@@ -99,7 +100,8 @@ def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition]
 
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[StuckPartition]:
-    readings = _readings(kafka, table)
+    with of_this_release(f"the state in {table.changelog}"):
+        readings = _readings(kafka, table)
     look = look_at(admin, table.topic, readings)
     faults = look.faults(readings)
     if faults:

@@ -14,7 +14,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable, StateError
-from servers.kafka_clients import connected, opened
+from servers.kafka_clients import connected, failure, opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
@@ -60,7 +60,7 @@ def write_state(kafka: KafkaSettings, topics: Topics, records: Iterable[StateRec
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: writing the state failed: {error}", NO_KAFKA) from error
+        raise failure(kafka, error, "Write the changelogs", "did not take the state") from error
 
 
 def _members(admin: EpochAdmin, group: str) -> int:

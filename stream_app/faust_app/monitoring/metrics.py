@@ -21,6 +21,8 @@ from stream_app.log.asides import Aside
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault
 
+CHECKS = ("sum", "widths", "negativity", "jump", "flow")
+
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 
@@ -79,7 +81,8 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `asides` the surveys that are set aside in partitions, `counters` the counters of our partitions.
+    `asides` the surveys that are set aside in partitions, `counters` the counters of our partitions, `alarms` what is
+    unusual about the newest final of each survey.
     """
 
     def __init__(
@@ -88,11 +91,13 @@ class StateCollector(Collector):
         faults: Callable[[], Mapping[TP, LogFault]],
         asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
         counters: Callable[[], Iterable[PartitionCounter]],
+        alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
         self._asides = asides
         self._counters = counters
+        self._alarms = alarms
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
@@ -126,6 +131,13 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
         yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
+        what = "Attributes whose newest final does not fit honest devices, by check"
+        contradicted = GaugeMetricFamily("hearsay_contradicted", what, labels=["survey", "check"])
+        for survey, alarms in self._alarms().items():
+            checks = Tally(check for _, check in alarms)
+            for check in CHECKS:
+                contradicted.add_metric([survey, check], checks[check])
+        yield contradicted
         now = time.monotonic()
         ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)

@@ -15,13 +15,12 @@ import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
-from protocols.errors import LogError
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partitions.task import READ_MORE, PartitionTask, R
+from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
 from stream_app.log.asides import Aside
 from stream_app.log.limits import RECORD_COST
@@ -54,7 +53,6 @@ class PartitionTasks(Generic[R]):
         self.topic = topic
         self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
         self._watch = watch
-        self._topic_id = ""
         self.is_open = False
         self._app = app
         self._writer = writer
@@ -106,7 +104,7 @@ class PartitionTasks(Generic[R]):
         )
         readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
         look, faults = await self._watch.faults(self.topic, readings)
-        self._topic_id = self._topic_id or look.topic
+        self._watch.check_same(self.topic, look)
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
         readers = dict(zip(tps, made, strict=True))
@@ -136,17 +134,11 @@ class PartitionTasks(Generic[R]):
         self._tasks.clear()
 
     async def check_logs(self, partitions: int) -> None:
-        """Look whether the logs are still those that were read, and the topic still has so many partitions.
-
-        Another topic under the same name ends the process: aiokafka may not notice it for minutes, and when the worker
-        is started again, the topic is compared with the state.
-        """
+        """Look whether the logs are still those that were read, and the topic still has so many partitions."""
         assignment = self._assignments
         readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
         look, faults = await self._watch.faults(self.topic, readings)
-        if self._topic_id and look.topic != self._topic_id:
-            what = "was deleted and made again" if look.topic else "was deleted"
-            raise LogError(f"topic {self.topic} {what}", READ_MORE)
+        self._watch.check_same(self.topic, look)
         changed = look.partitions not in (0, partitions)
         if changed and self.topic_fault is None:
             log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
