@@ -20,6 +20,7 @@ from stream_app.kafka import Topics, existing, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
 from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
+from tests.deploy_test import gateway
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
 from tests.helpers.recount import final_of, recount
@@ -39,17 +40,26 @@ def step(place: Workplace) -> str:
         survey = running.directory / "surveys" / "survey.yaml"
         survey.write_text(SCHEME.survey.model_dump_json())  # JSON is YAML
         running.compose("run", "--rm", "--no-deps", "-T", "topics", "survey", "publish", "/surveys/survey.yaml")
-        running.up("worker", "prometheus")
-        counted = collect(running)
+        token = new_token(running)
+        running.up("worker", "gateway", "prometheus")
+        taken = gateway.report(running, token)
+        counted = collect(running, taken)
         demo(running)
         scraped = prometheus(running)
-    return (
-        f"{counted:,} reports in {PERIODS} periods counted once with a worker killed; demo as in one process; {scraped}"
-    )
+    exact = f"{counted:,} reports counted once with a gateway and a worker killed, {len(taken):,} of them over HTTP"
+    return f"{exact}; demo as in one process; {scraped}"
 
 
-def collect(running: Cluster) -> int:
-    """Send reports and everything else while a worker is killed; returns how many reports the finals have."""
+def new_token(running: Cluster) -> str:
+    """A token of an edge, made as an operator makes it."""
+    tokens = running.directory / "tokens"
+    made = hearsay(running, "gateway", "token", "new", "--role", "edge", "--json", "--file", str(tokens))
+    tokens.chmod(0o644)
+    return str(json.loads(made)["token"])
+
+
+def collect(running: Cluster, taken: gateway.Sent) -> int:
+    """Send more reports and everything else while a worker is killed; returns how many reports the finals have."""
     kafka = KafkaSettings(bootstrap=running.bootstrap)
     topics = existing(kafka)
     log = list(traffic(Random(7), REPORTS, PERIODS, topics.partitions))
@@ -61,6 +71,7 @@ def collect(running: Cluster) -> int:
     send(kafka, topics, log[half:])
     running.start_again(victim)
     wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
+    gateway.all_there(kafka, topics, taken)
     expected = recount(kafka, topics)
     finals = read_finals(kafka, topics)
     wanted = {ResultKey("s", period): final_of(period, counts) for period, counts in expected.finals.items()}
