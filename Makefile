@@ -5,7 +5,7 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check servers chaos drills attacks deploy-test bench fresh clean
+.PHONY: demo test check servers chaos chaos-gateways drills attacks deploy-test bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test    every check and every test"
 	@echo "make check   formatting, lint, types, layers (no tests)"
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
+	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
 	@echo "make drills  what operators do rarely: backup and restore, copied topics, brokers restarted in turn (minutes)"
 	@echo "make attacks audits of every mechanism with many devices, against the closed forms (minutes)"
 	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
@@ -45,6 +46,10 @@ test: check | servers
 # Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
 chaos: | servers
 	$(BIN)/python -m tests.chaos $(CHAOS)
+
+# The same for two gateways in front of a broker, with 10,000 reports of 50 devices.
+chaos-gateways: | servers
+	$(BIN)/python -m tests.chaos.gateways $(CHAOS)
 
 # Not part of the tests: it takes minutes.
 drills: | servers

@@ -89,6 +89,10 @@ class StateError(HearsayError):
     """Recorded state cannot be used."""
 
 
+class AnotherRelease(StateError):
+    """Recorded state is of a release that this one does not read."""
+
+
 class TopicError(HearsayError):
     """A topic is missing, or holds a record that does not belong there."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from kafka import KafkaProducer
@@ -28,6 +29,7 @@ CLOSE_SECONDS = 5.0
 class _InFlight:
     partition: int
     size: int
+    sent_at: float
     outcome: Any  # a future of kafka-python
 
 
@@ -93,7 +95,7 @@ class KafkaSink:
             self._failed.append((partition, error))
             self.flush()
         else:
-            self._in_flight.append(_InFlight(partition, len(value), outcome))
+            self._in_flight.append(_InFlight(partition, len(value), monotonic(), outcome))
             self._room -= len(value)
 
     def flush(self) -> None:
@@ -111,10 +113,14 @@ class KafkaSink:
             self._producer.close(timeout=CLOSE_SECONDS)
 
     def _await_oldest(self) -> None:
-        """Wait until the oldest record is acknowledged, or fails; at the deadline the producer lets it fail."""
+        """Wait until the oldest record is acknowledged, or fails.
+
+        At the deadline the producer lets it fail. One that is stuck does not: then the spare time ends the wait.
+        """
         oldest = self._in_flight.popleft()
         try:
-            oldest.outcome.get(timeout=self._deadline + OPEN_SECONDS)
+            left = oldest.sent_at + self._deadline + OPEN_SECONDS - monotonic()
+            oldest.outcome.get(timeout=max(0.0, left))
         except KafkaError as error:
             self._failed.append((oldest.partition, error))
         self._room += oldest.size

@@ -2,7 +2,7 @@
 
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
 from stream_app.kafka.reading import ends, read_topic
-from stream_app.kafka.registry import Published, publish, publish_for, published, records
+from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
 from stream_app.kafka.results import KafkaResults, last_finals
 from stream_app.kafka.rights import allowed, check_rights
 from stream_app.kafka.roles import Right, Role, roles
@@ -33,6 +33,7 @@ __all__ = [
     "publish",
     "publish_for",
     "published",
+    "published_in",
     "read_topic",
     "records",
     "resources",

@@ -46,16 +46,22 @@ def records(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
     for record in read_topic(kafka, topics.surveys):
         if record.value is None:
             continue
-        try:
-            survey, fingerprint = Survey.model_validate_json(record.value), fingerprint_of(record)
-        except (ValidationError, TopicError) as error:
-            raise TopicError(
-                f"record {record.offset} of {topics.surveys} is not a survey: {error}",
-                "was it written by a newer version, or by something other than `hearsay survey publish`?",
-            ) from None
-        if survey.id not in found or found[survey.id].fingerprint == fingerprint:
-            found[survey.id] = Published(survey, fingerprint)
+        published = published_in(record)
+        id = published.survey.id
+        if id not in found or found[id].fingerprint == published.fingerprint:
+            found[id] = published
     return found
+
+
+def published_in(record: Any) -> Published:
+    """The survey in a record of the registry."""
+    try:
+        return Published(Survey.model_validate_json(record.value), fingerprint_of(record))
+    except (ValidationError, TopicError) as error:
+        raise TopicError(
+            f"record {record.offset} of {record.topic} is not a survey: {error}",
+            "was it written by a newer version, or by something other than `hearsay survey publish`?",
+        ) from None
 
 
 def fingerprint_of(record: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.errors import StateError
+from protocols.errors import AnotherRelease, StateError
 
 VERSION = 1
 """What this release writes."""
@@ -63,12 +63,12 @@ def _check_version(data: bytes) -> None:
         raise ValueError("unknown format")
     version = int(data[1:2])
     if version > VERSION:
-        raise StateError(
+        raise AnotherRelease(
             f"the state has version {version}, and this release reads versions up to {VERSION}: a newer one wrote it",
             ANOTHER_RELEASE,
         )
     if version < OLDEST:
-        raise StateError(
+        raise AnotherRelease(
             f"the state has version {version}, and this release reads versions from {OLDEST} on: an older one wrote it",
             ANOTHER_RELEASE,
         )

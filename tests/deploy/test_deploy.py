@@ -73,7 +73,7 @@ def settings() -> set[str]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric that a worker exports, with the endings that Prometheus gives to metrics."""
-    state = metrics.StateCollector(dict, dict, list)
+    state = metrics.StateCollector(dict, dict, dict, list, dict)
     families = [*metrics.REGISTRY.collect(), *state.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
     labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
@@ -87,9 +87,19 @@ def exported() -> dict[str, set[str]]:
     }
 
 
+def told(pod: dict[str, Any]) -> dict[str, str]:
+    """The settings of a pod: those that all have, and its own."""
+    (container,) = pod["containers"]
+    maps = {manifest["metadata"]["name"]: manifest["data"] for manifest in MANIFESTS if manifest["kind"] == "ConfigMap"}
+    shared = {
+        name: value for source in container["envFrom"] for name, value in maps[source["configMapRef"]["name"]].items()
+    }
+    return shared | {variable["name"]: variable["value"] for variable in container["env"]}
+
+
 def test_every_setting_that_is_given_exists() -> None:
     given = {name for service in ours().values() for name in service["environment"]}
-    given |= {name for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for name in manifest["data"]}
+    given |= {name for _, pod in pods() for name in told(pod)}
     assert "HEARSAY_CLOCK_KEY_FILE" in given
     assert given <= settings()
 
@@ -103,40 +113,54 @@ def test_no_secret_is_written_down() -> None:
 
 
 def test_settings_that_name_files_name_what_is_mounted() -> None:
-    assert {service["environment"]["HEARSAY_CLOCK_KEY_FILE"] for service in ours().values()} == {
-        "/run/secrets/clock_key"
-    }
-    assert all(service["secrets"] == ["clock_key"] for service in ours().values())
-    files = [
-        value for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for value in manifest["data"].values()
-        if value.startswith("/")
-    ]  # fmt: skip
+    for name, service in ours().items():
+        given = [*service["environment"].values(), *service["command"]]
+        files = {Path(value).name for value in given if str(value).startswith("/run/secrets/")}
+        assert files == set(service.get("secrets", [])), name
+        assert files <= set(COMPOSE["secrets"]), name
     readme = (DEPLOY / "kubernetes" / "README.md").read_text()
     for name, pod in pods():
-        (place,) = [m["mountPath"] for m in pod["containers"][0]["volumeMounts"] if m["name"] == "secrets"]
-        assert all(Path(file).parent == Path(place) for file in files), name
-    assert all(re.search(rf"--from-(literal|file)={Path(file).name}\b", readme) for file in files)
+        (container,) = pod["containers"]
+        files = {value for value in [*told(pod).values(), *container["args"]] if value.startswith("/")}
+        (place,) = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "secrets"]
+        (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "secrets"]
+        sources = [source["secret"] for source in volume["projected"]["sources"]]
+        assert files == {f"{place}/{item['path']}" for source in sources for item in source["items"]}, name
+        for source in sources:
+            (created,) = re.findall(rf"create secret generic {source['name']} (.*?)(?:\n\S|$)", readme, re.DOTALL)
+            for item in source["items"]:
+                assert re.search(rf"--from-(literal|file)={re.escape(item['key'])}(=|\b)", created), source["name"]
+
+
+def test_only_those_who_close_periods_have_the_operators_keys() -> None:
+    keys = {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_PRESENCE_KEY_FILE"}
+    assert {name for name, pod in pods() if keys & told(pod).keys()} == {"hearsay-worker"}
+    assert {name for name, service in ours().items() if keys & service["environment"].keys()} == {"worker"}
 
 
 def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
-    assert len(calls) == 5
+    assert len(calls) == 1 + 2 + 2
     for call in calls:
         command, own = resolve(list(call))
         command.make_context("hearsay", own)  # parses, and does nothing
 
 
 def test_probes_ask_for_pages_that_there_are() -> None:
-    containers = [container for name, pod in pods() if name == "hearsay-worker" for container in pod["containers"]]
-    (worker,) = containers
-    probes = {name: worker[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
-    assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}
-    asked = re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", str(COMPOSE["services"]["worker"]["healthcheck"]["test"]))
-    assert asked == [("6066", "/ready")]
+    served = {name: pod["containers"][0] for name, pod in pods() if name != "hearsay-topics"}
+    assert served.keys() == {"hearsay-worker"}
+    for name, container in served.items():
+        probes = {probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")}
+        assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}, name
+        (port,) = container["ports"]
+        assert str(port["containerPort"]) in container["args"], name
+        assert all(container[probe]["httpGet"]["port"] == port["name"] for probe in probes), name
+        health = str(COMPOSE["services"][name.removeprefix("hearsay-")]["healthcheck"]["test"])
+        assert re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", health) == [(str(port["containerPort"]), "/ready")]
     (scraped,) = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
-    assert {*probes.values(), "/ready", scraped["metrics_path"]} == set(pages(Health()))
+    assert {"/live", "/ready", scraped["metrics_path"]} == set(pages(Health()))
     assert scraped["dns_sd_configs"][0]["names"] == ["worker"]
 
 

@@ -49,8 +49,11 @@ def test_what_an_overlay_changes_is_in_the_base_and_what_it_sets_exists(overlay:
             assert removed <= set(original["data"]), "nothing to remove"
             assert set(patch["data"]) <= settings()
         for container in patch["spec"]["template"]["spec"]["containers"] if "template" in patch.get("spec", {}) else []:
-            names = [each["name"] for each in original["spec"]["template"]["spec"]["containers"]]
-            assert container["name"] in names
+            (changed,) = original["spec"]["template"]["spec"]["containers"]
+            assert container["name"] == changed["name"]
+            assert {each["name"] for each in container["env"] if "$patch" in each} <= {
+                each["name"] for each in changed["env"]
+            }
             assert {variable["name"] for variable in container["env"]} <= settings()
             if "args" in container:
                 command, own = resolve(list(container["args"]))
@@ -73,18 +76,16 @@ def test_strimzi_makes_the_topics_that_hearsay_would_and_a_user_for_every_role()
     assert [told[name] for name in same] == [without_strimzi[name] for name in same]
 
 
-def test_pods_with_strimzi_log_in_as_users_that_it_makes_with_the_passwords_that_it_makes() -> None:
+def test_pods_log_in_as_users_whose_passwords_they_have() -> None:
     made = documents(KUBERNETES / "strimzi" / "kafka.yaml")
     users = {each["metadata"]["name"] for each in made if each["kind"] == "KafkaUser"}
     assert users == {f"hearsay-{role.name}" for role in roles(Topics())}
-    pods = [patch["spec"]["template"]["spec"] for patch in patches("strimzi") if "template" in patch.get("spec", {})]
-    assert len(pods) == 2
-    files = {Path(value).name for value in base("ConfigMap", "hearsay-settings")["data"].values() if value[0] == "/"}
-    for pod in pods:
+    (check,) = [patch for patch in patches("strimzi") if patch["kind"] == "Job"]
+    for manifest in [*(each for each in MANIFESTS if each["kind"] in ("Deployment", "Job")), check]:
+        pod = manifest["spec"]["template"]["spec"]
         (user,) = [each["value"] for each in pod["containers"][0]["env"] if each["name"].endswith("SASL_USERNAME")]
-        sources = [source["secret"] for source in pod["volumes"][0]["projected"]["sources"]]
-        assert user in users and user in [source["name"] for source in sources]
-        assert files == {item["path"] for source in sources for item in source["items"]}
+        assert user in {source["secret"]["name"] for source in pod["volumes"][0]["projected"]["sources"]}
+        assert user in users or (user == "hearsay-admin" and manifest["kind"] == "Job")
 
 
 def test_nobody_may_create_topics_or_do_something_with_all_of_them() -> None:
@@ -124,9 +125,11 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
         assert kafka["to"] and [each["port"] for each in kafka["ports"]] == [port]
 
 
-def test_metrics_are_scraped_through_the_port_that_the_policy_opens() -> None:
-    (rule,) = base("NetworkPolicy", "hearsay-metrics")["spec"]["ingress"]
-    (container,) = base("Deployment", "hearsay-worker")["spec"]["template"]["spec"]["containers"]
+@pytest.mark.parametrize(("policy", "name"), [("hearsay-metrics", "hearsay-worker")])
+def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str) -> None:
+    spec, template = base("NetworkPolicy", policy)["spec"], base("Deployment", name)["spec"]["template"]
+    assert spec["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    (rule,), (container,) = spec["ingress"], template["spec"]["containers"]
     assert [port["port"] for port in rule["ports"]] == [port["containerPort"] for port in container["ports"]]
     assert rule["from"]
 
@@ -149,7 +152,8 @@ def test_there_are_no_default_credentials() -> None:
             assert not re.search(r"(?i)\b(requirepass|masterauth|user_\w+=|admin:admin)", text), path
     for manifest in MANIFESTS:
         for volume in manifest.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", []):
-            assert not volume.get("secret", {}).get("optional"), "a pod would start without its secrets"
+            for source in volume.get("projected", {}).get("sources", []):
+                assert not source["secret"].get("optional"), "a pod would start without its secrets"
 
 
 def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None:

@@ -26,7 +26,7 @@ from tests.helpers import bombs
 from tests.helpers.cluster import Cluster
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import fill_disk_of
-from tests.helpers.recount import final_of, logged
+from tests.helpers.recount import finals_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
@@ -100,7 +100,7 @@ class Ordeal:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
         expected = Recount.of_logs(self._logged())
         finals = read_finals(self._kafka, self._topics)
-        assert finals == {("s", period): final_of(period, counted) for period, counted in expected.finals.items()}
+        assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted, 30)
         letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
@@ -193,13 +193,20 @@ class Ordeal:
             self._accept("cut")
 
     def _all_counted(self) -> list[int]:
-        """Wait until everything is counted, and remember it. Returns the ends of the logs."""
+        """Wait until everything is counted and written, and remember it. Returns the ends of the logs.
+
+        Counters may wait in memory, as the log has what they lack. Workers that leave write them.
+        """
         self._all_sent()
         for worker in self._group:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
         eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 300)
+        for worker in self._group:
+            worker.leave()
+            worker.start()
+        eventually(lambda: all(worker.ready for worker in self._group), 300)
         self._earlier = self._logged()
         return ends
 
