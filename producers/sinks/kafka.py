@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
 from protocols.wire import CONTENT_TYPE_HEADER, MAX_RECORD_BYTES
-from servers.kafka_clients import opened
+from servers.kafka_clients import is_refusal, not_allowed, opened
 from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
@@ -50,6 +50,7 @@ class KafkaSink:
         in_flight_bytes: int = IN_FLIGHT_BYTES,
     ) -> None:
         self.topic = topic
+        self._not_allowed = not_allowed(settings, f"Write topic {topic}")
         self._deadline = deadline
         self._room = in_flight_bytes
         self._in_flight: deque[_InFlight] = deque()
@@ -75,9 +76,10 @@ class KafkaSink:
             self.partitions = len(self._producer.partitions_for(topic))
         except KafkaError as error:
             self.close()
+            if is_refusal(error):
+                raise self._not_allowed from None
             raise DeliveryError(
-                f"Kafka at {settings.bootstrap} has no topic {topic!r} that this user can write to: {_name(error)}",
-                "create the topics first, and allow this user to write to them",
+                f"Kafka at {settings.bootstrap} has no topic {topic!r}: {_name(error)}", "create the topics first"
             ) from None
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
@@ -101,6 +103,8 @@ class KafkaSink:
             self._await_oldest()
         failed, count = self._failed, self._since_flush
         self._failed, self._since_flush = [], 0
+        if any(is_refusal(error) for _, error in failed):
+            raise self._not_allowed
         if failed:
             raise DeliveryError(*self._explain(failed, count))
 

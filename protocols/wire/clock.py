@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from protocols.survey.model import MAX_PERIOD, Survey
+from protocols.survey.calendar import MAX_PERIOD, micros
+from protocols.survey.model import Survey
 from protocols.wire.header import read_hex, read_id
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
@@ -59,7 +60,7 @@ def last_due(survey: Survey, now: datetime) -> int:
     >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
     [-1, 0, 1]
     """
-    return max(survey.period_of(now - survey.grace) - 1, -1)
+    return max(min(survey.calendar.closed(micros(now), survey.grace), survey.calendar.last), -1)
 
 
 def time_fault(survey: str, period: int, rows: int, through: int, ahead: int) -> Reject | None:

@@ -44,6 +44,9 @@ class ReportHeader:
             return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
         if self.fingerprint != scheme.fingerprint:
             return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
+        if self.period > scheme.survey.calendar.last:
+            detail = f"period {self.period} is after the survey's last one, {scheme.survey.calendar.last}"
+            return Reject(Reason.TOO_FAR_AHEAD, detail, self.survey, rows)
         return scheme
 
 

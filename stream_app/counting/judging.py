@@ -93,7 +93,8 @@ def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
     if scheme is None:
         return Reject(Reason.UNKNOWN_SURVEY, f"no survey {clock.survey!r} is published")
     try:
-        scheme.survey.bounds(clock.through + scheme.survey.ahead)
+        survey = scheme.survey
+        survey.bounds(max(clock.through, min(clock.through + survey.ahead, survey.calendar.last)))
     except OverflowError:
         return Reject(Reason.UNDECODABLE, f"period {clock.through} ends after the calendar does", clock.survey)
     return clock

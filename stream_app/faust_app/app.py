@@ -24,7 +24,7 @@ from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partition_tasks import PartitionTasks
+from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
 from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
@@ -37,6 +37,8 @@ TICK_SECONDS = 1.0
 FETCH_MISSING_SECONDS = 2.0
 CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
+HEARTBEAT_SECONDS = 1.0
+"""How soon a worker learns that another one has joined, and that partitions are assigned anew."""
 METADATA_SECONDS = 10.0
 """How old the list of topics may be. A broker that has just been killed and started may not know all of them yet; the
 group's leader then assigns no partition, until it asks again."""
@@ -85,7 +87,9 @@ class StreamApp:
             StateCollector(
                 lambda: self._counting.lag | self._merging.lag,
                 lambda: self._counting.faults | self._merging.faults,
+                lambda: self._counting.asides | self._merging.asides,
                 lambda: self._counting.readers,
+                lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )
         )
 
@@ -142,6 +146,7 @@ class StreamApp:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
                 await self._counting.check_logs(self._topics.partitions)
                 await self._merging.check_logs(self._topics.merge_partitions)
+                await self._watch.check_exists(self._topics.surveys)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):
@@ -179,7 +184,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "broker": [f"kafka://{broker}" for broker in options.kafka.brokers],
         "broker_credentials": _credentials(options.kafka),
         "broker_session_timeout": options.session_seconds,
-        "broker_heartbeat_interval": options.session_seconds / 4,
+        "broker_heartbeat_interval": min(HEARTBEAT_SECONDS, options.session_seconds / 4),
         "broker_request_timeout": max(REQUEST_SECONDS, options.session_seconds),
         "consumer_auto_offset_reset": "earliest",
         "consumer_max_fetch_size": RECORD_BYTES,

@@ -12,11 +12,11 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, ServerUnavailable, TopicError
+from protocols.errors import FingerprintChanged, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.kafka_clients import opened
-from servers.settings import NO_KAFKA, KafkaSettings
+from servers.kafka_clients import failure, opened
+from servers.settings import KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
@@ -131,6 +131,4 @@ def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerUnavailable(
-            f"Kafka at {kafka.bootstrap}: publishing the survey failed: {error}", NO_KAFKA
-        ) from error
+        raise failure(kafka, error, f"Write topic {topics.surveys}", "did not take the survey") from error

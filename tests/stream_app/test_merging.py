@@ -25,7 +25,7 @@ from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
 from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.finals import Final, final_key
-from stream_app.merging.merger import Merger
+from stream_app.merging.merger import LIVE_AT_ONCE, Merger
 from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
 from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
 from tests.helpers.published import Memory
@@ -40,7 +40,7 @@ def counts(n: int, gap: int = 1) -> Counts:
     gaps, total = np.array([gap], dtype=np.uint16), np.array([n])
     return {
         "colour": Statistics(gaps, total, np.array([[n, 0, 0]])),
-        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64)),
+        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64), np.eye(11, dtype=np.int64)[0] * n),
     }
 
 
@@ -218,7 +218,7 @@ def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_el
     owner = Owner(partitions=1, lookup=NOISED.get)
     owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
     nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 3, "survey": "s", "closed_through": 0} | nothing
+    assert owner.merger.live("s").model_dump() == {"schema_version": 4, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
@@ -272,7 +272,7 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
         assert not isinstance(counts, Release)
         return list(counts["colour"].dense(3)[0].tolist())
 
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Live:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Live:
         seen.append((period, {t: dense(closed[t]) for t in closed}))
         return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 
@@ -399,3 +399,26 @@ def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
     for why in (Why.ABSENT, Why.TOO_LARGE, Why.UNDECODABLE):
         with pytest.raises(LogError, match="records are missing"):
             owner.merger.skip(Skipped(3, 4, why))
+
+
+def test_of_many_live_results_a_flush_has_some_and_each_has_its_turn() -> None:
+    names = [f"s{number}" for number in range(2 * LIVE_AT_ONCE + 1)]
+    many = {name: Scheme(SURVEYS["s"].survey.model_copy(update={"id": name})) for name in names}
+    owner = Owner(partitions=1, lookup=many.get)
+
+    def shown(*surveys: str, period: int = 0, everything: bool = False) -> list[str]:
+        for name in surveys:
+            partial = Part(name, period, 0, owner.merger.next_offset, False, counts(1))
+            owner.merger.apply(owner.merger.next_offset, encode_partial(partial))
+        return [item.key.decode() for item in owner.merger.flush(True, everything) if isinstance(item, Output)]
+
+    assert shown(*names) == sorted(names[:LIVE_AT_ONCE]) and owner.merger.has_first
+    assert shown() == sorted(names[LIVE_AT_ONCE : 2 * LIVE_AT_ONCE])
+    assert shown(*names[:LIVE_AT_ONCE]) == sorted([names[-1], *names[: LIVE_AT_ONCE - 1]]), (
+        "the last one waited longest"
+    )
+    assert not owner.merger.has_first
+    new = shown(*names[:-1], names[-1], period=1)
+    assert len(new) == LIVE_AT_ONCE and owner.merger.has_first
+    assert len(shown(everything=True)) == len(names) - LIVE_AT_ONCE
+    assert shown() == []

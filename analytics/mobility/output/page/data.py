@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.output.flows import flows
+from analytics.mobility.output.labels import label
+from protocols.survey import micros
 
 Json = dict[str, Any]
 MOST_VALUES = 200
@@ -33,7 +34,7 @@ def page_data(report: MobilityReport) -> Json:
         "title": report.title,
         "survey": report.survey,
         "fingerprint": report.fingerprint,
-        "span": _span(report.windows),
+        "span": _span(report),
         "presence": report.presence,
         "scale": report.presence_scale,
         "horizon": report.horizon,
@@ -49,7 +50,7 @@ def page_data(report: MobilityReport) -> Json:
 
 def _window(window: WindowReport, report: MobilityReport) -> Json:
     return {
-        "label": label(window.begin, window.end, report.period_seconds),
+        "label": label(report.calendar, window.first, window.last),
         "begin": window.begin.isoformat()[:19],
         "kind": window.kind,
         "suppressed": window.suppressed,
@@ -152,14 +153,13 @@ def _triangle(report: MobilityReport) -> Json:
     A step is the shortest run with a given end. Runs that begin before the first step are left out: they belong to the
     first reports that are still kept, and begin in periods whose own reports are gone.
     """
-    period = timedelta(seconds=report.period_seconds)
+    calendar = report.calendar
     steps = {last: first for first, last in sorted((cell.first, cell.last) for cell in report.triangle)}
     lasts = sorted(steps)
     firsts = [steps[last] for last in lasts]
-    bounds = [(report.start + a * period, report.start + (b + 1) * period) for a, b in zip(firsts, lasts, strict=True)]
     return {
-        "steps": [label(begin, end, report.period_seconds) for begin, end in bounds],
-        "unit": "days" if all(end - begin == timedelta(days=1) for begin, end in bounds) else "periods",
+        "steps": [label(calendar, steps[last], last) for last in lasts],
+        "unit": "days" if all(calendar.day(last + 1) == calendar.day(steps[last]) + 1 for last in lasts) else "periods",
         "cells": [
             [firsts.index(cell.first), lasts.index(cell.last), _short(cell.visitors.value) if cell.visitors else None]
             for cell in report.triangle
@@ -168,13 +168,12 @@ def _triangle(report: MobilityReport) -> Json:
     }
 
 
-def _span(windows: Sequence[WindowReport]) -> str:
-    if not windows:
+def _span(report: MobilityReport) -> str:
+    """The first and the last day of all windows."""
+    if not report.windows:
         return ""
-    begin, last = (
-        min(window.begin for window in windows),
-        max(window.end for window in windows) - timedelta(microseconds=1),
-    )
+    begin, end = min(window.begin for window in report.windows), max(window.end for window in report.windows)
+    last = report.calendar.local(micros(end) - 1)
     return f"{begin.day} {begin:%B %Y} – {last.day} {last:%B %Y}"
 
 
@@ -183,23 +182,6 @@ def _shown_first(windows: Sequence[WindowReport]) -> int:
     published = [place for place, window in enumerate(windows) if not window.suppressed]
     published = [place for place in published if windows[place].attributes] or published
     return max(published, key=lambda place: (windows[place].last - windows[place].first, place), default=0)
-
-
-def label(begin: datetime, end: datetime, period_seconds: int) -> str:
-    """The label of a window: its days, and its hours where it is not made of whole days.
-
-    >>> label(datetime(2026, 1, 5), datetime(2026, 1, 8), 86400)
-    'Mon 5 Jan – Wed 7 Jan'
-    >>> label(datetime(2026, 1, 5), datetime(2026, 1, 6), 3600)
-    'Mon 5 Jan'
-    >>> label(datetime(2026, 1, 5, 7), datetime(2026, 1, 5, 8), 3600)
-    'Mon 5 Jan 07:00'
-    """
-    midnight = begin.replace(hour=0, minute=0, second=0)
-    whole_days = begin == midnight and (end - begin) % timedelta(days=1) == timedelta(0)
-    step = timedelta(days=1) if whole_days else timedelta(seconds=period_seconds)
-    first, last = (f"{at:%a} {at.day} {at:%b}" + ("" if whole_days else f" {at:%H:%M}") for at in (begin, end - step))
-    return first if first == last else f"{first} – {last}"
 
 
 def _short(number: float | None, digits: int = 1) -> float | None:

@@ -1,161 +1,47 @@
 """Exact state from a topic: one task for each of its partitions that is assigned to this worker.
 
-Records of a partition go to its pure log reader, and the task writes what the reader wants written: one flush at a
-time, while the reader goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and
-the consumer is set to the offsets at which they read on: the state is the authority, not the group's offset.
-
-A log that is not the one that the state contains, or that lacks records, is not read on: its task has a fault, until
-`hearsay recover`. Offsets of tasks are those of the log; offsets of readers are those of the state (see `Mark`).
+Records of a partition go to its pure log reader, and the task writes what the reader wants written, while the reader
+goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and the consumer is set to
+the offsets at which they read on: the state is the authority, not the group's offset.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
-from protocols.errors import LogError
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
-from stream_app.log.limits import RECORD_BYTES
+from stream_app.log.asides import Aside
+from stream_app.log.limits import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
-from stream_app.log.skipped import Skipped
 
-FLUSH_EVERY_SECONDS = 1.0
-"""How long changes of the state may wait to be written."""
-PROVISIONAL_EVERY_SECONDS = 3.0
-"""How often results that are not final are written, too."""
-FLUSH_BYTES = RECORD_BYTES // 4
-"""Write as soon as this much was read ..."""
-PAUSE_BYTES = RECORD_BYTES // 2
-"""... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
 PORTION_BYTES = 512 << 10
 """How much a reader is given at once, unless a single record is larger ..."""
 PORTION_RECORDS = 500
 """... and how many records. Between portions the event loop serves others."""
-RECORD_COST = 1 << 10
-"""What a record takes up in memory besides its value: small ones would otherwise fill the memory unnoticed."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
 """How long the last flush may take; nothing is lost if it does not succeed."""
 
-READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
-
 log = structlog.get_logger(__name__)
 
 
-R = TypeVar("R", bound=LogReader)
 Make = Callable[[int, Mapping[bytes, bytes], int], R]  # from a partition, its state records, the start of its log
 End = Callable[[TP], int]  # the end of a partition, as far as is known
 Apply = Callable[["PartitionTask[R]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # returns whether to flush now
-
-
-class PartitionTask(Generic[R]):
-    """One partition: its log reader, and an asyncio task that writes its flushes one after the other."""
-
-    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer, fault: LogFault | None = None) -> None:
-        self.tp = tp
-        self.reader = reader
-        self.fault: LogFault | None = None
-        if fault is not None:
-            self.halt(fault)
-        self.written_through = reader.next_offset - 1
-        self._table = table
-        self._writer = writer
-        self.has_gap = False  # a record came that is not the next one
-        self.last_wanted = -1  # the next offset, when it was last looked at
-        self.attempts = 0  # how often records were fetched again from there
-        self._unwritten_bytes = 0
-        self._finishing = False
-        self._closed = False
-        self._flush_wanted = asyncio.Event()
-        self._flush_begun = asyncio.Event()
-        self._provisional_at = 0.0
-        # A reader of another log than its state contains has nothing to write.
-        self._writing = asyncio.create_task(self._keep_writing() if fault is None else asyncio.sleep(0))
-
-    @property
-    def next_offset(self) -> int:
-        """The offset of the log to read on from."""
-        return self.reader.next_offset - self.reader.mark.shift
-
-    @property
-    def acknowledged(self) -> int:
-        """The offset of the log up to which everything is written."""
-        return self.written_through + 1 - self.reader.mark.shift
-
-    def halt(self, fault: LogFault) -> None:
-        """Read nothing more: an operator must decide. What was read before is still written."""
-        if self.fault is None:
-            log.error(
-                "this partition is not read on",
-                topic=self.tp.topic,
-                partition=self.tp.partition,
-                fault=fault.kind.value,
-                what=fault.what,
-                hint=READ_MORE,
-            )
-        self.fault = fault
-
-    def skipped(self, record: SkippedRecords) -> Skipped:
-        """Skipped offsets in offsets of the state."""
-        shift = self.reader.mark.shift
-        return Skipped(record.offset + shift, record.last + shift, record.why, record.leader_epoch)
-
-    async def note_read(self, size: int, write_now: bool) -> None:
-        """Note that the reader was given records of this size; wait if writing is too far behind."""
-        self._unwritten_bytes += size
-        if write_now or self._unwritten_bytes >= FLUSH_BYTES:
-            self._flush_wanted.set()
-        if self._unwritten_bytes >= PAUSE_BYTES and not self._closed:
-            self._flush_begun.clear()
-            await self._flush_begun.wait()
-
-    async def finish(self) -> None:
-        """Write the last flush."""
-        self._finishing = True
-        self._flush_wanted.set()
-        await self._writing
-
-    def close(self) -> None:
-        """Stop writing: another worker may own the partition by now."""
-        self._closed = True
-        self._writing.cancel()
-        self._flush_begun.set()
-
-    async def _keep_writing(self) -> None:
-        with fatal(f"writing the state of {self.tp.topic} {self.tp.partition}"):
-            while not self._finishing:
-                await self._write_next()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
-                self._flush_wanted.clear()
-            await self._write_next()
-
-    async def _write_next(self) -> None:
-        provisional = self._finishing or time.monotonic() - self._provisional_at >= PROVISIONAL_EVERY_SECONDS
-        if provisional:
-            self._provisional_at = time.monotonic()
-        flush = self.reader.flush(provisional)
-        self._unwritten_bytes = 0
-        self._flush_begun.set()
-        if flush:
-            with FLUSH_SECONDS.labels(self._table.name).time():
-                await self._writer.write(flush, self._table)
-        self.written_through = flush.offset
 
 
 class PartitionTasks(Generic[R]):
@@ -167,7 +53,6 @@ class PartitionTasks(Generic[R]):
         self.topic = topic
         self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
         self._watch = watch
-        self._topic_id = ""
         self.is_open = False
         self._app = app
         self._writer = writer
@@ -200,6 +85,11 @@ class PartitionTasks(Generic[R]):
         found = {task.tp: task.fault or self.topic_fault for task in self}
         return {tp: fault for tp, fault in found.items() if fault is not None}
 
+    @property
+    def asides(self) -> dict[TP, Mapping[str, Aside]]:
+        """The surveys that are set aside, by partition."""
+        return {task.tp: task.reader.asides for task in self}
+
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
 
@@ -214,7 +104,7 @@ class PartitionTasks(Generic[R]):
         )
         readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
         look, faults = await self._watch.faults(self.topic, readings)
-        self._topic_id = self._topic_id or look.topic
+        self._watch.check_same(self.topic, look)
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
         readers = dict(zip(tps, made, strict=True))
@@ -244,17 +134,11 @@ class PartitionTasks(Generic[R]):
         self._tasks.clear()
 
     async def check_logs(self, partitions: int) -> None:
-        """Look whether the logs are still those that were read, and the topic still has so many partitions.
-
-        Another topic under the same name ends the process: aiokafka may not notice it for minutes, and when the worker
-        is started again, the topic is compared with the state.
-        """
+        """Look whether the logs are still those that were read, and the topic still has so many partitions."""
         assignment = self._assignments
         readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
         look, faults = await self._watch.faults(self.topic, readings)
-        if self._topic_id and look.topic != self._topic_id:
-            what = "was deleted and made again" if look.topic else "was deleted"
-            raise LogError(f"topic {self.topic} {what}", READ_MORE)
+        self._watch.check_same(self.topic, look)
         changed = look.partitions not in (0, partitions)
         if changed and self.topic_fault is None:
             log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
