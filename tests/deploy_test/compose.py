@@ -19,10 +19,10 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, existing, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
-from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
+from stream_app.results import HISTOGRAMS, MOBILITY
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
-from tests.helpers.recount import final_of, recount
+from tests.helpers.recount import finals_of, recount
 from tests.helpers.traffic import Record, traffic
 from tests.stream_app.worlds import KEY, SCHEME
 
@@ -63,7 +63,7 @@ def collect(running: Cluster) -> int:
     wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
     expected = recount(kafka, topics)
     finals = read_finals(kafka, topics)
-    wanted = {ResultKey("s", period): final_of(period, counts) for period, counts in expected.finals.items()}
+    wanted = finals_of(expected)
     wrong = sorted(key for key in wanted.keys() | finals.keys() if wanted.get(key) != finals.get(key))
     require(not wrong, f"the finals of {wrong} are not what a recount of the reports topic gives")
     letters = {record.key.decode() for record in read_topic(kafka, topics.deadletters)}
