@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -18,6 +20,12 @@ def find_browser() -> str:
     if browser is None:
         pytest.skip(f"no browser found (looked for {', '.join(BROWSERS)})")
     return browser
+
+
+def events_in(page: str) -> list[Any]:
+    """The events that a static page shows."""
+    _, _, rest = page.partition('<script id="events" type="application/json">')
+    return list(json.loads(rest.partition("</script>")[0]))
 
 
 @contextmanager

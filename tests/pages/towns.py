@@ -15,11 +15,12 @@ from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from stream_app.results import CellForecast, ForecastResult, Interval
+from stream_app.results import ForecastResult, ForecastTable, Intervals
 from tests.helpers.published import part, publish
 from tests.helpers.town import live, truths
 
 HOURS = 60
+WIDTHS = (("truth", 80, 20), ("truth", 95, 30), ("publication", 80, 40), ("publication", 95, 60))  # of intervals
 OPEN = HOURS  # the period that is still open
 
 
@@ -91,7 +92,7 @@ def _live(survey: Survey) -> Event:
 def _forecast(survey: Survey) -> ForecastResult:
     """What was forecast after the last final: of all visitors; the newest publication was unexpected."""
     ends = {
-        f"{kind}_{size}": Interval(low=(300.0 - width,) * 3, high=(300.0 + width,) * 3)
+        f"{kind}_{size}": Intervals(low=[[300.0 - width]] * 3, high=[[300.0 + width]] * 3)
         for kind, size, width in (
             ("truth", 80, 20),
             ("truth", 95, 30),
@@ -99,15 +100,9 @@ def _forecast(survey: Survey) -> ForecastResult:
             ("publication", 95, 60),
         )
     }
-    visitors = CellForecast(
-        attribute=None,
-        value="visitors",
-        group=False,
-        suppressed=None,
-        mean=(300.0, 310.0, 305.0),
-        unexpected=True,
-        **ends,
-    )
+    about = {"kind": "visitors", "attribute": None, "names": ("visitors",), "suppressed": None}
+    mean = [[300.0], [310.0], [305.0]]
+    visitors = ForecastTable.model_validate({**about, "mean": mean, "unexpected": ("visitors",), **ends})
     return ForecastResult(
         survey=survey.id,
         fingerprint=town_scheme().fingerprint,
@@ -118,5 +113,5 @@ def _forecast(survey: Survey) -> ForecastResult:
         seasons=(24,),
         fitted_after=HOURS - 1,
         trained=HOURS,
-        cells=(visitors,),
+        tables=(visitors,),
     )
