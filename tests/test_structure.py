@@ -10,19 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = tuple(
-    [
-        "protocols",
-        "servers",
-        "memo_store",
-        "analytics",
-        "producers",
-        "stream_app",
-        "audit",
-        "gateway",
-        "pages",
-        "hearsay",
-    ]
+ROOMS = (
+    "protocols",
+    "servers",
+    "memo_store",
+    "analytics",
+    "producers",
+    "stream_app",
+    "audit",
+    "gateway",
+    "pages",
+    "hearsay",
 )
 MOST_ROOMS = 12
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
