@@ -37,6 +37,8 @@ TICK_SECONDS = 1.0
 FETCH_MISSING_SECONDS = 2.0
 CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
+HEARTBEAT_SECONDS = 1.0
+"""How soon a worker learns that another one has joined, and that partitions are assigned anew."""
 METADATA_SECONDS = 10.0
 """How old the list of topics may be. A broker that has just been killed and started may not know all of them yet; the
 group's leader then assigns no partition, until it asks again."""
@@ -182,7 +184,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "broker": [f"kafka://{broker}" for broker in options.kafka.brokers],
         "broker_credentials": _credentials(options.kafka),
         "broker_session_timeout": options.session_seconds,
-        "broker_heartbeat_interval": options.session_seconds / 4,
+        "broker_heartbeat_interval": min(HEARTBEAT_SECONDS, options.session_seconds / 4),
         "broker_request_timeout": max(REQUEST_SECONDS, options.session_seconds),
         "consumer_auto_offset_reset": "earliest",
         "consumer_max_fetch_size": RECORD_BYTES,

@@ -122,7 +122,7 @@ class EmbeddedApp:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
-        flush = self._merger.flush()
+        flush = self._merger.flush(everything=True)
         _check(self._merger)
         self.store.write(flush)
         for item in flush:

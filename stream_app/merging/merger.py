@@ -35,6 +35,8 @@ from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobil
 from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
 
+LIVE_AT_ONCE = 32
+"""How many live results a flush has: nothing else happens while they are made."""
 PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
@@ -79,9 +81,10 @@ class Merger(LogReader):
             for key, part in state.parts.items():
                 self._parts.put(key, part)
         self._published = self._published_through()  # as of the last flush
-        self._has_first = False
-        # Surveys whose live result may be out of date, and those whose record is.
-        self._changed = set(self._statuses)
+        # Surveys whose live result may be out of date, the one that waits longest first; those of which a period has
+        # none yet; and those whose record is out of date.
+        self._changed = dict.fromkeys(self._statuses)
+        self._first: dict[str, None] = {}
         self._unsaved = {survey for survey, state in recovered.surveys.items() if state.changed}
 
     @property
@@ -90,7 +93,7 @@ class Merger(LogReader):
 
     @property
     def has_first(self) -> bool:
-        return self._has_first
+        return bool(self._first)
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
@@ -144,24 +147,29 @@ class Merger(LogReader):
             self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True, everything: bool = False) -> Flush:
-        """Everything that changed since the last flush; with `live`, also the live results that changed."""
+        """Everything that changed since the last flush; with `live`, also live results that changed.
+
+        Of many live results a flush has some, those that wait longest, unless `everything` is wanted.
+        """
         first: list[Write] = []
         finals: list[Write] = []
         surveys: list[Write] = []
         shown: list[Output] = []
-        for survey in sorted(self._unsaved | self._changed if live else self._unsaved):
+        waiting = list(self._first | self._changed) if live else []
+        current = set(waiting if everything else waiting[:LIVE_AT_ONCE])
+        for survey in sorted(self._unsaved | current):
             with self._caring_for(survey):
                 before, frozen, status = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
                 deleted = self._outdated_finals(survey)
-                shown += self._live(survey) if live and survey in self._changed else []
+                shown += self._live(survey) if survey in current else []
                 first += before
                 finals += frozen
                 surveys += status
                 self._deletions += deleted
         results, self._outputs = [*self._outputs, *shown], []
-        if live:
-            self._changed.clear()
-            self._has_first = False
+        for survey in current:
+            self._changed.pop(survey, None)
+            self._first.pop(survey, None)
         self._published = self._published_through()
         last = [output for output in results if not is_piece(output)]
         return self._flush(first, finals, [*surveys, self._position_record()], last, filter(is_piece, results))
@@ -201,7 +209,8 @@ class Merger(LogReader):
             self._parts.take((survey, period))
         for key in [key for key in self._pieces if key[0] == survey]:
             del self._pieces[key]
-        self._changed.discard(survey)
+        self._changed.pop(survey, None)
+        self._first.pop(survey, None)
         self._unsaved.discard(survey)
 
     def live(self, survey: str) -> Live:
@@ -233,8 +242,9 @@ class Merger(LogReader):
             status.listed[key] = max(offset, status.listed.get(key, NOTHING))
             self._unsaved.add(part.survey)
             if self._shows(part.survey):
-                self._changed.add(part.survey)
-                self._has_first |= first
+                self._changed[part.survey] = None
+                if first:
+                    self._first[part.survey] = None
 
     def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
         survey = progress.survey
@@ -244,7 +254,7 @@ class Merger(LogReader):
         closed = status.closed_everywhere(self._partitions)
         status.hear(progress)
         if self._shows(survey) or status.closed_everywhere(self._partitions) > closed:
-            self._changed.add(survey)
+            self._changed[survey] = None
         return list(self._close(survey, status))
 
     def _shows(self, survey: str) -> bool:

@@ -100,7 +100,7 @@ def told(pod: dict[str, Any]) -> dict[str, str]:
 def test_every_setting_that_is_given_exists() -> None:
     given = {name for service in ours().values() for name in service["environment"]}
     given |= {name for _, pod in pods() for name in told(pod)}
-    assert "HEARSAY_CLOCK_KEY_FILE" in given
+    assert {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_GATEWAY_KEY_FILE"} <= given
     assert given <= settings()
 
 
@@ -142,7 +142,7 @@ def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
-    assert len(calls) == 1 + 2 + 2
+    assert len(calls) == 1 + 3 + 3
     for call in calls:
         command, own = resolve(list(call))
         command.make_context("hearsay", own)  # parses, and does nothing
@@ -150,7 +150,7 @@ def test_every_command_is_one_of_ours() -> None:
 
 def test_probes_ask_for_pages_that_there_are() -> None:
     served = {name: pod["containers"][0] for name, pod in pods() if name != "hearsay-topics"}
-    assert served.keys() == {"hearsay-worker"}
+    assert served.keys() == {"hearsay-worker", "hearsay-gateway"}
     for name, container in served.items():
         probes = {probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")}
         assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}, name

@@ -125,7 +125,9 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
         assert kafka["to"] and [each["port"] for each in kafka["ports"]] == [port]
 
 
-@pytest.mark.parametrize(("policy", "name"), [("hearsay-metrics", "hearsay-worker")])
+@pytest.mark.parametrize(
+    ("policy", "name"), [("hearsay-metrics", "hearsay-worker"), ("hearsay-reports", "hearsay-gateway")]
+)
 def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str) -> None:
     spec, template = base("NetworkPolicy", policy)["spec"], base("Deployment", name)["spec"]["template"]
     assert spec["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
@@ -142,7 +144,7 @@ def test_pods_are_as_restricted_as_their_namespace_demands() -> None:
 def test_there_are_no_default_credentials() -> None:
     """A password, a key or a token is never written down: it is in a file, whose name is a setting."""
     secret_settings = {f"HEARSAY_KAFKA_{name}".upper() for name in KafkaSettings.model_fields if "password" in name}
-    secret_settings |= {"HEARSAY_CLOCK_KEY", "HEARSAY_PRESENCE_KEY", "HEARSAY_REDIS_PASSWORD"}
+    secret_settings |= {"HEARSAY_CLOCK_KEY", "HEARSAY_PRESENCE_KEY", "HEARSAY_GATEWAY_KEY", "HEARSAY_REDIS_PASSWORD"}
     secret_settings = {name for name in secret_settings if not name.endswith("_FILE")}
     for path in sorted(DEPLOY.rglob("*")):
         if path.suffix in (".yaml", ".json", ".sh", ".properties") or "Dockerfile" in path.name:

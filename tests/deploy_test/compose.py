@@ -20,9 +20,10 @@ from stream_app.kafka import Topics, existing, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
 from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
+from tests.deploy_test import gateway
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
-from tests.helpers.recount import final_of, recount
+from tests.helpers.recount import finals_of, recount
 from tests.helpers.traffic import Record, traffic
 from tests.stream_app.worlds import KEY, SCHEME
 
@@ -39,17 +40,26 @@ def step(place: Workplace) -> str:
         survey = running.directory / "surveys" / "survey.yaml"
         survey.write_text(SCHEME.survey.model_dump_json())  # JSON is YAML
         running.compose("run", "--rm", "--no-deps", "-T", "topics", "survey", "publish", "/surveys/survey.yaml")
-        running.up("worker", "prometheus")
-        counted = collect(running)
+        token = new_token(running)
+        running.up("worker", "gateway", "prometheus")
+        taken = gateway.report(running, token)
+        counted = collect(running, taken)
         demo(running)
         scraped = prometheus(running)
-    return (
-        f"{counted:,} reports in {PERIODS} periods counted once with a worker killed; demo as in one process; {scraped}"
-    )
+    exact = f"{counted:,} reports counted once with a gateway and a worker killed, {len(taken):,} of them over HTTP"
+    return f"{exact}; demo as in one process; {scraped}"
 
 
-def collect(running: Cluster) -> int:
-    """Send reports and everything else while a worker is killed; returns how many reports the finals have."""
+def new_token(running: Cluster) -> str:
+    """A token of an edge, made as an operator makes it."""
+    tokens = running.directory / "tokens"
+    made = hearsay(running, "gateway", "token", "new", "--role", "edge", "--json", "--file", str(tokens))
+    tokens.chmod(0o644)
+    return str(json.loads(made)["token"])
+
+
+def collect(running: Cluster, taken: gateway.Sent) -> int:
+    """Send more reports and everything else while a worker is killed; returns how many reports the finals have."""
     kafka = KafkaSettings(bootstrap=running.bootstrap)
     topics = existing(kafka)
     log = list(traffic(Random(7), REPORTS, PERIODS, topics.partitions))
@@ -61,9 +71,10 @@ def collect(running: Cluster) -> int:
     send(kafka, topics, log[half:])
     running.start_again(victim)
     wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
+    gateway.all_there(kafka, topics, taken)
     expected = recount(kafka, topics)
     finals = read_finals(kafka, topics)
-    wanted = {ResultKey("s", period): final_of(period, counts) for period, counts in expected.finals.items()}
+    wanted = {ResultKey(*key): final for key, final in finals_of(expected).items()}
     wrong = sorted(key for key in wanted.keys() | finals.keys() if wanted.get(key) != finals.get(key))
     require(not wrong, f"the finals of {wrong} are not what a recount of the reports topic gives")
     letters = {record.key.decode() for record in read_topic(kafka, topics.deadletters)}
@@ -103,8 +114,9 @@ def prometheus(running: Cluster) -> str:
     wait(lambda: bool(rules(running)) and not unhealthy(running), SCRAPE_SECONDS, "alerts that are evaluated")
     require(len(rules(running)) == alerts_in_file(), "Prometheus has not read every alert")
     firing = sorted(rule["name"] for rule in rules(running) if rule["state"] == "firing")
-    # Traffic has forged clock records.
-    require(set(firing) <= {"HearsayForgedClock"}, f"alerts fire although all is well: {firing}")
+    # The reports that are sent here have forged clock records, and answers of no honest device.
+    expected = {"HearsayForgedClock", "HearsayContradicted"}
+    require(set(firing) <= expected, f"alerts fire although all is well: {firing}")
     panels = dashboard(running)
     return f"Prometheus scrapes {workers} workers and evaluates {len(rules(running))} alerts and {panels} panels"
 
@@ -112,8 +124,9 @@ def prometheus(running: Cluster) -> str:
 def dashboard(running: Cluster) -> int:
     """Every panel of the dashboard asks Prometheus something that it can answer, with numbers where there are any."""
     panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
-    # Every period is closed, nothing is lost, and no survey here has forecasts.
-    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Numbers outside of their forecast"}
+    # Every period is closed, nothing is lost or set aside, and no survey here has forecasts.
+    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Surveys that are set aside"}
+    quiet |= {"Numbers outside of their forecast"}
     # A rate needs two scrapes.
     wait(lambda: not empty(running, panels) - quiet, SCRAPE_SECONDS, f"numbers in all panels but {sorted(quiet)}")
     return len(panels)

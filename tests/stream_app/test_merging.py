@@ -25,7 +25,7 @@ from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
 from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.finals import Final, final_key
-from stream_app.merging.merger import Merger
+from stream_app.merging.merger import LIVE_AT_ONCE, Merger
 from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
 from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
 from tests.helpers.published import Memory
@@ -341,6 +341,7 @@ def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() 
     names = [f"s{number}" for number in range(50)]
     owner = Owner(partitions=2, lookup=dict.fromkeys(names, SURVEYS["s"]).get)
     owner.take(*(Part(name, 0, p, 1, False, counts(5)) for name in names for p in range(2)))
+    owner.merger.flush(True, True)
     flush = owner.take(Part("s7", 0, 1, 2, False, counts(6)))
     written = [item.key for item in flush if not isinstance(item, Output)]
     assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]
@@ -399,3 +400,26 @@ def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
     for why in (Why.ABSENT, Why.TOO_LARGE, Why.UNDECODABLE):
         with pytest.raises(LogError, match="records are missing"):
             owner.merger.skip(Skipped(3, 4, why))
+
+
+def test_of_many_live_results_a_flush_has_some_and_each_has_its_turn() -> None:
+    names = [f"s{number}" for number in range(2 * LIVE_AT_ONCE + 1)]
+    many = {name: Scheme(SURVEYS["s"].survey.model_copy(update={"id": name})) for name in names}
+    owner = Owner(partitions=1, lookup=many.get)
+
+    def shown(*surveys: str, period: int = 0, everything: bool = False) -> list[str]:
+        for name in surveys:
+            partial = Part(name, period, 0, owner.merger.next_offset, False, counts(1))
+            owner.merger.apply(owner.merger.next_offset, encode_partial(partial))
+        return [item.key.decode() for item in owner.merger.flush(True, everything) if isinstance(item, Output)]
+
+    assert shown(*names) == sorted(names[:LIVE_AT_ONCE]) and owner.merger.has_first
+    assert shown() == sorted(names[LIVE_AT_ONCE : 2 * LIVE_AT_ONCE])
+    assert shown(*names[:LIVE_AT_ONCE]) == sorted([names[-1], *names[: LIVE_AT_ONCE - 1]]), (
+        "the last one waited longest"
+    )
+    assert not owner.merger.has_first
+    new = shown(*names[:-1], names[-1], period=1)
+    assert len(new) == LIVE_AT_ONCE and owner.merger.has_first
+    assert len(shown(everything=True)) == len(names) - LIVE_AT_ONCE
+    assert shown() == []

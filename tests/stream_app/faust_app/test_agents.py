@@ -18,6 +18,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
 from stream_app.faust_app.broker.surveys import Surveys
+from stream_app.faust_app.monitoring.metrics import Outcomes
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.kafka import Topics
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
@@ -48,6 +49,7 @@ class Partition:
         options = WorkerOptions(KafkaSettings(), Topics("small", 1, 1), KEY, KEY)
         self._agent = Counting(options, self.registry, cast(Any, self))
         self.counter: PartitionCounter = self._agent.make(0, {}, 0)
+        self.outcomes: Outcomes = Counter()
         self.end = 0
 
     async def has_partitions(self, wanted: int, tp: TP, offset: int, end: int) -> bool:
@@ -57,7 +59,7 @@ class Partition:
     def receive(self, records: Sequence[ConsumerRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
-        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=Counter(), next_offset=0))
+        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=self.outcomes, next_offset=0))
         return asyncio.run(self._agent.apply(task, records, lambda tp: self.end))
 
     @property
