@@ -6,7 +6,6 @@ from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.labels import window_ends
-from analytics.mobility.output.page.rendering import render_page
 from analytics.mobility.output.tables import tables
 from analytics.mobility.report import mobility_report
 
@@ -22,7 +21,6 @@ __all__ = [
     "combine",
     "explained",
     "mobility_report",
-    "render_page",
     "tables",
     "window_ends",
     "with_changes",

@@ -7,7 +7,7 @@ packages=$(echo "$1"/lib/python3*/site-packages)
 find "$packages" -depth -type d \( -name tests -o -name test \) -exec rm -rf {} +
 find "$packages" -depth -type d -path '*/pyarrow/include' -exec rm -rf {} +
 find "$packages" -type f \( -name '*.a' -o -name '*.h' -o -name '*.hpp' -o -name '*.pxd' -o -name '*.pyx' -o -name '*.pyi' \) -delete
-# Arrow's network protocol; plotly's widget for notebooks.
-rm -rf "$packages"/pyarrow/*flight* "$packages"/plotly/labextension
+# Arrow's network protocol.
+rm -rf "$packages"/pyarrow/*flight*
 # Not those in *.libs: they were patched, and stripped ones cannot be loaded.
 find "$1" -type f -name '*.so*' -not -path '*.libs/*' -exec strip --strip-unneeded {} + 2>/dev/null || true

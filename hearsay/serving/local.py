@@ -19,8 +19,6 @@ from servers.key_files import secret_in
 from stream_app.counting import load_loops
 from stream_app.local import EmbeddedApp
 
-LINKED = "Credentials let this process link the reports of a sender. These figures apply to whoever reads its memory:"
-
 
 def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
@@ -36,7 +34,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         data.check_destination(survey.id, THIS_PROCESS)
     schemes = {survey.id: Scheme(survey) for survey in surveys}
     if exposure.credentials:
-        for line in (LINKED, *linked_figures(schemes.values())):
+        for line in linked_figures(schemes.values()):
             say(line)
     app = EmbeddedApp(data.collector, surveys, PARTITIONS, data.clock_key(), data.presence_key())
     load_loops()  # before devices wait for it
@@ -56,4 +54,5 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         secret_in(directory / "gateway.key"),
         started,
         pages=try_pages(schemes, data.collector) if exposure.loopback else {},
+        # A dashboard over `data.collector` is a server of its own: start it with `beside`, on a second port.
     )

@@ -11,8 +11,6 @@ from hearsay.serving.kafka_log import KafkaLog, Registry, wait_for_topics
 from hearsay.serving.running import linked_figures, run
 from servers.settings import Settings
 
-LINKED = "Credentials let this gateway link the reports of a sender. These figures apply to whoever reads its memory:"
-
 
 def serve_kafka(
     settings: Settings, prefix: str | None, exposure: Exposure, hold: int, hold_data: Path, say: Callable[[str], None]
@@ -23,7 +21,7 @@ def serve_kafka(
     topics = wait_for_topics(settings.kafka, prefix or settings.kafka.prefix)
     registry = Registry(settings.kafka, topics)
     if exposure.credentials:
-        for line in (LINKED, *linked_figures(registry.all())):
+        for line in linked_figures(registry.all()):
             say(line)
     to = KafkaLog(settings.kafka, topics)
     run(

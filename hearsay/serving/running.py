@@ -94,8 +94,10 @@ async def _run(
 
 
 def linked_figures(schemes: Iterable[Scheme], reports: int = 30) -> list[str]:
-    """What the reports of a device reveal to somebody who can link them, a line for each survey."""
-    lines = []
+    """What to say where senders have credentials: what reports reveal to somebody who can link them, by survey."""
+    lines = [
+        "Credentials let this process link the reports of a sender while it has them. Linked reports reveal at most:"
+    ]
     for scheme in schemes:
         promise = scheme.guarantees
         stays, changes = promise.for_ever.whole, promise.any(reports).whole

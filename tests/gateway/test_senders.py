@@ -16,6 +16,7 @@ from gateway.http import tls_context
 from gateway.service import Senders
 from hearsay.commands.operations.gateway import app
 from hearsay.serving.exposure import Exposure, TokenFile
+from hearsay.serving.running import linked_figures
 from protocols.errors import SettingsError
 from protocols.wire import REPORT, encode_frame
 from protocols.wire.report import ReportRow, read_report
@@ -156,6 +157,17 @@ def test_a_file_of_tokens_may_change_while_it_is_used(tmp_path: Path, monkeypatc
     assert set(tokens()) == {digest_of("van")}  # what is known holds
     with pytest.raises(SettingsError, match="line 1 is not a digest and a role"):
         read_credentials("no digest\n", "tokens")
+
+
+def test_a_gateway_with_credentials_says_what_linked_reports_reveal() -> None:
+    first, line = linked_figures([SCHEME])
+    assert "link the reports of a sender" in first
+    promise = SCHEME.guarantees
+    assert line == (
+        f"buttons: epsilon {promise.per_report.whole:.3g} in one report; "
+        f"epsilon {promise.for_ever.whole:.3g} in all reports while values stay; "
+        f"epsilon {promise.any(30).whole:.3g} in 30 reports whatever the values do"
+    )
 
 
 @pytest.mark.parametrize(

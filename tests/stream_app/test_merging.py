@@ -341,6 +341,7 @@ def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() 
     names = [f"s{number}" for number in range(50)]
     owner = Owner(partitions=2, lookup=dict.fromkeys(names, SURVEYS["s"]).get)
     owner.take(*(Part(name, 0, p, 1, False, counts(5)) for name in names for p in range(2)))
+    owner.merger.flush(True, True)
     flush = owner.take(Part("s7", 0, 1, 2, False, counts(6)))
     written = [item.key for item in flush if not isinstance(item, Output)]
     assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]

@@ -27,6 +27,12 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "shortfall": ("reports", "late and lost reports of these periods, at most"),
     "presence_lost": ("true or false", "presence records were lost: devices may be counted twice"),
     "truth": (_PEOPLE, "the real number, which only a simulation knows"),
+    "integrity_verdict": (_TEXT, "of one period: consistent, changed, or contradicted by what honest devices report"),
+    "integrity_level": (_PROBABILITY, "of a false alarm in the whole life of the survey"),
+    "integrity_looks": ("periods", "how many periods were looked at, at most"),
+    "integrity_flow_period": (_PERIOD, "the earlier period that reports claim as their last one"),
+    "integrity_flow_claimed": ("reports", "that claim it"),
+    "integrity_flow_reported": ("reports", "that this earlier period had"),
     "shortest": ("periods", "time since the last visit, at least"),
     "longest": ("periods", "time since the last visit, at most"),
     "attribute": (_TEXT, "what was asked"),
@@ -72,13 +78,15 @@ def meaning(column: str) -> tuple[str, str]:
     ('people', 'lower end of the 95 % interval of people')
     >>> meaning("low_2")
     ('text', 'lower end of the 95 % interval of quartiles_2')
+    >>> meaning("nothing")
+    ('', '')
     """
     if column in MEANINGS:
         return MEANINGS[column]
     name, _, part = column.rpartition("_")
-    if part in _PARTS:
+    if part in _PARTS and name in MEANINGS:
         return MEANINGS[name][0], _PARTS[part].format(name)
     if part in _COMPARED:
         unit, words = _COMPARED[part]
         return unit, words.format(name)
-    return _TEXT, _PARTS[name].format(f"quartiles_{part}")
+    return (_TEXT, _PARTS[name].format(f"quartiles_{part}")) if name in _PARTS else ("", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 from protocols.survey import Calendar
 
@@ -15,17 +15,3 @@ def window_ends(calendar: Calendar, first: int, last: int) -> tuple[date, date]:
         days = calendar.day(first), calendar.day(last + 1) - 1
         return _DAY_ZERO + timedelta(days[0]), _DAY_ZERO + timedelta(days[1])
     return calendar.local(calendar.begin(first)), calendar.local(calendar.begin(last))
-
-
-def label(calendar: Calendar, first: int, last: int) -> str:
-    """The label of a window: its days, and its hours where it is not made of whole days.
-
-    >>> hours = Calendar(datetime.fromisoformat("2026-01-05T00:00:00Z"), timedelta(hours=1))
-    >>> label(hours, 0, 71), label(hours, 0, 23), label(hours, 7, 7)
-    ('Mon 5 Jan – Wed 7 Jan', 'Mon 5 Jan', 'Mon 5 Jan 07:00')
-    """
-    begin, end = (
-        f"{at:%a} {at.day} {at:%b}" + (f" {at:%H:%M}" if isinstance(at, datetime) else "")
-        for at in window_ends(calendar, first, last)
-    )
-    return begin if begin == end else f"{begin} – {end}"

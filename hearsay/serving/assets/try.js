@@ -108,7 +108,8 @@ async function showLive() {
   const newest = live.open?.at(-1);
   if (newest === undefined) return;
   const n = newest.n === null ? "Too few reports to show anything" : `${newest.n} reports are counted`;
-  find("counted").textContent = `${n} in the period from ${newest.begin.slice(0, 16).replace("T", " ")} UTC.`;
+  const [when, ahead] = [newest.begin.slice(0, 16).replace("T", " "), newest.begin.slice(19)];
+  find("counted").textContent = `${n} in the period from ${when} UTC${ahead === "Z" ? "" : ahead}.`;
   find("live").replaceChildren(...newest.attributes.filter(({ estimate }) => estimate !== null).map(table));
 }
 
