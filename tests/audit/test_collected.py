@@ -32,7 +32,7 @@ def run(*arguments: str) -> Any:
 
 def test_honest_devices_are_consistent_in_every_period(tmp_path: Path) -> None:
     collect(tmp_path, survey(), DEVICES, PERIODS)
-    with open_results(tmp_path, None) as results:
+    with open_results(None, tmp_path, None) as (results, _):
         histograms, reports = results.histograms("forged"), results.mobility("forged")
     verdicts = [histogram.integrity for histogram in histograms]
     assert [verdict.verdict for verdict in verdicts if verdict is not None] == ["consistent"] * PERIODS
@@ -72,7 +72,7 @@ def test_forged_reports_are_found_named_and_refused(tmp_path: Path) -> None:
 
 def test_one_forged_gap_more_than_there_were_reports_breaks_the_flow(tmp_path: Path) -> None:
     collect(tmp_path, survey(), DEVICES, PERIODS, false_gaps=1)
-    with open_results(tmp_path, None) as results:
+    with open_results(None, tmp_path, None) as (results, _):
         last = results.histograms("forged")[-1].integrity
     assert last is not None and last.alarms == (("", "flow"),) and last.verdict == "contradicted"
     assert last.flow is not None and (last.flow.period, last.flow.claimed, last.flow.reported) == (
@@ -86,7 +86,7 @@ def test_one_forged_gap_more_than_there_were_reports_breaks_the_flow(tmp_path: P
 
 def test_where_presence_has_noise_no_verdict_and_no_width_is_published(tmp_path: Path) -> None:
     collect(tmp_path, survey(presence_epsilon=2.0), 500, 2, forged=100)
-    with open_results(tmp_path, None) as results:
+    with open_results(None, tmp_path, None) as (results, _):
         for histogram in results.histograms("forged"):
             assert histogram.integrity is None
             assert all(a.statistics is None or a.statistics.widths is None for a in histogram.attributes)
