@@ -53,7 +53,7 @@ def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
 @contextmanager
 def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[TopicPartition]]]:
     """A consumer of all partitions of a topic, at their beginnings."""
-    try:
+    with explained(kafka, topic):
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
             numbers = consumer.partitions_for_topic(topic)
@@ -64,7 +64,14 @@ def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[Topi
             yield consumer, partitions
         finally:
             consumer.close()
+
+
+@contextmanager
+def explained(kafka: KafkaSettings, what: str) -> Iterator[None]:
+    """Raise errors of the Kafka client while something is read as our own."""
+    try:
+        yield
     except TooLarge as error:
-        raise TopicError(f"topic {topic}: {error.message}", error.hint) from None
+        raise TopicError(f"{what}: {error.message}", error.hint) from None
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {topic} failed: {error}", NO_KAFKA) from error
+        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {what} failed: {error}", NO_KAFKA) from error

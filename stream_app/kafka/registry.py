@@ -44,18 +44,25 @@ def records(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
     """The same, with the fingerprints."""
     found: dict[str, Published] = {}
     for record in read_topic(kafka, topics.surveys):
-        if record.value is None:
-            continue
-        try:
-            survey, fingerprint = Survey.model_validate_json(record.value), fingerprint_of(record)
-        except (ValidationError, TopicError) as error:
-            raise TopicError(
-                f"record {record.offset} of {topics.surveys} is not a survey: {error}",
-                "was it written by a newer version, or by something other than `hearsay survey publish`?",
-            ) from None
-        if survey.id not in found or found[survey.id].fingerprint == fingerprint:
-            found[survey.id] = Published(survey, fingerprint)
+        admit(found, record)
     return found
+
+
+def admit(found: dict[str, Published], record: Any) -> Survey | None:
+    """Add a record of the registry to those before it. Returns its survey, or None if it changes nothing."""
+    if record.value is None:
+        return None
+    try:
+        survey, fingerprint = Survey.model_validate_json(record.value), fingerprint_of(record)
+    except (ValidationError, TopicError) as error:
+        raise TopicError(
+            f"record {record.offset} of {record.topic} is not a survey: {error}",
+            "was it written by a newer version, or by something other than `hearsay survey publish`?",
+        ) from None
+    if survey.id in found and found[survey.id].fingerprint != fingerprint:
+        return None
+    found[survey.id] = Published(survey, fingerprint)
+    return survey
 
 
 def fingerprint_of(record: Any) -> str:

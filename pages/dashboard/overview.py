@@ -1,0 +1,78 @@
+"""How the surveys are doing: what the page about all surveys shows, from what is published about them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from protocols.survey import Survey
+from stream_app.results import Followed, Histogram, Live
+
+RECENT = 60
+"""Of how many periods the numbers of reports are shown."""
+
+
+class SurveyStatus:
+    """The status of one survey. It knows only what was published: a suppressed number is not there."""
+
+    def __init__(self, survey: str) -> None:
+        self._survey = survey
+        self._title = ""
+        self._presence_noised = False
+        self._finals: dict[int, Histogram] = {}  # of recent periods, without their columns
+        self._live: Live | None = None
+        self._verdicts: dict[str, Any] = {}
+
+    @property
+    def presence_noised(self) -> bool:
+        """Whether exact numbers of reports are not to be shown."""
+        return self._presence_noised
+
+    def describe(self, survey: Survey) -> None:
+        self._title = survey.title
+        self._presence_noised = survey.presence_epsilon is not None
+
+    def note(self, followed: Followed) -> None:
+        """Take in a result."""
+        result = followed.result
+        if isinstance(result, Histogram):
+            self._finals[result.period] = result.model_copy(update={"attributes": ()})
+            if len(self._finals) > RECENT:
+                del self._finals[min(self._finals)]
+        elif isinstance(result, Live):
+            still_open = tuple(period.model_copy(update={"attributes": ()}) for period in result.open)
+            self._live = result.model_copy(update={"open": still_open})
+        elif followed.topic.kind == "integrity":
+            self._verdicts = result.model_dump(mode="json")
+
+    def record(self, lag: int | None) -> dict[str, Any]:
+        """The document. `lag` is how many records of all surveys are not counted yet; None if unknown, or not to show."""
+        live = self._live
+        provisional = [] if live is None else [period for period in live.open if period.period not in self._finals]
+        last = max(self._finals, default=None)
+        return {
+            "title": self._title,
+            "periods": [_period(found) for _, found in sorted(self._finals.items())],
+            "open": [_period(found) for found in provisional],
+            "last_final": None if last is None else _period(self._finals[last]),
+            "closed_through": None if live is None or live.closed_through < 0 else live.closed_through,
+            "rejects": {} if live is None else live.rejects,
+            "late": 0 if live is None else sum(live.lates.values()),
+            "lost": 0 if live is None else sum(live.lost.values()),
+            "lag": lag,
+            "integrity": self._verdicts or None,
+        }
+
+
+def _period(found: Histogram) -> dict[str, Any]:
+    return {
+        "period": found.period,
+        "begin": _text(found.begin),
+        "end": _text(found.end),
+        "n": None if found.suppressed else found.n,
+        "suppressed": found.suppressed,
+    }
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,133 @@
+"""Reading result topics and the survey registry from their beginnings, and on as they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from types import TracebackType
+from typing import Self
+
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.admin import OffsetSpec
+from kafka.errors import KafkaError
+
+from protocols.errors import TopicError
+from servers.kafka_clients import opened
+from servers.settings import KafkaSettings
+from stream_app.kafka.decompression import limit_decompression
+from stream_app.kafka.reading import explained
+from stream_app.kafka.registry import Published, admit
+from stream_app.kafka.topics import ANSWER_SECONDS, Topics
+from stream_app.log.flushes import Output
+from stream_app.results.reading import Come
+from stream_app.results.result_topics import RESULT_TOPICS
+
+NAMES = tuple(topic.name for topic in RESULT_TOPICS)
+MOST_RECORDS = 50
+"""How many records one call returns at most: what is made of them takes some milliseconds each."""
+
+
+class TopicFollower:
+    """One consumer of all result topics and of the registry, without a group. For one thread.
+
+    The place of a message is that of its topic in `NAMES`. `identity` is a digest of the ids of the topics.
+    """
+
+    places = len(NAMES)
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        limit_decompression("kafka", kafka.max_batch_bytes)
+        self._kafka = kafka
+        self._topics = topics
+        self._registry: dict[str, Published] = {}
+        self._names = [topics.surveys, *map(topics.named, NAMES)]
+        self._partitions = [TopicPartition(name, 0) for name in self._names]
+        self._admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS)
+        try:
+            self.identity = self.present_identity()
+            self._consumer = opened(
+                KafkaConsumer,
+                kafka,
+                ANSWER_SECONDS,
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                max_poll_records=MOST_RECORDS,
+            )
+        except BaseException:
+            self._admin.close()
+            raise
+        with explained(self._kafka, "results"):
+            self._consumer.assign(self._partitions)
+            self._ends = self._consumer.end_offsets(self._partitions)
+
+    def present_identity(self) -> str:
+        """The identity of the topics that the cluster has now: another one if a topic was made again."""
+        with explained(self._kafka, "results"):
+            described = self._admin.describe_topics(self._names)
+        for topic in described:
+            if topic["error_code"]:
+                raise TopicError(
+                    f"topic {topic['name']} does not exist on {self._kafka.bootstrap}", "run `hearsay topics create`"
+                )
+        ids = sorted(f"{topic['name']} {topic['topic_id']}" for topic in described)
+        return sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+    def poll(self, seconds: float) -> Come:
+        """What has come since the last call; waits for something for at most so long."""
+        with explained(self._kafka, "results"):
+            found = self._consumer.poll(timeout_ms=int(seconds * 1000))
+        come = Come()
+        for record in found.get(self._partitions[0], ()):
+            try:
+                survey = admit(self._registry, record)
+            except TopicError as error:
+                come.unread.append(error)
+            else:
+                come.surveys += [] if survey is None else [survey]
+        for place, name in enumerate(NAMES):
+            for record in found.get(self._partitions[1 + place], ()):
+                if record.value is not None:
+                    come.messages.append(
+                        (place, record.offset, Output(name, record.key, record.value, tuple(record.headers)))
+                    )
+        return come
+
+    def next_offsets(self) -> tuple[int, ...]:
+        """The next offset of each place."""
+        with explained(self._kafka, "results"):
+            return tuple(self._consumer.position(partition) for partition in self._partitions[1:])
+
+    def seek(self, offsets: Sequence[int]) -> None:
+        """Go on at these offsets, of each place."""
+        for partition, offset in zip(self._partitions[1:], offsets, strict=True):
+            self._consumer.seek(partition, offset)
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was there at the beginning has been read."""
+        with explained(self._kafka, "results"):
+            return all(self._consumer.position(partition) >= end for partition, end in self._ends.items())
+
+    def lag(self) -> int:
+        """How many records of the reports topic the workers have not counted, as far as they have said."""
+        partitions = [TopicPartition(self._topics.reports, number) for number in range(self._topics.partitions)]
+        with explained(self._kafka, "results"):
+            ends = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+            begins = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+            groups = self._admin.list_group_offsets({self._topics.prefix: partitions})
+        committed = groups.get(self._topics.prefix, {})
+        counted = {tp: committed[tp].offset if tp in committed else -1 for tp in partitions}
+        return sum(max(0, ends[tp].offset - max(begins[tp].offset, counted[tp])) for tp in partitions)
+
+    def close(self) -> None:
+        with suppress(KafkaError):
+            self._consumer.close()
+        with suppress(KafkaError):
+            self._admin.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
