@@ -1,7 +1,7 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
 from protocols.planning.links import CrowdPlan, LinkPlan
-from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
+from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, PrecisionPlan, plan
 from protocols.planning.presence import PresenceErrors, PresencePlan
 from protocols.planning.prices import told_apart, widest_interval
 
@@ -12,6 +12,7 @@ __all__ = [
     "LinkPlan",
     "NoisePlan",
     "Plan",
+    "PrecisionPlan",
     "PresenceErrors",
     "PresencePlan",
     "plan",

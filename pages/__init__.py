@@ -1,0 +1,1 @@
+"""Everything that a browser sees: results as events, the page that shows them, and the files it is made of."""

@@ -1,0 +1,74 @@
+"""What a page must know of a survey to show its results: words, names of values, what it cost, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from pages.costs import costs
+from pages.events import Event, Record, event
+from protocols.question import Question
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+
+WEEK, DAY = timedelta(weeks=1), timedelta(days=1)
+PLACES = {"area", "transition"}  # roles of attributes whose values are places
+
+DEVICES = {"one": "device", "many": "devices", "people": "devices", "kicker": "Survey results"}
+VISITORS = {"one": "visitor", "many": "visitors", "people": "people", "kicker": "Mobility report"}
+
+
+def survey_event(
+    survey: Survey,
+    *,
+    shapes: Mapping[str, Any] | None = None,
+    baseline: tuple[int, int] | None = None,
+    notes: tuple[str, ...] = (),
+    loss_accepted: bool = False,
+) -> Event:
+    """The event of a survey.
+
+    `shapes` are the areas' shapes (`pages.shapes`), `baseline` the first and last period that a page compares with
+    before somebody chooses others, and `notes` what the reports say about how to read them. `loss_accepted`: memos were
+    lost once, so the guarantees are those without the cap.
+    """
+    scheme = Scheme(survey)
+    record: Record = {
+        "id": survey.id,
+        "title": survey.title or survey.id,
+        "description": survey.description,
+        "fingerprint": scheme.fingerprint,
+        "words": words(survey),
+        "start": survey.start.isoformat(),
+        "period_seconds": int(survey.period.total_seconds()),
+        "horizon": survey.horizon,
+        "minimum": survey.minimum,
+        "confidence": 0.95,
+        "presence": "exact" if scheme.presence is None else "noised",
+        "seasons": [name for name, length in (("week", WEEK), ("day", DAY)) if not length % survey.period],
+        "baseline": baseline,
+        "attributes": [_attribute(question) for question in scheme.questions],
+        "shapes": shapes,
+        "costs": costs(scheme, loss_accepted),
+        "notes": list(notes),
+    }
+    return event("survey", survey.id, record)
+
+
+def words(survey: Survey) -> dict[str, str]:
+    """What the page calls those who answer: visitors where the survey has places, otherwise devices."""
+    return VISITORS if any(attribute.role in PLACES for attribute in survey.attributes) else DEVICES
+
+
+def _attribute(question: Question) -> Record:
+    attribute = question.attribute
+    groups = {name: [attribute.values.index(member) for member in group] for name, group in attribute.groups.items()}
+    return {
+        "name": question.name,
+        "role": attribute.role,
+        "mechanism": question.label,
+        "ordered": attribute.ordered,
+        "values": list(attribute.values),
+        "groups": groups,
+    }

@@ -1,0 +1,100 @@
+// Devices (or visitors) over time: new and returning ones of each period, or the different ones of longer windows.
+
+import { isKnown } from "../state/quantities.js";
+import { periodsOf } from "../state/series.js";
+import { column } from "../state/tables.js";
+import { readable, wall, whole, windowLabel } from "../state/words.js";
+import { choice } from "../parts/dom.js";
+import { sign } from "../parts/frame.js";
+import { timeline } from "../parts/timeline.js";
+
+export function devicesChart() {
+  return {
+    id: "over-time", wide: true,
+    shown: (context) => periodsOf(context.survey).length > 0,
+    title: ({ words }) => `${capital(words.many)} over time`,
+    hint: (context) => (lengthOf(context) === 1
+      ? `Different ${context.words.many} that reported in each period.`
+      : `Different ${context.words.many} in every window of ${lengthOf(context)} periods, by the period with which it ends.`),
+    controls: (context) => {
+      const lengths = windowLengths(context.survey);
+      if (lengths.length < 2) return [];
+      const choices = lengths.map((length) => [length, length === 1 ? "1 period" : `${length} periods`]);
+      return [choice("length", `Unique ${context.words.many} in windows of`, choices, lengthOf(context), (length) => context.set({ length }))];
+    },
+    key: (context) => {
+      if (lengthOf(context) !== 1) return [];
+      const rows = periodsOf(context.survey), signs = [];
+      if (rows.some((row) => isKnown(row.fresh))) signs.push(sign("bar returning", "returning"), sign("bar new", "new"));
+      if (rows.some((row) => isKnown(row.visitors) && !isKnown(row.fresh))) signs.push(sign("bar unsplit", "not split into new and returning"));
+      if (rows.some((row) => row.state === "provisional")) signs.push(sign("bar hatched", "provisional"));
+      if (rows.some((row) => row.truth != null)) signs.push(sign("truth", "truth"));
+      return signs;
+    },
+    table: devicesTable,
+    draw: (box, table, context) => timeline(box, parts(table, context), { height: 300, label: `${capital(context.words.many)} over time; the table below has all numbers`, format: whole }),
+  };
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+function lengthOf(context) {
+  const wanted = Number(context.view.length ?? 1);
+  return windowLengths(context.survey).includes(wanted) ? wanted : 1;
+}
+
+// The lengths of all windows that are published, in periods.
+export function windowLengths(survey) {
+  const lengths = new Set([1]);
+  for (const record of survey.periods.values()) {
+    for (const cell of record.triangle) lengths.add(record.period - cell.first + 1);
+    for (const window of record.windows) if (window.kind !== "cumulative") lengths.add(window.last - window.first + 1);
+  }
+  return [...lengths].sort((a, b) => a - b);
+}
+
+function devicesTable(context) {
+  const { survey, words } = context, length = lengthOf(context);
+  const shared = [column("first", "first period"), column("last", "last period"), column("begin", "from"), column("state", "state")];
+  const counts = [column(words.many, words.many, whole), column("low", "low", whole), column("high", "high", whole)];
+  if (length > 1) return { name: "devices", columns: [...shared, ...counts], rows: windowRows(survey, length) };
+  const split = [column("new", "new", whole), column("returning", "returning", whole), column("truth", "truth", whole)];
+  const rows = periodsOf(survey).map((row) => [
+    row.period, row.period, row.begin, row.suppressed ? "suppressed" : row.state, row.visitors.value, row.visitors.low, row.visitors.high,
+    row.fresh.value, row.returning.value, row.truth]);
+  return { name: "devices", columns: [...shared, ...counts, ...split], rows };
+}
+
+function windowRows(survey, length) {
+  const begins = new Map(periodsOf(survey).map((row) => [row.period, row]));
+  const found = new Map();
+  for (const record of survey.periods.values()) {
+    for (const cell of record.triangle) if (record.period - cell.first + 1 === length) found.set(record.period, [cell.first, cell.visitors]);
+    for (const window of record.windows) if (window.last - window.first + 1 === length) found.set(record.period, [window.first, window.visitors]);
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([last, [first, visitors]]) => [
+    first, last, begins.get(first)?.begin ?? "", visitors ? "final" : "suppressed", visitors?.value ?? null, visitors?.low ?? null, visitors?.high ?? null]);
+}
+
+function parts(table, context) {
+  const { survey, words } = context, noised = survey.about.presence === "noised";
+  const rows = new Map(periodsOf(survey).map((row) => [row.period, row]));
+  const points = (value) => table.rows.map((row) => {
+    const at = rows.get(row[1]), state = row[3] === "provisional" ? "provisional" : "final";
+    if (!at) return null;
+    const when = row[0] === row[1] ? windowLabel(at.begin, at.end, survey.about.period_seconds) : `${row[1] - row[0] + 1} periods to ${windowLabel(at.begin, at.end, survey.about.period_seconds)}`;
+    return { x0: wall(at.begin), x1: wall(at.end), value: value(row), low: noised ? row[5] : null, high: noised ? row[6] : null, state, when };
+  }).filter(Boolean);
+  const said = (list, name) => list.map((p) => ({ ...p, text: p.value == null ? "" : `${name} ${whole(p.value)}` }));
+  const truth = { name: "truth", kind: "truth-only", points: said(points((row) => row[9] ?? null), "truth").map((p) => ({ ...p, truth: p.value, value: p.value, low: null, high: null })) };
+  const bars = [
+    { name: "returning", kind: "returning", points: said(points((row) => row[8] ?? null), "returning") },
+    { name: "new", kind: "new", points: said(points((row) => row[7] ?? null), "new") },
+    { name: words.many, kind: "unsplit", points: said(points((row) => (row[7] == null ? row[4] : null)), words.many) },
+  ];
+  const lines = noised ? [{ name: readable(words.many), kind: "bare", points: said(points((row) => row[4]), `${words.many}, with interval`) }] : [];
+  if (truth.points.some((p) => p.truth != null)) lines.push(truth);
+  return { bars, lines };
+}

@@ -1,0 +1,45 @@
+// The top of the page: which survey it is, from when to when, and the figures to know first.
+
+import { isKnown } from "../state/quantities.js";
+import { periodsOf, windowsOf } from "../state/series.js";
+import { dayLabel, label, wall, whole } from "../state/words.js";
+import { make } from "../parts/dom.js";
+
+export function showHeader(header, context) {
+  const { survey, words } = context, { about } = survey;
+  header.replaceChildren(
+    make("p", { class: "kicker" }, words.kicker),
+    make("h1", {}, about.title),
+    make("p", { class: "lead" }, span(survey)),
+    make("div", { class: "figures" }, ...figures(context)));
+}
+
+function span(survey) {
+  const rows = periodsOf(survey);
+  if (!rows.length) return "Nothing is published yet.";
+  const year = (time) => new Date(time).getUTCFullYear();
+  const first = wall(rows[0].begin), last = wall(rows.at(-1).end) - 1;
+  return `${dayLabel(first)} ${year(first)} to ${dayLabel(last)} ${year(last)}, ${whole(rows.length)} periods`;
+}
+
+export function figure(title, value, below = "") {
+  return make("div", { class: "figure" }, make("span", {}, title), make("b", {}, value), make("span", { class: "range" }, below));
+}
+
+function figures({ survey, words }) {
+  const rows = periodsOf(survey), cards = [];
+  const longest = windowsOf(survey).find((window) => isKnown(window.visitors));
+  if (longest) {
+    const periods = longest.last - longest.first + 1;
+    cards.push(figure(`different ${words.many}`, whole(longest.visitors.value), periods > 1 ? `in ${periods} periods` : "in one period"));
+  }
+  const known = rows.filter((row) => isKnown(row.visitors));
+  if (known.length > 1) {
+    const most = known.reduce((best, row) => (row.visitors.value > best.visitors.value ? row : best));
+    cards.push(figure("most in one period", whole(most.visitors.value), dayLabel(wall(most.begin))));
+  }
+  const costs = survey.about.costs, report = costs.guarantees[0];
+  cards.push(figure("epsilon of one report", report.epsilon.toLocaleString("en-GB", { maximumSignificantDigits: 3 }), `declared: ${costs.declared}`));
+  cards.push(figure("questions", whole(survey.about.attributes.length), label(survey.about.attributes.map((one) => one.name).join(", "), 60)));
+  return cards;
+}

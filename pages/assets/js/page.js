@@ -1,0 +1,105 @@
+// The page: takes events, shows one survey (or a document), and keeps what is shown in the address.
+
+import { apply, emptyState } from "./state/reducer.js";
+import { readView, writeView } from "./state/permalink.js";
+import { make } from "./parts/dom.js";
+import { drawAll, forget } from "./parts/visible.js";
+import { surveySections } from "./charts/sections.js";
+import { showHeader } from "./charts/header.js";
+
+const state = emptyState();
+const shown = { survey: null, outline: "", frames: [] };
+let view = readView(location.hash);
+let due = false;
+
+function element(id) {
+  return document.getElementById(id);
+}
+
+function contextOf(survey) {
+  return {
+    state, survey, view, words: survey.about.words, set,
+    linkTo: (patch) => writeView({ ...view, survey: survey.id, ...patch }),
+  };
+}
+
+function set(patch) {
+  view = { ...view, ...patch };
+  history.replaceState(null, "", writeView(view));
+  later();
+}
+
+function later() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    show();
+  });
+}
+
+// The survey that the address names, or the first one that is known.
+function chosen() {
+  const known = [...state.surveys.values()].filter((survey) => survey.about);
+  return known.find((survey) => survey.id === view.survey) ?? known[0] ?? null;
+}
+
+function show() {
+  const survey = chosen();
+  if (!survey) return;
+  const context = contextOf(survey), sections = surveySections(context);
+  const outline = [survey.id, survey.about.fingerprint, ...sections.map((section) => section.id)].join(" ");
+  showHeader(element("header"), context);
+  if (outline !== shown.outline) build(sections, outline);
+  shown.context = context;
+  for (const part of shown.frames) part.update(context);
+  document.title = survey.about.title;
+  document.body.dataset.drawn = "yes";
+}
+
+function build(sections, outline) {
+  const main = element("main");
+  forget(main);
+  shown.outline = outline;
+  shown.frames = sections.flatMap((section) => section.parts);
+  main.replaceChildren(...sections.map((section) => make("section", { class: "group", id: section.id, "aria-labelledby": `${section.id}-title` },
+    make("h2", { id: `${section.id}-title` }, section.title), ...section.parts.map((part) => part.element))));
+  const nav = element("nav");
+  nav.hidden = sections.length < 2;
+  nav.replaceChildren(...sections.map((section) => make("a", { href: `#${section.id}`, onclick: (event) => jump(event, section.id) }, section.title)));
+}
+
+function jump(event, id) {
+  event.preventDefault();
+  set({ at: id });
+  goTo(id);
+}
+
+function goTo(id) {
+  const target = id && element(id);
+  if (!target) return;
+  target.scrollIntoView();
+  target.setAttribute("tabindex", "-1");
+  target.focus({ preventScroll: true });
+}
+
+// Takes events from a feed: all of a static page, or those that a live page is sent.
+function receive(events) {
+  for (const event of events) apply(state, event);
+  later();
+}
+
+addEventListener("hashchange", () => {
+  view = readView(location.hash);
+  show();
+  goTo(view.at);
+});
+addEventListener("beforeprint", () => drawAll(document));
+addEventListener("resize", later);
+globalThis.hearsayPage = { receive, state };
+const events = element("events")?.textContent.trim();
+if (events) {
+  receive(JSON.parse(events));
+  show();
+  goTo(view.at);
+}

@@ -1,0 +1,44 @@
+// Drawing what is seen, and only that: a chart that is out of sight waits until it is scrolled into sight.
+
+const waiting = new WeakMap();
+const seen = new Set();
+let observer = null;
+
+function watching() {
+  observer ??= new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) seen.add(target);
+      else seen.delete(target);
+      if (isIntersecting) drawNow(target);
+    }
+  }, { rootMargin: "200px" });
+  return observer;
+}
+
+function drawNow(element) {
+  const job = waiting.get(element);
+  if (job?.due) {
+    job.due = false;
+    job.drawn();
+  }
+}
+
+// Draws into the element now if it is in sight, or else as soon as it is.
+export function drawWhenSeen(element, drawn) {
+  const known = waiting.has(element);
+  waiting.set(element, { drawn, due: true });
+  if (!known) watching().observe(element);
+  else if (seen.has(element)) drawNow(element);
+}
+
+// Draws everything below an element, in sight or not: before printing.
+export function drawAll(root) {
+  for (const element of root.querySelectorAll("[data-chart]")) drawNow(element);
+}
+
+export function forget(root) {
+  for (const element of root.querySelectorAll("[data-chart]")) {
+    observer?.unobserve(element);
+    seen.delete(element);
+  }
+}

@@ -1,0 +1,55 @@
+// The state of a page: what it was told, by survey. One reducer serves static pages and the live page.
+
+export function emptyState() {
+  return { surveys: new Map(), documents: new Map() };
+}
+
+function emptySurvey(id) {
+  return {
+    id, revision: 0, about: null, live: null, status: null, integrity: new Map(),
+    periods: new Map(), histograms: new Map(), provisional: new Map(), forecasts: new Map(),
+  };
+}
+
+// Takes one event into the state, in place, and returns the id of the survey that it changed (null: a document). A later
+// event with the same key replaces the earlier one, and a final removes the provisional result of its period.
+export function apply(state, event) {
+  const { kind, survey: id, key, record } = event;
+  if (kind === "evaluation" || kind === "audit" || kind === "outlook") {
+    state.documents.set(key, event);
+    return null;
+  }
+  if (!state.surveys.has(id)) state.surveys.set(id, emptySurvey(id));
+  const survey = state.surveys.get(id);
+  survey.revision += 1;
+  if (kind === "survey") survey.about = record;
+  else if (kind === "mobility") survey.periods.set(record.period, record);
+  else if (kind === "histogram") takeHistogram(survey, record);
+  else if (kind === "forecast") survey.forecasts.set(record.period, record);
+  else if (kind === "live") takeLive(survey, record);
+  else if (kind === "status") survey.status = record;
+  else if (kind === "integrity") survey.integrity.set(key, record);
+  if (kind === "mobility") survey.provisional.delete(record.period);
+  return id;
+}
+
+function isFinal(survey, period) {
+  return survey.periods.has(period) || survey.histograms.has(period);
+}
+
+function takeHistogram(survey, record) {
+  if (record.kind === "final") {
+    survey.histograms.set(record.period, record);
+    survey.provisional.delete(record.period);
+  } else if (!isFinal(survey, record.period)) {
+    survey.provisional.set(record.period, record);
+  }
+}
+
+function takeLive(survey, record) {
+  survey.live = record;
+  survey.provisional = new Map();
+  for (const histogram of record.open) {
+    if (!isFinal(survey, histogram.period)) survey.provisional.set(histogram.period, histogram);
+  }
+}

@@ -1,0 +1,103 @@
+// What charts show, read from the state of a survey: periods in their order, and numbers of one value over time.
+
+import { UNKNOWN, entry, exactly, isKnown, product } from "./quantities.js";
+import { windowLabel } from "./words.js";
+
+// All periods in their order, finals and provisional ones alike: { period, begin, end, state, visitors, attributes, ... }.
+// The list is kept until the survey changes.
+export function periodsOf(survey) {
+  if (survey.listed?.revision === survey.revision) return survey.listed.periods;
+  const rows = new Map();
+  for (const histogram of survey.provisional.values()) rows.set(histogram.period, fromHistogram(histogram, "provisional"));
+  for (const histogram of survey.histograms.values()) rows.set(histogram.period, fromHistogram(histogram, "final"));
+  for (const record of survey.periods.values()) {
+    for (const window of record.windows) if (window.first === window.last) rows.set(window.first, window.row ??= fromWindow(window));
+  }
+  const periods = [...rows.values()].sort((a, b) => a.period - b.period);
+  survey.listed = { revision: survey.revision, periods };
+  return periods;
+}
+
+function fromWindow(window) {
+  return {
+    period: window.first, begin: window.begin, end: window.end, state: "final", suppressed: window.suppressed ?? null,
+    visitors: window.visitors ?? UNKNOWN, fresh: window.new ?? UNKNOWN, returning: window.returning ?? UNKNOWN,
+    truth: window.truth ?? null, attributes: new Map((window.attributes ?? []).map((part) => [part.name, part])),
+  };
+}
+
+function fromHistogram(histogram, state) {
+  const attribute = (part) => ({
+    ...part,
+    values: part.estimate && {
+      share: { value: part.estimate, error: part.error, low: part.low, high: part.high }, consistent: part.consistent,
+    },
+  });
+  return {
+    period: histogram.period, begin: histogram.begin, end: histogram.end, state, suppressed: histogram.suppressed ?? null,
+    visitors: histogram.n == null ? UNKNOWN : exactly(histogram.n), fresh: UNKNOWN, returning: UNKNOWN, truth: null,
+    attributes: new Map(histogram.attributes.map((part) => [part.name, attribute(part)])),
+  };
+}
+
+// All windows of several periods and single ones: the longest first, by their beginning.
+export function windowsOf(survey) {
+  if (survey.windowed?.revision === survey.revision) return survey.windowed.windows;
+  const windows = [...survey.periods.values()].flatMap((record) => record.windows)
+    .sort((a, b) => (b.last - b.first) - (a.last - a.first) || a.first - b.first);
+  survey.windowed = { revision: survey.revision, windows };
+  return windows;
+}
+
+export function windowName(survey, window) {
+  return windowLabel(window.begin, window.end, survey.about.period_seconds);
+}
+
+// The place of a value in the columns of a record, which may have some of the values only; -1 where it has not.
+export function placeIn(part, value) {
+  return part.places ? part.places.indexOf(value) : value;
+}
+
+// The unbiased share of a value in a period or window, or of one of its groups.
+export function shareOf(part, value, group = null) {
+  if (group != null) return entry(part?.groups?.share, group);
+  const place = part?.values ? placeIn(part, value) : -1;
+  return place < 0 ? UNKNOWN : entry(part.values.share, place);
+}
+
+// One value of an attribute over all periods, as shares or as people: unbiased, smoothed, and the truth if it is known.
+export function valueSeries(survey, attribute, value, measure = "people") {
+  return periodsOf(survey).map((row) => {
+    const part = row.attributes.get(attribute.name), scale = measure === "share" ? exactly(100) : row.visitors;
+    const point = { period: row.period, begin: row.begin, end: row.end, state: row.state, ...UNKNOWN, smoothed: null, truth: null };
+    if (!part?.values) return point;
+    const place = placeIn(part, value);
+    if (place < 0) return point;
+    Object.assign(point, product(entry(part.values.share, place), scale));
+    const smoothed = part.values.smoothed?.value[place] ?? null;
+    if (smoothed != null && isKnown(scale)) point.smoothed = smoothed * scale.value;
+    const truth = part.values.truth?.[place] ?? null;
+    if (truth != null) point.truth = measure === "share" ? (row.truth ? (truth / row.truth) * 100 : null) : truth;
+    return point;
+  });
+}
+
+// The values of an attribute, the most frequent over all periods first; ordered ones stay in their order.
+export function rankedValues(survey, attribute) {
+  const kept = survey.ranked?.revision === survey.revision ? survey.ranked : (survey.ranked = { revision: survey.revision, by: new Map() });
+  if (!kept.by.has(attribute.name)) {
+    const sums = new Float64Array(attribute.values.length), seen = new Uint8Array(attribute.values.length);
+    for (const row of periodsOf(survey)) {
+      const part = row.attributes.get(attribute.name);
+      part?.values?.share.value.forEach((share, at) => {
+        const value = part.places ? part.places[at] : at;
+        if (share != null && isKnown(row.visitors)) sums[value] += share * row.visitors.value;
+        seen[value] = 1;
+      });
+    }
+    const places = attribute.values.map((_, value) => value).filter((value) => seen[value]);
+    if (!attribute.ordered && attribute.role !== "dwell") places.sort((a, b) => sums[b] - sums[a]);
+    kept.by.set(attribute.name, places);
+  }
+  return kept.by.get(attribute.name);
+}

@@ -1,0 +1,77 @@
+// Numbers, names and times as people read them.
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAY = 86400000;
+const LONGEST_LABEL = 28;
+
+export const NOTHING = "–";
+
+export function whole(value) {
+  return value == null ? NOTHING : Math.round(value).toLocaleString("en-GB");
+}
+
+// A number with as many digits as its size needs.
+export function number(value) {
+  if (value == null) return NOTHING;
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return whole(value);
+  return value.toLocaleString("en-GB", { maximumSignificantDigits: 3 });
+}
+
+export function percent(value, digits = 1) {
+  return value == null ? NOTHING : `${value.toFixed(digits)} %`;
+}
+
+export function signed(value) {
+  return value == null ? NOTHING : `${value > 0 ? "+" : ""}${value.toFixed(1)} %`;
+}
+
+export function short(value) {
+  if (value == null) return NOTHING;
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
+  return size >= 1e4 ? `${(value / 1e3).toFixed(1)}k` : whole(value);
+}
+
+// A name on a chart: cut where it is long, and isolated so that its direction of writing does not reach the text around it.
+export function label(name, longest = LONGEST_LABEL) {
+  const characters = [...String(name)];
+  const shown = characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : String(name);
+  return `\u2068${shown}\u2069`;
+}
+
+export function readable(name) {
+  return String(name).replaceAll("_", " ");
+}
+
+// Times are shown as the clock on the wall had them where the survey is: their zone is left out, and never converted.
+export function wall(text) {
+  return Date.parse(`${text.slice(0, 19)}Z`);
+}
+
+export function dayOf(text) {
+  return text.slice(0, 10);
+}
+
+export function timeOf(text) {
+  return text.slice(11, 16);
+}
+
+export function weekday(text) {
+  return (new Date(wall(text)).getUTCDay() + 6) % 7;
+}
+
+export function dayLabel(time) {
+  const at = new Date(time);
+  return `${DAYS[at.getUTCDay()]} ${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
+}
+
+// A window by its days, and its hours where it is not made of whole days. `begin` and `end` are as published.
+export function windowLabel(begin, end, periodSeconds) {
+  const from = wall(begin), to = wall(end);
+  const wholeDays = from % DAY === 0 && to % DAY === 0;
+  const last = wholeDays ? to - DAY : to - periodSeconds * 1000;
+  const name = (time) => dayLabel(time) + (wholeDays ? "" : ` ${new Date(time).toISOString().slice(11, 16)}`);
+  return from >= last ? name(from) : `${name(from)} – ${name(last)}`;
+}

@@ -1,0 +1,75 @@
+"""What a survey costs those who answer it, and what it takes to be precise: in words and numbers, for the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocols.planning import AttributePlan, Plan, PrecisionPlan, PresenceErrors, plan, told_apart
+from protocols.privacy import Loss
+from protocols.scheme import Scheme
+
+ERROR = 0.01  # the standard error of a share for which the page says how many devices are needed
+
+
+def costs(scheme: Scheme, loss_accepted: bool = False) -> dict[str, Any]:
+    """Guarantees, precision and cautions of a survey.
+
+    `loss_accepted`: a loss of the memo store was accepted, so what rests on the cap no longer holds.
+    """
+    drawn = plan(scheme, error=ERROR)
+    presence = drawn.presence
+    return {
+        "declared": drawn.guarantee.declared,
+        "solution": drawn.solution,
+        "guarantees": _guarantees(drawn, loss_accepted),
+        "loss_accepted": loss_accepted,
+        "devices": drawn.devices,
+        "error": drawn.error,
+        "presence_epsilon": None if presence is None else presence.epsilon,
+        "precision": [_precision(drawn, asked) for asked in drawn.attributes],
+        "cautions": [caution.model_dump() for caution in drawn.cautions],
+    }
+
+
+def _precision(drawn: Plan, asked: AttributePlan) -> dict[str, Any]:
+    """Standard errors of a share, with the noise on counts if there is any, and the devices for the wanted one."""
+    own: PrecisionPlan | PresenceErrors = asked.precision
+    if drawn.presence is not None:
+        own = drawn.presence.attributes[asked.name]
+    return {
+        "attribute": asked.name,
+        "mechanism": f"{asked.mechanism} {asked.detail}".strip(),
+        "answers": asked.precision.reports,
+        "if_nobody": own.if_nobody,
+        "if_half": own.if_half,
+        "devices_needed": own.devices_needed,
+    }
+
+
+def _guarantees(drawn: Plan, loss_accepted: bool) -> list[dict[str, Any]]:
+    promise = drawn.guarantee
+    linked = "linked reports of a device" if promise.per_window is None else "consecutive periods of a device"
+    found = [_guarantee("one report", "any two sets of answers", promise.per_report)]
+    if promise.per_window is not None:
+        found.append(_guarantee("any one_in consecutive periods", "any two histories", promise.per_window))
+    found.append(_guarantee("all reports of a device, linked", "two values that never change", promise.for_ever))
+    renaming = promise.renaming_without_cap if loss_accepted else promise.renaming
+    if renaming or promise.renaming:
+        held = renaming or promise.renaming
+        assert held is not None
+        found.append(_guarantee("all reports of a device, linked", "histories that change at the same times", held))
+    several = (promise.any_without_cap or promise.any) if loss_accepted else promise.any
+    found += [_guarantee(f"{t} {linked}", "any two histories", loss) for t, loss in several.items()]
+    return found
+
+
+def _guarantee(seen: str, between: str, loss: Loss) -> dict[str, Any]:
+    """A loss with what it means: how often a guess between the two is right, at most."""
+    return {
+        "seen": seen,
+        "between": between,
+        "epsilon": loss.whole,
+        "one_attribute": loss.attribute,
+        "exact": loss.exact,
+        "right_guess": 1.0 if loss.whole is None else told_apart(loss.whole),
+    }

@@ -1,0 +1,137 @@
+"""Results as events, which a page takes one by one: `{"kind", "survey", "key", "record"}`.
+
+A later event with the same key replaces the earlier one. Records have the names of the published results. What all
+results of a survey have in common (names of values, guarantees) is left out of them: it is in the event of the survey
+(`pages.about`). Columns are cut to the values that a page shows.
+
+    mobility    the windows and the triangle cells that end with one period
+    histogram   one period, for readers that have no mobility report of it
+    live        the provisional histograms of the open periods, and what was refused
+    forecast    what was forecast after one period
+    status      how a survey stands, which the dashboard knows: {"last_final": period or null, "open": [periods],
+                "reports": {period: number}, "rejects": {reason: number}, "lag": records or null}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, TypedDict
+
+import numpy as np
+
+from analytics.mobility import MobilityReport, WindowReport
+from protocols.survey import Survey
+from stream_app.results import ForecastResult, Histogram, Live
+
+MOST_VALUES = 200
+"""How many values of an attribute a record shows: the most frequent ones. Tables and topics have all."""
+
+Record = dict[str, Any]
+_HEADER = {"schema_version", "fingerprint", "guarantees", "pieces"}  # of histograms: the same in every record
+_COUNTS = {"mechanism", "values", "statistics"}  # of their attributes
+_COMPARED = {"change": True, "baseline": True}  # the page compares by itself, with the baseline that is chosen there
+
+
+class Event(TypedDict):
+    """One thing that a page is told."""
+
+    kind: str
+    survey: str | None
+    key: str
+    record: Record
+
+
+def event(kind: str, survey: str | None, record: Record, period: int | None = None) -> Event:
+    """An event with the key that belongs to it.
+
+    >>> event("live", "buttons", {})["key"], event("mobility", "buttons", {}, 3)["key"]
+    ('live/buttons', 'mobility/buttons/3')
+    """
+    parts = (kind, survey, period)
+    return {
+        "kind": kind,
+        "survey": survey,
+        "key": "/".join(str(part) for part in parts if part is not None),
+        "record": record,
+    }
+
+
+def mobility_events(report: MobilityReport) -> Iterator[Event]:
+    """The events of a report of one or many periods: one for each period with which windows end."""
+    triangle = {last: list(cells) for last, cells in groupby(sorted(report.triangle, key=_last), _last)}
+    for last, windows in groupby(sorted(report.windows, key=_last), _last):
+        record = {
+            "period": last,
+            "windows": [_window(window) for window in windows],
+            "triangle": [cell.model_dump(mode="json", exclude={"last"}) for cell in triangle.get(last, ())],
+        }
+        yield event("mobility", report.survey, record, last)
+
+
+def histogram_event(histogram: Histogram) -> Event:
+    """The event of a final or provisional histogram."""
+    return event("histogram", histogram.survey, _histogram(histogram), histogram.period)
+
+
+def live_event(live: Live) -> Event:
+    """The event of a survey's live status."""
+    record = live.model_dump(mode="json", exclude={"open": True, "schema_version": True, "pieces": True})
+    return event("live", live.survey, record | {"open": [_histogram(histogram) for histogram in live.open]})
+
+
+def forecast_event(survey: Survey, forecast: ForecastResult) -> Event:
+    """The event of a published forecast, with the beginning of every period ahead."""
+    ahead = max((len(cell.mean) for cell in forecast.cells), default=0)
+    begins = [survey.bounds(forecast.period + step)[0].isoformat() for step in range(1, ahead + 1)]
+    record = forecast.model_dump(mode="json", exclude={"schema_version", "fingerprint", "pieces", "period_seconds"})
+    return event("forecast", survey.id, record | {"begins": begins}, forecast.period)
+
+
+def result_events(
+    survey: Survey, report: MobilityReport, live: Live | None = None, forecasts: Iterable[ForecastResult] = ()
+) -> Iterator[Event]:
+    """All results of one survey: what a static page shows."""
+    yield from mobility_events(report)
+    if live is not None:
+        yield live_event(live)
+    for forecast in forecasts:
+        yield forecast_event(survey, forecast)
+
+
+def _last(part: Any) -> int:
+    return int(part.last)
+
+
+def _window(window: WindowReport) -> Record:
+    exclude: Any = {**_COMPARED, "attributes": {"__all__": {"values": _COMPARED, "groups": _COMPARED}}}
+    record = window.model_dump(mode="json", exclude=exclude, exclude_none=True)
+    for attribute in record.get("attributes", ()):
+        _cut(attribute, attribute.get("values"), attribute.get("values", {}).get("share", {}).get("value"))
+    return record
+
+
+def _histogram(histogram: Histogram) -> Record:
+    exclude: Any = {**dict.fromkeys(_HEADER, True), "presence_only": True, "attributes": {"__all__": _COUNTS}}
+    record = histogram.model_dump(mode="json", exclude=exclude, exclude_none=True)
+    for attribute in record["attributes"]:
+        _cut(attribute, attribute, attribute.get("estimate"))
+    return record
+
+
+def _cut(attribute: Record, columns: Record | None, shares: list[float | None] | None) -> None:
+    """Keep the columns of the most frequent values only, and name their places in the attribute."""
+    if columns is None or shares is None or len(shares) <= MOST_VALUES:
+        return
+    known = np.array([-np.inf if share is None else share for share in shares])
+    places = np.sort(np.argsort(-known, kind="stable")[:MOST_VALUES]).tolist()
+    _keep(columns, places, len(shares))
+    attribute["places"] = places
+
+
+def _keep(columns: Record, places: list[int], size: int) -> None:
+    for name, column in columns.items():
+        if isinstance(column, list) and len(column) == size:
+            columns[name] = [column[place] for place in places]
+        elif isinstance(column, Mapping):
+            _keep(column, places, size)  # type: ignore[arg-type]

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { apply, emptyState } from "../../../pages/assets/js/state/reducer.js";
+import { periodsOf } from "../../../pages/assets/js/state/series.js";
+
+const histogram = (period, n, kind = "provisional") => ({
+  kind, period, n, begin: `2026-01-0${period + 1}T00:00:00Z`, end: `2026-01-0${period + 2}T00:00:00Z`,
+  attributes: [{ name: "a", n, estimate: [0.25, 0.75], error: [0.1, 0.1], low: [0.05, 0.55], high: [0.45, 0.95] }],
+});
+const live = (...open) => ({ kind: "live", survey: "s", key: "live/s", record: { closed_through: 0, open, rejects: {}, lates: {}, lost: {} } });
+const final = (period, value) => ({
+  kind: "mobility", survey: "s", key: `mobility/s/${period}`,
+  record: { period, triangle: [], windows: [{ first: period, last: period, kind: "period", begin: `2026-01-0${period + 1}T00:00:00Z`, end: `2026-01-0${period + 2}T00:00:00Z`, visitors: { value, error: 0, low: value, high: value }, attributes: [] }] },
+});
+
+function told(...events) {
+  const state = emptyState();
+  for (const event of events) apply(state, event);
+  return state.surveys.get("s");
+}
+
+test("a later event with the same key replaces the earlier one", () => {
+  const survey = told(final(0, 10), final(0, 12));
+  assert.deepEqual(periodsOf(survey).map((row) => row.visitors.value), [12]);
+});
+
+test("a final takes the place of the provisional result of its period", () => {
+  const survey = told(live(histogram(0, 7), histogram(1, 3)), final(0, 9));
+  assert.deepEqual(periodsOf(survey).map((row) => [row.period, row.state, row.visitors.value]), [[0, "final", 9], [1, "provisional", 3]]);
+});
+
+test("a live record that comes after the final does not bring the provisional result back", () => {
+  const survey = told(final(0, 9), live(histogram(0, 7), histogram(1, 4)));
+  assert.deepEqual(periodsOf(survey).map((row) => row.state), ["final", "provisional"]);
+});
+
+test("a newer live record replaces all provisional results", () => {
+  const survey = told(live(histogram(0, 7), histogram(1, 3)), live(histogram(1, 5)));
+  assert.deepEqual(periodsOf(survey).map((row) => [row.period, row.visitors.value]), [[1, 5]]);
+});
+
+test("the order of events of different periods does not matter", () => {
+  const one = told(final(0, 1), final(1, 2), live(histogram(2, 3))), other = told(live(histogram(2, 3)), final(1, 2), final(0, 1));
+  assert.deepEqual(periodsOf(one), periodsOf(other));
+});
+
+test("a final histogram shows a period that has no mobility report yet", () => {
+  const survey = told(live(histogram(0, 7)), { kind: "histogram", survey: "s", key: "histogram/s/0", record: histogram(0, 8, "final") });
+  assert.deepEqual(periodsOf(survey).map((row) => [row.state, row.visitors.value]), [["final", 8]]);
+});
