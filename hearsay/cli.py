@@ -22,6 +22,7 @@ COMMANDS = {
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
     "audit": "hearsay.commands.audit:audit",
+    "dashboard": "hearsay.commands.operations.dashboard:dashboard",
     "worker": "hearsay.commands.operations.worker:worker",
     "close": "hearsay.commands.operations.close:close",
     "deadletters": "hearsay.commands.operations.deadletters:app",

@@ -94,12 +94,16 @@ def write_files(report: MobilityReport, html: Path | None, csv: Path | None, par
 
 
 def _write_csv(table: pa.Table, path: Path) -> None:
-    """Write a table whose text no spreadsheet takes for a formula: such cells begin with an apostrophe."""
+    pyarrow.csv.write_csv(spreadsheet_table(table), path)
+
+
+def spreadsheet_table(table: pa.Table) -> pa.Table:
+    """A table whose text no spreadsheet takes for a formula: such cells begin with an apostrophe."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             text = pc.replace_substring_regex(table[field.name], r"^([=+\-@\t\r])", r"'\1")
             table = table.set_column(place, field.name, text)
-    pyarrow.csv.write_csv(table, path)
+    return table
 
 
 def _write_tables(

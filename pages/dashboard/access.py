@@ -1,7 +1,7 @@
 """Who may look: everybody who reaches the address, or whoever has the token.
 
-A browser cannot send a token with a stream of events, so it exchanges it once for a cookie. The cookie is a moment and a
-signature of it under the token: nothing is kept, and it is valid after a restart, until that moment or a new token.
+A browser cannot send a token with a stream of events, so it exchanges it once for a cookie. The cookie is a moment and
+a signature of it under the token: nothing is kept, and it is valid after a restart, until that moment or a new token.
 """
 
 from __future__ import annotations

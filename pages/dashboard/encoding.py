@@ -1,8 +1,8 @@
 """Server-sent events as bytes. An event is compressed once, for all viewers.
 
-A stream of a viewer is one gzip member that never ends. Its body is a sequence of deflate blocks: each event is a segment
-that begins and ends at a byte and refers to nothing outside it (RFC 1951, full flush), so segments can be sent in any
-combination. What only one viewer gets, such as the id of an event, is a block that is not compressed.
+A stream of a viewer is one gzip member that never ends. Its body is a sequence of deflate blocks: each event is a
+segment that begins and ends at a byte and refers to nothing outside it (RFC 1951, full flush), so segments can be sent
+in any combination. What only one viewer gets, such as the id of an event, is a block that is not compressed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ def text_of(segment: bytes) -> bytes:
 class Encoding(Protocol):
     """How a viewer wants its stream."""
 
-    name: str | None
-    begin: bytes
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def begin(self) -> bytes: ...
 
     def shared(self, segment: bytes) -> bytes: ...
     def own(self, text: bytes) -> bytes: ...

@@ -15,8 +15,7 @@ RECENT = 60
 class SurveyStatus:
     """The status of one survey. It knows only what was published: a suppressed number is not there."""
 
-    def __init__(self, survey: str) -> None:
-        self._survey = survey
+    def __init__(self) -> None:
         self._title = ""
         self._presence_noised = False
         self._finals: dict[int, Histogram] = {}  # of recent periods, without their columns
@@ -46,7 +45,7 @@ class SurveyStatus:
             self._verdicts = result.model_dump(mode="json")
 
     def record(self, lag: int | None) -> dict[str, Any]:
-        """The document. `lag` is how many records of all surveys are not counted yet; None if unknown, or not to show."""
+        """The document. `lag` is how many records of all surveys are not counted yet; None where it is not shown."""
         live = self._live
         provisional = [] if live is None else [period for period in live.open if period.period not in self._finals]
         last = max(self._finals, default=None)

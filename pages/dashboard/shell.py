@@ -10,21 +10,24 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from pages.bundle import VENDORED, filled, read, script, style
+from pages.bundle import VENDORED, read, script, style
+from pages.static import shell
 
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
-    "base-uri 'none'; form-action 'self'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 OVERVIEW = "Surveys"
-_SCRIPTS = {"survey.js": "js/live/survey.js", "overview.js": "js/live/overview.js", "page.js": "js/page.js"}
+_SCRIPTS = {"page.js": "js/page.js", "survey.js": "live/survey.js", "overview.js": "live/overview.js"}
+_STYLE = "live/live.css"
+_LINK = '<link rel="stylesheet" href="assets/page.css">'
 
 
 class Asset(NamedTuple):
@@ -41,7 +44,8 @@ def assets() -> dict[str, Asset]:
     """All files, by name."""
     scripts = {name: script(entry) for name, entry in _SCRIPTS.items()}
     scripts |= {name.rpartition("/")[2]: read(name) for name in VENDORED}
-    texts = {name: ("text/javascript", text) for name, text in scripts.items()} | {"page.css": ("text/css", style())}
+    texts = {name: ("text/javascript", text) for name, text in scripts.items()}
+    texts["page.css"] = "text/css", style() + read(_STYLE)
     return {name: _asset(content_type, text.encode()) for name, (content_type, text) in texts.items()}
 
 
@@ -62,14 +66,14 @@ def token_page(said: str = "", status: int = 401) -> web.Response:
 <form method="post" action="access"><label>Token <input name="token" type="password" autocomplete="current-password"
 required autofocus></label> <button>Show the results</button></form></main>"""
     page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Access</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style()}</style></head>
+<meta name="viewport" content="width=device-width, initial-scale=1">{_LINK}</head>
 <body>{form}</body></html>"""
     return web.Response(text=page, content_type="text/html", status=status)
 
 
 def _page(title: str, scripts: list[str]) -> str:
     tags = "\n".join(f'<script src="assets/{name}"></script>' for name in scripts)
-    return filled(title=escape(title), policy=POLICY, style=style(), events="", scripts=tags)
+    return shell(title, _LINK, "", tags)
 
 
 def _asset(content_type: str, body: bytes) -> Asset:

@@ -31,7 +31,8 @@ MOST_RECORDS = 50
 class TopicFollower:
     """One consumer of all result topics and of the registry, without a group. For one thread.
 
-    The place of a message is that of its topic in `NAMES`. `identity` is a digest of the ids of the topics.
+    The registry is read first: results are about surveys. The place of a message is that of its topic in `NAMES`.
+    `identity` is a digest of the ids of the topics.
     """
 
     places = len(NAMES)
@@ -59,6 +60,7 @@ class TopicFollower:
             raise
         with explained(self._kafka, "results"):
             self._consumer.assign(self._partitions)
+            self._consumer.pause(*self._partitions[1:])
             self._ends = self._consumer.end_offsets(self._partitions)
 
     def present_identity(self) -> str:
@@ -75,16 +77,20 @@ class TopicFollower:
 
     def poll(self, seconds: float) -> Come:
         """What has come since the last call; waits for something for at most so long."""
+        registry = self._partitions[0]
         with explained(self._kafka, "results"):
+            if self._consumer.paused() and self._consumer.position(registry) >= self._ends[registry]:
+                self._consumer.resume(*self._partitions[1:])
             found = self._consumer.poll(timeout_ms=int(seconds * 1000))
         come = Come()
-        for record in found.get(self._partitions[0], ()):
+        for record in found.get(registry, ()):
             try:
                 survey = admit(self._registry, record)
             except TopicError as error:
                 come.unread.append(error)
             else:
-                come.surveys += [] if survey is None else [survey]
+                if survey is not None:
+                    come.surveys.append(survey)
         for place, name in enumerate(NAMES):
             for record in found.get(self._partitions[1 + place], ()):
                 if record.value is not None:

@@ -1,0 +1,127 @@
+"""Running the dashboard: where its results are, who may reach it, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Collection
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvloop
+from aiohttp import web
+
+from analytics.mobility import MobilityReport
+from hearsay.reports.downloads import download
+from hearsay.reports.files import open_results, with_noted_losses
+from hearsay.running.data_directory import COLLECTOR, DataDirectory
+from pages.about import survey_event
+from pages.dashboard import Source, Wanted, add_routes
+from pages.events import Event
+from protocols.errors import ServerError, SettingsError, SurveyError
+from protocols.survey import Survey
+from servers.settings import load
+from stream_app.kafka import TopicFollower, existing
+from stream_app.local import DirectoryFollower
+
+DEMO = Path("hearsay-data/demo")
+END_SECONDS = 5.0
+"""How long open requests may take when the dashboard ends."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Published:
+    """Results on a cluster, or in a data directory; and a directory in which losses are noted, if there is one."""
+
+    def __init__(self, data: Path | None, kafka: str | None) -> None:
+        self._root = data or DEMO
+        self._kafka = kafka
+        self._notes = None if data is None and kafka is not None else self._root
+
+    def check(self, surveys: Collection[str]) -> None:
+        """Raise an error if the results cannot be read, or a survey is not among them."""
+        with open_results(self._root, self._kafka) as results:
+            known = sorted(survey.id for survey in results.surveys())
+        for survey in surveys:
+            if survey not in known:
+                raise SurveyError(
+                    f"no survey {survey!r} is published here", f"known surveys: {', '.join(known) or 'none'}"
+                )
+
+    def follow(self) -> TopicFollower | DirectoryFollower:
+        """Read them from the beginning."""
+        if self._kafka is None:
+            return DirectoryFollower(self._root / COLLECTOR)
+        settings = load().at(self._kafka).kafka
+        return TopicFollower(settings, existing(settings))
+
+    def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
+        """The event of a survey."""
+        lost = self._notes is not None and DataDirectory(self._notes).loss_note.exists()
+        return survey_event(survey, notes=notes, loss_accepted=lost)
+
+    def adjust(self, report: MobilityReport) -> MobilityReport:
+        """A report with the losses that are noted."""
+        return report if self._notes is None else with_noted_losses(report, self._notes)
+
+    def download(self, wanted: Wanted) -> bytes:
+        """A table as a file."""
+        with open_results(self._root, self._kafka) as results:
+            return download(results, wanted, self.adjust)
+
+
+def serve(
+    published: Published, surveys: Collection[str], host: str, port: int, public: bool, started: Callable[[str], None]
+) -> None:
+    """Serve the dashboard until the process is told to end. `started` is called with its address."""
+    token = load().dashboard.token
+    if not is_loopback(host) and token is None and not public:
+        raise SettingsError(
+            f"everybody who reaches {host} could look at the results: no token is set",
+            "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
+        )
+    published.check(surveys)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what viewers should know is on the page
+    app = web.Application()
+    add_routes(
+        app,
+        Source(published.follow, surveys, published.describe, published.adjust),
+        download=published.download,
+        token=None if token is None else token.get_secret_value(),
+        hosts={*LOOPBACK, host} if is_loopback(host) and token is None else None,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(app, host, port, started))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _serve(app: web.Application, host: str, port: int, started: Callable[[str], None]) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            raise ServerError(
+                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
+            ) from None
+        name = f"[{host}]" if ":" in host else host
+        started(f"http://{name}:{runner.addresses[0][1]}/")
+        await ended.wait()
+    finally:
+        await runner.cleanup()

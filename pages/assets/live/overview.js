@@ -1,0 +1,85 @@
+// The page of all surveys: how each of them is doing.
+
+import { make } from "../js/parts/dom.js";
+import { label, wall, dayLabel, timeOf, whole } from "../js/state/words.js";
+import { liveBar } from "./bar.js";
+import { connect } from "./stream.js";
+
+const COLUMNS = ["Survey", "Reports per period", "Last final", "Open periods", "Refused", "Lag", "Integrity"];
+const surveys = new Map();
+const body = make("tbody");
+const empty = make("p", { class: "lead" }, "No survey is published yet.");
+const bar = liveBar();
+
+function moment(period) {
+  const day = dayLabel(wall(period.begin));
+  return timeOf(period.begin) === "00:00" ? day : `${day} ${timeOf(period.begin)}`;
+}
+
+function reports(period) {
+  return period.suppressed ? "suppressed" : `${whole(period.n)} reports`;
+}
+
+function bars(record) {
+  const listed = [...record.periods, ...record.open];
+  const most = Math.max(1, ...listed.map((period) => period.n ?? 0));
+  const described = listed.map((period) => `${moment(period)}: ${reports(period)}`).slice(-3).join(", ");
+  return make("div", { class: "bars", role: "img", "aria-label": listed.length ? `The last: ${described}` : "None yet" },
+    ...listed.map((period, at) => {
+      const kind = period.n == null ? "none" : at >= record.periods.length ? "open" : "final";
+      return make("i", { class: kind, title: `${moment(period)}: ${reports(period)}${kind === "open" ? " so far" : ""}`,
+        style: period.n == null ? null : `height:${Math.max(2, Math.round((32 * period.n) / most))}px` });
+    }));
+}
+
+function list(entries) {
+  return entries.length ? make("ul", {}, ...entries.map((text) => make("li", {}, text))) : "–";
+}
+
+function refused(record) {
+  const entries = Object.entries(record.rejects).map(([reason, rows]) => `${reason}: ${whole(rows)}`);
+  if (record.lost) entries.push(`lost with the log, at most: ${whole(record.lost)}`);
+  return list(entries);
+}
+
+function integrity(record) {
+  if (!record.integrity) return "–";
+  return list(Object.entries(record.integrity).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name}: ${value}`));
+}
+
+function row(id, record) {
+  const last = record.last_final;
+  return make("tr", { "data-survey": id },
+    make("td", { class: "name" }, make("a", { href: `?survey=${encodeURIComponent(id)}` }, label(record.title || id, 80)), make("div", { class: "hint" }, id)),
+    make("td", {}, bars(record)),
+    make("td", { "data-cell": "last" }, last ? `${moment(last)}: ${reports(last)}` : "none"),
+    make("td", { "data-cell": "open" }, list(record.open.map((period) => `${moment(period)}: ${reports(period)} so far`))),
+    make("td", { "data-cell": "refused" }, refused(record)),
+    make("td", { "data-cell": "lag", class: "number" }, record.lag == null ? "–" : whole(record.lag)),
+    make("td", { "data-cell": "integrity" }, integrity(record)));
+}
+
+function show() {
+  const ids = [...surveys.keys()].sort();
+  body.replaceChildren(...ids.map((id) => row(id, surveys.get(id))));
+  empty.hidden = ids.length > 0;
+}
+
+document.getElementById("header").replaceChildren(make("p", { class: "kicker" }, "hearsay"), make("h1", {}, "Surveys"));
+document.getElementById("main").replaceChildren(empty, make("div", { class: "frame wide-table" },
+  make("table", { class: "surveys" }, make("thead", {}, make("tr", {}, ...COLUMNS.map((name) => make("th", { scope: "col" }, name)))), body),
+  make("p", { class: "hint" }, "Lag: records of all surveys that are not counted yet. A suppressed number is below the survey's minimum.")));
+connect("events", {
+  take(events) {
+    for (const event of events) {
+      if (event.survey === null) bar.about(event.record);
+      else if (event.kind === "status") surveys.set(event.survey, event.record);
+    }
+    show();
+  },
+  reset() {
+    surveys.clear();
+    show();
+  },
+  said: bar.said,
+});
