@@ -111,7 +111,7 @@ async def _serve(app: web.Application, host: str, port: int, started: Callable[[
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
     await runner.setup()
     try:
         try:

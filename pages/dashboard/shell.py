@@ -19,6 +19,7 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
+    "Server": "hearsay",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -27,7 +28,7 @@ HEADERS = {
 OVERVIEW = "Surveys"
 _SCRIPTS = {"page.js": "js/page.js", "survey.js": "live/survey.js", "overview.js": "live/overview.js"}
 _STYLE = "live/live.css"
-_LINK = '<link rel="stylesheet" href="assets/page.css">'
+_LINK = '<link rel="stylesheet" href="assets/page.css"><link rel="icon" href="data:,">'
 
 
 class Asset(NamedTuple):
