@@ -17,19 +17,12 @@ class SurveyStatus:
 
     def __init__(self) -> None:
         self._title = ""
-        self._presence_noised = False
         self._finals: dict[int, Histogram] = {}  # of recent periods, without their columns
         self._live: Live | None = None
         self._verdicts: dict[str, Any] = {}
 
-    @property
-    def presence_noised(self) -> bool:
-        """Whether exact numbers of reports are not to be shown."""
-        return self._presence_noised
-
     def describe(self, survey: Survey) -> None:
         self._title = survey.title
-        self._presence_noised = survey.presence_epsilon is not None
 
     def note(self, followed: Followed) -> None:
         """Take in a result."""

@@ -1,30 +1,22 @@
-"""Where events come from: one thread follows what is published, and gives a feed the events that it makes of it.
-
-A final is shown by its mobility report, which has all that its histogram has for a page.
-"""
+"""Where events come from: one thread follows what is published, and gives a feed the events that are made of it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from threading import Event, Thread
 from typing import Any, Protocol
 
 import structlog
-from pydantic_core import to_json
 
-from analytics.mobility import MobilityReport
 from pages.about import survey_event
-from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Document, Feed, Result
-from pages.dashboard.overview import SurveyStatus
-from pages.events import Event as PageEvent
-from pages.events import event, forecast_event, live_event, mobility_events
+from pages.dashboard.making import Adjust, Describe, Making
 from protocols.errors import HearsayError
-from protocols.survey import Survey
-from stream_app.results import HISTOGRAMS, Come, Followed, Follower, ForecastResult, Live, MobilityResult
+from stream_app.results import Come
 
 POLL_SECONDS = 0.5
 """How long the thread waits for something at most, before it looks whether it has to end."""
@@ -32,8 +24,6 @@ CHECK_SECONDS = 5.0
 """How often it asks for the lag, and whether the topics are still the same."""
 RETRY_SECONDS = 1.0
 STOP_SECONDS = 30.0
-MOST_UNREAD = 20
-"""How many errors about records are shown, the newest ones."""
 
 log = structlog.get_logger(__name__)
 
@@ -49,20 +39,9 @@ class Log(Protocol):
     def caught_up(self) -> bool: ...
     def present_identity(self) -> str: ...
     def poll(self, seconds: float) -> Come: ...
-    def next_offsets(self) -> tuple[int, ...]: ...
-    def seek(self, offsets: tuple[int, ...], /) -> None: ...
+    def seek(self, offsets: Sequence[int], /) -> None: ...
     def lag(self) -> int | None: ...
     def close(self) -> None: ...
-
-
-class Describe(Protocol):
-    """Makes the event of a survey. `notes` are what its newest report says about how to read it."""
-
-    def __call__(self, survey: Survey, /, *, notes: tuple[str, ...]) -> PageEvent: ...
-
-
-Adjust = Callable[[MobilityReport], MobilityReport]
-"""Adds what is known elsewhere to a report, such as losses."""
 
 
 class Source:
@@ -80,9 +59,7 @@ class Source:
     ) -> None:
         self.feed = Feed()
         self._open = open_log
-        self._describe = describe
-        self._adjust = adjust
-        self._chosen = frozenset(surveys)
+        self._make = lambda: Making(frozenset(surveys), describe, adjust)
         self._stopping = Event()
         self._thread: Thread | None = None
 
@@ -107,132 +84,78 @@ class Source:
             if not self._stopping.is_set():
                 loop.call_soon_threadsafe(function, *arguments)
 
-        reading = _Reading(self._chosen, self._describe, self._adjust, self.feed, call)
+        reading = _Reading(self._make, self.feed, call)
         while not self._stopping.is_set():
             try:
                 with closing(self._open()) as followed:
                     reading.follow(followed, self._stopping)
             except HearsayError as error:
-                reading.trouble(error)
-                self._stopping.wait(RETRY_SECONDS)
+                reading.trouble(error.message)
+            except Exception as error:  # a thread that ended would leave viewers with old results
+                log.exception("results cannot be read")
+                reading.trouble(f"unexpected error: {type(error).__name__}")
+            self._stopping.wait(RETRY_SECONDS)
+
+
+def _asked(followed: Log) -> Future[tuple[str, int | None]]:
+    """Ask about a log: its present identity, and the lag. Reading does not wait for the answer, which may take long."""
+    answer: Future[tuple[str, int | None]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result((followed.present_identity(), followed.lag()))
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, name="asking", daemon=True).start()
+    return answer
 
 
 class _Reading:
-    """What the thread knows of the log that it has read so far."""
+    """What was read so far of a log, and how far."""
 
-    def __init__(
-        self, chosen: frozenset[str], describe: Describe, adjust: Adjust, feed: Feed, call: Callable[..., None]
-    ) -> None:
-        self._chosen = chosen
-        self._describe = describe
-        self._adjust = adjust
+    def __init__(self, make: Callable[[], Making], feed: Feed, call: Callable[..., None]) -> None:
+        self._make = make
         self._feed = feed
         self._call = call
+        self._making = make()
         self._identity: str | None = None
-        self._clear()
-
-    def _clear(self) -> None:
-        self._offsets: tuple[int, ...] = ()
-        self._follower = Follower()
-        self._surveys: dict[str, Survey] = {}
-        self._notes: dict[str, tuple[str, ...]] = {}
-        self._statuses: dict[str, SurveyStatus] = {}
+        self._offsets: list[int] = []  # the next ones
         self._lag: int | None = None
         self._trouble = ""
-        self._unread: list[str] = []
-        self._sent: dict[str | None, dict[str, Any]] = {}
 
     def follow(self, followed: Log, stopping: Event) -> None:
         """Read on, until something else is in the log's place."""
-        if followed.identity != self._identity:
-            self._clear()
-            self._identity = followed.identity
-            self._call(self._feed.begin, followed.identity, followed.places)
-        else:
+        if followed.identity == self._identity:
             followed.seek(self._offsets)
+        else:
+            self._making = self._make()
+            self._identity, self._offsets = followed.identity, [0] * followed.places
+            self._call(self._feed.begin, followed.identity, followed.places)
         self._trouble = ""
-        checked_at = float("-inf")
+        check, check_at = _asked(followed), time.monotonic()
         while not stopping.is_set():
-            results, documents = self._apply(followed.poll(POLL_SECONDS))
-            if time.monotonic() - checked_at > CHECK_SECONDS:
-                if followed.present_identity() != followed.identity:
+            come = followed.poll(POLL_SECONDS)
+            # Nothing fails between reading and publishing: what was read once is not read again.
+            results, documents = self._making.apply(come)
+            for place, offset, _ in come.messages:
+                self._offsets[place] = offset + 1
+            self._publish(results, documents, followed.caught_up)
+            if check.done() and time.monotonic() >= check_at:
+                identity, self._lag = check.result()
+                if identity != followed.identity:
                     return
-                self._lag = followed.lag()
-                checked_at = time.monotonic()
-            offsets, documents = followed.next_offsets(), documents + self._status_documents()
-            if results or documents or offsets != self._offsets or not self._feed.caught_up:
-                self._offsets = offsets
-                self._call(self._feed.publish, results, documents, offsets, followed.caught_up)
+                check, check_at = _asked(followed), time.monotonic() + CHECK_SECONDS
 
-    def trouble(self, error: HearsayError) -> None:
+    def trouble(self, message: str) -> None:
         """Show viewers that the log cannot be read now."""
-        if self._trouble != error.message:
-            log.warning("results cannot be read; trying again", error=error.message)
-        self._trouble = error.message
+        if self._trouble != message:
+            log.warning("results cannot be read; trying again", error=message)
+        self._trouble = message
         if self._offsets:
-            self._call(self._feed.publish, [], self._status_documents(), self._offsets, False)
+            self._publish([], [], False)
 
-    def _apply(self, come: Come) -> tuple[list[Result], list[Document]]:
-        for error in come.unread:
-            self._note_unread(error)
-        described = {survey.id for survey in come.surveys if self._shows(survey.id)}
-        self._surveys |= {survey.id: survey for survey in come.surveys if survey.id in described}
-        results: list[Result] = []
-        for place, offset, message in come.messages:
-            try:
-                found = self._follower.apply(message)
-            except HearsayError as error:
-                self._note_unread(error)
-                continue
-            if found is None or not self._shows(found.key.survey):
-                continue
-            self._status(found.key.survey).note(found)
-            if isinstance(found.result, MobilityResult) and self._notes.get(found.key.survey) != found.result.notes:
-                self._notes[found.key.survey] = found.result.notes
-                described.add(found.key.survey)
-            results += [
-                Result(made["key"], found.key.survey, place, offset, segment(to_json(made)))
-                for made in self._events(found)
-            ]
-        return results, [self._described(self._surveys[id]) for id in described if id in self._surveys]
-
-    def _events(self, found: Followed) -> Iterator[PageEvent]:
-        result = found.result
-        if isinstance(result, MobilityResult):
-            yield from mobility_events(self._adjust(result))
-        elif isinstance(result, Live):
-            yield live_event(result)
-        elif isinstance(result, ForecastResult):
-            if found.key.survey in self._surveys:
-                yield forecast_event(self._surveys[found.key.survey], result)
-        elif found.topic is not HISTOGRAMS:
-            yield event(found.topic.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
-
-    def _shows(self, survey: str) -> bool:
-        return not self._chosen or survey in self._chosen
-
-    def _status(self, survey: str) -> SurveyStatus:
-        return self._statuses.setdefault(survey, SurveyStatus())
-
-    def _note_unread(self, error: HearsayError) -> None:
-        log.warning("a record cannot be read", error=error.message)
-        self._unread = [*self._unread, error.message][-MOST_UNREAD:]
-
-    def _described(self, survey: Survey) -> Document:
-        self._status(survey.id).describe(survey)
-        return _document(self._describe(survey, notes=self._notes.get(survey.id, ())), overview=False)
-
-    def _status_documents(self) -> list[Document]:
-        """The documents about the surveys, and (without a survey) about the source, that have changed."""
-        # The lag is of all surveys together: where one of them hides how many devices report, it is not shown.
-        noised = any(status.presence_noised for status in self._statuses.values())
-        lag = None if noised else self._lag
-        about: dict[str | None, dict[str, Any]] = {None: {"trouble": self._trouble, "unread": self._unread}}
-        about |= {id: status.record(lag) for id, status in self._statuses.items()}
-        changed = {id: record for id, record in about.items() if self._sent.get(id) != record}
-        self._sent |= changed
-        return [_document(event("status", id, record), overview=True) for id, record in changed.items()]
-
-
-def _document(made: PageEvent, overview: bool) -> Document:
-    return Document(made["key"], made["survey"], overview, segment(to_json(made)))
+    def _publish(self, results: list[Result], documents: list[Document], caught_up: bool) -> None:
+        documents = documents + self._making.statuses(self._lag, self._trouble)
+        if results or documents or not self._feed.caught_up:
+            self._call(self._feed.publish, results, documents, tuple(self._offsets), caught_up)

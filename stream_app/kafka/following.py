@@ -24,12 +24,16 @@ from stream_app.results.reading import Come
 from stream_app.results.result_topics import RESULT_TOPICS
 
 NAMES = tuple(topic.name for topic in RESULT_TOPICS)
+ASK_SECONDS = 10
+"""How long an answer about topics and groups may take."""
 MOST_RECORDS = 50
 """How many records one call returns at most: what is made of them takes some milliseconds each."""
 
 
 class TopicFollower:
-    """One consumer of all result topics and of the registry, without a group. For one thread.
+    """One consumer of all result topics and of the registry, without a group.
+
+    One thread reads. What is asked about the topics (`present_identity`, `lag`) may be asked by another one.
 
     The registry is read first: results are about surveys. The place of a message is that of its topic in `NAMES`.
     `identity` is a digest of the ids of the topics.
@@ -44,7 +48,7 @@ class TopicFollower:
         self._registry: dict[str, Published] = {}
         self._names = [topics.surveys, *map(topics.named, NAMES)]
         self._partitions = [TopicPartition(name, 0) for name in self._names]
-        self._admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS)
+        self._admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS, request_timeout_ms=ASK_SECONDS * 1000)
         try:
             self.identity = self.present_identity()
             self._consumer = opened(
@@ -99,11 +103,6 @@ class TopicFollower:
                     )
         return come
 
-    def next_offsets(self) -> tuple[int, ...]:
-        """The next offset of each place."""
-        with explained(self._kafka, "results"):
-            return tuple(self._consumer.position(partition) for partition in self._partitions[1:])
-
     def seek(self, offsets: Sequence[int]) -> None:
         """Go on at these offsets, of each place."""
         for partition, offset in zip(self._partitions[1:], offsets, strict=True):
@@ -112,19 +111,27 @@ class TopicFollower:
     @property
     def caught_up(self) -> bool:
         """Whether all that was there at the beginning has been read."""
-        with explained(self._kafka, "results"):
+        try:
             return all(self._consumer.position(partition) >= end for partition, end in self._ends.items())
+        except KafkaError:
+            return False
 
-    def lag(self) -> int:
-        """How many records of the reports topic the workers have not counted, as far as they have said."""
+    def lag(self) -> int | None:
+        """How many records of the reports topic the workers have not counted, as far as they have said.
+
+        None if it cannot be known now: on a new cluster, until the first worker comes, nobody knows of its group.
+        """
         partitions = [TopicPartition(self._topics.reports, number) for number in range(self._topics.partitions)]
-        with explained(self._kafka, "results"):
+        try:
             ends = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
             begins = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
             groups = self._admin.list_group_offsets({self._topics.prefix: partitions})
+        except KafkaError:
+            return None
         committed = groups.get(self._topics.prefix, {})
         counted = {tp: committed[tp].offset if tp in committed else -1 for tp in partitions}
-        return sum(max(0, ends[tp].offset - max(begins[tp].offset, counted[tp])) for tp in partitions)
+        behind: int = sum(max(0, ends[tp].offset - max(begins[tp].offset, counted[tp])) for tp in partitions)
+        return behind
 
     def close(self) -> None:
         with suppress(KafkaError):

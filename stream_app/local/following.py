@@ -17,7 +17,10 @@ POLL_SECONDS = 0.1
 
 
 class DirectoryFollower:
-    """Reads the store of a directory. It has one place, whose offsets are the ids of messages. For one thread."""
+    """Reads the store of a directory. It has one place, whose offsets are the ids of messages.
+
+    One thread reads. Another one may ask for the present identity.
+    """
 
     places = 1
     caught_up = True
@@ -51,10 +54,6 @@ class DirectoryFollower:
         if found:
             self._next = found[-1][0] + 1
         return Come(new, [(0, id, message) for id, message in found])
-
-    def next_offsets(self) -> tuple[int, ...]:
-        """The id that the next message has at least."""
-        return (self._next,)
 
     def seek(self, offsets: Sequence[int]) -> None:
         """Go on at this id."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pages.dashboard import Source
+from pages.dashboard import source as source_module
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Result
 from stream_app.local import DirectoryFollower, LocalStore
@@ -104,7 +105,10 @@ def test_a_position_in_something_else_begins_again(source: Source, last: str) ->
     assert viewer.resets == 1 and "mobility/gone/0" not in viewer.state
 
 
-def test_a_directory_that_was_made_again_replaces_what_viewers_have(tmp_path: Path) -> None:
+def test_a_directory_that_was_made_again_replaces_what_viewers_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
     first, second = tmp_path / "first", tmp_path / "second"
     with collecting(first, small_survey()) as (colours,):
         colours.report(0, [30, 20, 10])
