@@ -33,13 +33,13 @@ def survey_event(
     before somebody chooses others, and `notes` what the reports say about how to read them. `loss_accepted`: memos were
     lost once, so the guarantees are those without the cap.
     """
-    scheme = Scheme(survey)
+    scheme, named = Scheme(survey), words(survey)
     record: Record = {
         "id": survey.id,
         "title": survey.title or survey.id,
         "description": survey.description,
         "fingerprint": scheme.fingerprint,
-        "words": words(survey),
+        "words": named,
         "start": survey.start.isoformat(),
         "period_seconds": int(survey.period.total_seconds()),
         "horizon": survey.horizon,
@@ -51,7 +51,7 @@ def survey_event(
         "attributes": [_attribute(question) for question in scheme.questions],
         "shapes": shapes,
         "costs": costs(scheme, loss_accepted),
-        "notes": list(notes),
+        "notes": [note.replace(VISITORS["many"], named["many"]) for note in notes],
     }
     return event("survey", survey.id, record)
 

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("protocols", "servers", "memo_store", "analytics", "producers", "stream_app", "audit", "pages", "hearsay")
 MOST_ROOMS = 12
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-# What a face would have to import for everybody, although few need it: numba, and a charting library.
-APART = {"protocols.arrays.compiling", "analytics.evaluation.page"}
+# What a face would have to import for everybody, although few need it: numba.
+APART = {"protocols.arrays.compiling"}
 
 
 def imports(path: Path) -> Iterator[ast.ImportFrom]:

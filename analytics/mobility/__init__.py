@@ -4,7 +4,6 @@ from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
-from analytics.mobility.output.page.rendering import render_page
 from analytics.mobility.output.tables import tables
 from analytics.mobility.report import mobility_report
 
@@ -19,7 +18,6 @@ __all__ = [
     "WindowTruth",
     "combine",
     "mobility_report",
-    "render_page",
     "tables",
     "with_changes",
     "with_lost_presence",

@@ -72,14 +72,18 @@ class _Comparison:
         return _changes(published[window], published[earlier], earlier, words)
 
     def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
-        """Against the mean of the windows at the same time of the week (or of the day) within the baseline."""
+        """Against the median of the windows at the same time of the week (or of the day) within the baseline.
+
+        A window that overlaps this one is left out, so that nothing is compared with itself.
+        """
         if self.baseline is None:
             return None
-        normal = [published[w] for w in same_phase(window, self.period, self.baseline) if w in published]
+        same = same_phase(window, self.period, self.baseline)
+        normal = [published[w] for w in same if w in published and not w.overlaps(window)]
         if not normal:
             return None
-        words = f"the mean of {len(normal)} comparable windows"
-        return _changes(published[window], _mean(normal), Window(self.baseline[0], self.baseline[-1]), words)
+        words = f"the median of {len(normal)} comparable windows"
+        return _changes(published[window], _median(normal), Window(self.baseline[0], self.baseline[-1]), words)
 
 
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
@@ -106,9 +110,15 @@ def _single(changes: Changes | None) -> Change | None:
     return Change(percent=changes.percent.at(0), against=changes.against, first=changes.first, last=changes.last)
 
 
-def _mean(parts: Sequence[Estimates]) -> Estimates:
-    """The mean. Its error assumes that the parts share their noise: people who keep their memos nearly do."""
-    return Estimates(*(np.mean([getattr(part, name) for part in parts], axis=0) for name in PARTS))
+def _median(parts: Sequence[Estimates]) -> Estimates:
+    """The median, with the mean of the errors and of the distances to the ends of the intervals.
+
+    That assumes that the parts share their noise: people who keep their memos nearly do.
+    """
+    value, error, low, high = (np.array([getattr(part, name) for part in parts]) for name in PARTS)
+    middle = np.median(value, axis=0)
+    down, up = (value - low).mean(axis=0), (high - value).mean(axis=0)
+    return Estimates(middle, error.mean(axis=0), middle - down, middle + up)
 
 
 def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> Changes:

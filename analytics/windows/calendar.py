@@ -26,6 +26,9 @@ class Window(NamedTuple):
     def shifted(self, periods: int) -> Window:
         return Window(self.first + periods, self.last + periods)
 
+    def overlaps(self, other: Window) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
     def inside(self, other: Window) -> bool:
         return other.first <= self.first and self.last <= other.last
 

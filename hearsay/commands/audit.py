@@ -96,9 +96,10 @@ def audit(
         report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
     _show(report, as_json)
     if html is not None:  # last: the figures are shown even if the file cannot be written
-        from audit.page import page
+        from pages.documents import audit_event
+        from pages.static import static_page
 
-        html.write_text(page(report), encoding="utf-8")
+        html.write_text(static_page(f"Audit of {report.survey}", [audit_event(report)]), encoding="utf-8")
         if not as_json:
             console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
     _leave(report)
@@ -177,7 +178,7 @@ def _show(report: AuditReport, as_json: bool) -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
-    from audit.page import interval, shown
+    from audit.wording import interval, shown
 
     table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     measured = any(figure.measured is not None for figure in figures)

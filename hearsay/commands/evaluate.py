@@ -77,7 +77,6 @@ def evaluate(
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
     from analytics.evaluation import CORRECTIONS
-    from analytics.evaluation.page import page
     from hearsay.running.evaluating import Evaluation
     from hearsay.running.evaluation_truth import from_csv, from_scenario
     from producers.scenarios import scenario
@@ -106,7 +105,10 @@ def evaluate(
     else:
         _show(facts, outcomes)
     if html is not None:  # last: the figures are shown even if the file cannot be written
-        html.write_text(page(facts, outcomes), encoding="utf-8")
+        from pages.documents import evaluation_event
+        from pages.static import static_page
+
+        html.write_text(static_page(f"Evaluation on {source}", [evaluation_event(facts, outcomes)]), encoding="utf-8")
         if not as_json:
             console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
 

@@ -72,6 +72,7 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
+    from hearsay.reports.area_files import keep_areas
     from hearsay.running.replay_check import check_events, inspection_json, show_inspection
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
@@ -99,6 +100,8 @@ def replay(
         else:
             show_inspection(inspection)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
+    if capture is None:
+        keep_areas(survey_file, survey, data)
     summary = replay_events(
         events, survey, options, data, speed=speed, kafka=kafka, capture=capture, partitions=partitions
     )

@@ -18,6 +18,10 @@ def report(
         str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the baseline.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    areas: Annotated[
+        Path | None,
+        typer.Option(help="The page's map: the file that the survey names as areas, or a directory that has it."),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
     data: Annotated[
@@ -38,19 +42,32 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
-    from hearsay.reports.files import chosen, latest, narrowed, open_results, with_noted_losses, write_files
+    from hearsay.reports.area_files import area_shapes
+    from hearsay.reports.files import chosen, latest, narrowed, open_results, with_noted_losses, write_tables
+    from hearsay.reports.page import report_page, survey_of, write_page
     from hearsay.reports.sources import mobility_of
     from hearsay.reports.tables import answers_table, visitors_table
+    from hearsay.running.data_directory import DataDirectory
 
     root = data or Path("hearsay-data/demo")
     with console.progress("reading results"), open_results(root, kafka) as results:
         normal = None if baseline is None else _span("--baseline", baseline)
-        whole = mobility_of(results, chosen(results, survey), normal and range(normal[0], normal[1] + 1))
+        span = normal and range(normal[0], normal[1] + 1)
+        asked_of = survey_of(results, chosen(results, survey))
+        whole = mobility_of(results, asked_of.id, span)
+        live, forecasts = results.live(asked_of.id), results.forecasts(asked_of.id)
     if kafka is None or data is not None:
         whole = with_noted_losses(whole, root)
     asked = _asked(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
-    written = write_files(selected, html, csv, parquet)
+    written = write_tables(selected, csv, parquet)
+    if html is not None:
+        places = [*([areas] if areas else []), root / "areas", Path()]
+        lost = (kafka is None or data is not None) and DataDirectory(root).loss_note.exists()
+        more = (live, forecasts) if asked is None else ()
+        shapes = area_shapes(asked_of, places)
+        write_page(html, report_page(asked_of, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
+        written.insert(0, html)
     if as_json:
         console.print_json_text(selected.model_dump_json())
         return

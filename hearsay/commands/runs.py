@@ -55,6 +55,7 @@ def run(
 
     Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
+    from hearsay.reports.area_files import keep_areas
     from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
 
@@ -62,7 +63,9 @@ def run(
     survey = rehearsal(declared)
     if survey is not declared:
         console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)
-    _simulate(survey, populate(survey, scenario_name, devices, periods, seed), data, kafka)
+    population = populate(survey, scenario_name, devices, periods, seed)
+    keep_areas(survey_file, survey, data)
+    _simulate(survey, population, data, kafka)
     here = "" if kafka is None else f" --kafka {kafka}"
     console.out.print(f"Next: hearsay report {survey.id}{here or f' --data {data}'}", soft_wrap=True, markup=False)
     if kafka is None:
@@ -71,7 +74,9 @@ def run(
 
 
 def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None) -> None:
-    from hearsay.reports.files import latest, write_files
+    from hearsay.reports.area_files import area_shapes
+    from hearsay.reports.files import latest, open_results
+    from hearsay.reports.page import report_page, write_page
     from hearsay.reports.tables import answers_table, visitors_table
     from hearsay.running.data_directory import DataDirectory
     from hearsay.running.simulating import simulate
@@ -81,6 +86,10 @@ def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None)
         report = simulate(survey, scenario, data, kafka, step, stop)
     console.out.print(visitors_table(report))
     console.out.print(answers_table(report, latest(report)))
-    page = DataDirectory(data).reports / f"{survey.id}.html"
-    write_files(report, page, None, None)
+    with open_results(data, kafka) as results:
+        live, forecasts = results.live(survey.id), results.forecasts(survey.id)
+    directory = DataDirectory(data)
+    page = directory.reports / f"{survey.id}.html"
+    shapes, lost = area_shapes(survey, [directory.areas]), directory.loss_note.exists()
+    write_page(page, report_page(survey, report, live, forecasts, shapes=shapes, loss_accepted=lost))
     console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

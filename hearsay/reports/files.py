@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from analytics.mobility import MobilityReport, WindowReport, render_page, tables, with_lost_presence
+from analytics.mobility import MobilityReport, WindowReport, tables, with_lost_presence
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
@@ -79,13 +79,9 @@ def latest(report: MobilityReport) -> WindowReport:
     return max(periods or report.windows, key=lambda window: window.last)
 
 
-def write_files(report: MobilityReport, html: Path | None, csv: Path | None, parquet: Path | None) -> list[Path]:
-    """Write the files that have a path; returns all paths written."""
+def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None) -> list[Path]:
+    """Write the tables that have a directory; returns all paths written."""
     written: list[Path] = []
-    if html is not None:
-        html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(render_page(report))
-        written.append(html)
     if csv is not None:
         written += _write_tables(report, csv, ".csv", _write_csv)
     if parquet is not None:

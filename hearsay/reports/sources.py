@@ -9,7 +9,7 @@ from analytics.mobility import MobilityReport, combine, with_changes, with_short
 from hearsay.terminal.console import Step
 from protocols.errors import ResultsError, ServerUnavailable
 from protocols.survey import Survey
-from stream_app.results import Histogram, Live, MobilityResult
+from stream_app.results import ForecastResult, Histogram, Live, MobilityResult
 
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0
@@ -23,6 +23,7 @@ class Results(Protocol):
     def histograms(self, survey: str) -> list[Histogram]: ...
     def mobility(self, survey: str) -> list[MobilityResult]: ...
     def live(self, survey: str) -> Live | None: ...
+    def forecasts(self, survey: str) -> list[ForecastResult]: ...
 
 
 def next_period(results: Results, survey: str) -> int:

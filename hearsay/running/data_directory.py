@@ -68,6 +68,11 @@ class DataDirectory:
         """Pages and files for people."""
         return self._subdirectory("reports")
 
+    @property
+    def areas(self) -> Path:
+        """Files with the shapes of areas, that surveys of this directory name."""
+        return self.root / "areas"
+
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
         key = self.root / "fleet.key"

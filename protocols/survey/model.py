@@ -24,6 +24,7 @@ __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solut
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+FILE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.(geojson|json)$"
 MAX_PERIOD = (1 << 32) - 1
 MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
@@ -118,6 +119,11 @@ class Survey(Strict):
     forecast: ForecastPlan | None = Field(
         None, description="forecasts to publish after every period, from what is published; no part of the terms"
     )
+    areas: Text | None = Field(
+        None,
+        pattern=FILE_PATTERN,
+        description="a GeoJSON file beside the survey: shapes of its areas, for maps on pages; no part of the terms",
+    )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
 
     @model_validator(mode="after")
@@ -196,6 +202,7 @@ class Survey(Strict):
             "title": True,
             "description": True,
             "forecast": True,
+            "areas": True,
             "attributes": {"__all__": {"groups", "role"}},
         }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)

@@ -10,20 +10,18 @@ from analytics.mobility import (
     CountHistory,
     MobilityReport,
     WindowTruth,
-    combine,
     with_changes,
     with_shortfall,
     with_truth,
 )
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import quantities, quantity
-from analytics.mobility.output.page.data import page_data
 from analytics.mobility.publication import Publication, triangle_windows
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from tests.helpers.published import publish, report_of
+from tests.helpers.published import publish
 
 PERIODS, HORIZON, DEVICES = 12, 4, 120
 
@@ -114,25 +112,20 @@ def test_changes_reach_further_back_than_the_horizon(history: CountHistory, comb
     assert compared >= 3
 
 
-def test_the_baseline_is_the_mean_of_what_is_published_of_it(combined: MobilityReport) -> None:
+def test_the_baseline_is_the_median_of_what_is_published_of_it(combined: MobilityReport) -> None:
     report, normal = with_changes(combined, baseline=range(2, 5)), []
     for t in range(2, 5):
         visitors = combined.window(t, t).visitors
         normal += [] if visitors is None or visitors.value is None else [visitors.value]
     last = report.window(6, 6)
     assert last.visitors and last.visitors.value and last.baseline and len(normal) > 0
-    assert last.baseline.percent.value == pytest.approx((last.visitors.value / np.mean(normal) - 1) * 100)
-    assert last.baseline.against == f"the mean of {len(normal)} comparable windows"
+    assert last.baseline.percent.value == pytest.approx((last.visitors.value / np.median(normal) - 1) * 100)
+    assert last.baseline.against == f"the median of {len(normal)} comparable windows"
     assert (last.baseline.first, last.baseline.last) == (2, 4)
 
 
-def test_where_old_reports_are_gone_the_page_shows_the_triangle_of_what_is_left(history: CountHistory) -> None:
-    left = range(8, PERIODS)
-    report = combine([report_of(history, t) for t in left])
-    assert min(cell.first for cell in report.triangle) < left[0], "what is left reaches back"
-    triangle = page_data(report)["triangle"]
-    assert len(triangle["steps"]) == len(left)
-    kept = [cell for cell in report.triangle if cell.first in left]
-    assert [[first + left[0], last + left[0]] for first, last, _ in triangle["cells"]] == [
-        [cell.first, cell.last] for cell in kept
-    ]
+def test_a_period_of_the_baseline_is_not_compared_with_itself(combined: MobilityReport) -> None:
+    published = [t for t in range(PERIODS) if not combined.window(t, t).suppressed]
+    alone = with_changes(combined, baseline=range(published[0], published[0] + 1))
+    assert alone.window(published[0], published[0]).baseline is None, "there is nothing else to compare it with"
+    assert alone.window(published[1], published[1]).baseline is not None

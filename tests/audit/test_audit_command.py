@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
+from audit.page import page
 from typer.testing import CliRunner
 
-from audit.page import page
 from audit.report import ATTACKS, AuditReport, schema
 from hearsay.auditing import auditing
 from hearsay.commands.audit import audit

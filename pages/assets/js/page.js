@@ -4,6 +4,7 @@ import { apply, emptyState } from "./state/reducer.js";
 import { readView, writeView } from "./state/permalink.js";
 import { make } from "./parts/dom.js";
 import { drawAll, forget } from "./parts/visible.js";
+import { documentSections, showDocumentHeader } from "./charts/documents.js";
 import { surveySections } from "./charts/sections.js";
 import { showHeader } from "./charts/header.js";
 
@@ -16,11 +17,9 @@ function element(id) {
   return document.getElementById(id);
 }
 
-function contextOf(survey) {
-  return {
-    state, survey, view, words: survey.about.words, set,
-    linkTo: (patch) => writeView({ ...view, survey: survey.id, ...patch }),
-  };
+function contextOf(survey, shownDocument) {
+  const linkTo = (patch) => writeView({ ...view, survey: survey?.id, ...patch });
+  return { state, survey, document: shownDocument, view, words: survey?.about.words, set, linkTo };
 }
 
 function set(patch) {
@@ -45,15 +44,19 @@ function chosen() {
 }
 
 function show() {
-  const survey = chosen();
-  if (!survey) return;
-  const context = contextOf(survey), sections = surveySections(context);
-  const outline = [survey.id, survey.about.fingerprint, ...sections.map((section) => section.id)].join(" ");
-  showHeader(element("header"), context);
+  const survey = chosen(), [shownDocument] = state.documents.values();
+  if (!survey && !shownDocument) return;
+  const context = contextOf(survey, shownDocument), sections = survey ? surveySections(context) : documentSections(context);
+  const outline = [survey?.id, survey?.about.fingerprint, ...sections.map((section) => section.id)].join(" ");
+  (survey ? showHeader : showDocumentHeader)(element("header"), context);
   if (outline !== shown.outline) build(sections, outline);
-  shown.context = context;
   for (const part of shown.frames) part.update(context);
-  document.title = survey.about.title;
+  for (const section of sections) {
+    const empty = section.parts.every((part) => part.element.hidden);
+    element(section.id).hidden = empty;
+    element(`to-${section.id}`).hidden = empty;
+  }
+  document.title = survey ? survey.about.title : shownDocument.record.title;
   document.body.dataset.drawn = "yes";
 }
 
@@ -66,7 +69,7 @@ function build(sections, outline) {
     make("h2", { id: `${section.id}-title` }, section.title), ...section.parts.map((part) => part.element))));
   const nav = element("nav");
   nav.hidden = sections.length < 2;
-  nav.replaceChildren(...sections.map((section) => make("a", { href: `#${section.id}`, onclick: (event) => jump(event, section.id) }, section.title)));
+  nav.replaceChildren(...sections.map((section) => make("a", { id: `to-${section.id}`, href: writeView({ ...view, at: section.id }), onclick: (event) => jump(event, section.id) }, section.title)));
 }
 
 function jump(event, id) {

@@ -32,7 +32,7 @@ export function devicesChart() {
       return signs;
     },
     table: devicesTable,
-    draw: (box, table, context) => timeline(box, parts(table, context), { height: 300, label: `${capital(context.words.many)} over time; the table below has all numbers`, format: whole }),
+    draw: (box, table, context) => timeline(box, parts(table(), context), { height: 300, label: `${capital(context.words.many)} over time; the table below has all numbers`, format: whole }),
   };
 }
 

@@ -13,11 +13,11 @@ export function timeline(box, parts, options = {}) {
   const width = Math.max(200, box.clientWidth), height = options.height ?? 260;
   const id = `t${(drawings += 1)}`;
   const all = [...(parts.bars ?? []), ...(parts.lines ?? [])].flatMap((one) => one.points);
-  if (!all.length) {
-    box.replaceChildren(make("p", { class: "hint" }, "Nothing is published yet."));
+  if (!all.some((p) => p.value != null)) {
+    box.replaceChildren(make("p", { class: "hint" }, options.empty ?? "Nothing is published yet."));
     return;
   }
-  const x = d3.scaleUtc([d3.min(all, (p) => p.x0), d3.max(all, (p) => p.x1)], [MARGIN.left, width - MARGIN.right]);
+  const x = (options.linear ? d3.scaleLinear : d3.scaleUtc)([d3.min(all, (p) => p.x0), d3.max(all, (p) => p.x1)], [MARGIN.left, width - MARGIN.right]);
   const y = d3.scaleLinear(extent(parts, options), [height - MARGIN.bottom, MARGIN.top]).nice(5);
   const svg = draw("svg", { class: "timeline", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": options.label ?? "" });
   const middles = [...new Map(all.map((p) => [p.x0, p.x1]))].sort((a, b) => a[0] - b[0]);
@@ -68,8 +68,8 @@ function axes(x, y, width, height, options) {
     group.append(draw("line", { class: tick === 0 ? "zero" : "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) }));
     group.append(draw("text", { x: MARGIN.left - 6, y: y(tick) + 4, "text-anchor": "end" }, format(tick)));
   }
-  const show = timeFormat(x.domain());
-  for (const [place, time] of timeTicks(x, width, options.middles)) {
+  const show = options.linear ? number : timeFormat(x.domain());
+  for (const [place, time] of timeTicks(x, width, options)) {
     if (place < MARGIN.left + 8 || place > width - 18) continue;
     group.append(draw("text", { x: place, y: height - 6, "text-anchor": "middle" }, show(time)));
   }
@@ -77,10 +77,12 @@ function axes(x, y, width, height, options) {
 }
 
 // Where times are written: below the middle of every period, or else at round times.
-function timeTicks(x, width, periods) {
+function timeTicks(x, width, options) {
+  const periods = options.middles;
   const most = Math.max(2, Math.floor((width - MARGIN.left) / 62));
   if (periods.length <= most) return periods.map(([from, to]) => [x((from + to) / 2), from]);
   const step = Math.max(1, Math.ceil(periods.length / most));
+  if (options.linear) return x.ticks(most).map((tick) => [x(tick), tick]);
   const round = x.ticks(most).filter((tick) => x.domain()[1] - x.domain()[0] < 4 * 86400000 || tick % 86400000 === 0);
   return round.length > 1 ? round.map((tick) => [x(tick), tick]) : periods.filter((_, at) => at % step === 0).map(([from, to]) => [x((from + to) / 2), from]);
 }

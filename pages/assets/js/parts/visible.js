@@ -11,7 +11,7 @@ function watching() {
       else seen.delete(target);
       if (isIntersecting) drawNow(target);
     }
-  }, { rootMargin: "200px" });
+  }, { rootMargin: "100px" });
   return observer;
 }
 
@@ -31,11 +31,14 @@ export function drawWhenSeen(element, drawn) {
   else if (seen.has(element)) drawNow(element);
 }
 
-// Draws everything below an element, in sight or not: before printing.
+// Draws everything below an element, in sight or not: before printing. Drawing may make further charts, so it is repeated.
 export function drawAll(root) {
-  for (const element of root.querySelectorAll("[data-chart]")) drawNow(element);
+  for (let round = 0; round < 3; round += 1) {
+    for (const element of root.querySelectorAll("[data-chart]")) if (!element.closest("[hidden]")) drawNow(element);
+  }
 }
 
+// Stops watching what is below an element, which is about to go.
 export function forget(root) {
   for (const element of root.querySelectorAll("[data-chart]")) {
     observer?.unobserve(element);

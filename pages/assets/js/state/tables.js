@@ -1,5 +1,6 @@
 // Tables: the numbers behind every chart, for reading and for downloads.
-// A table is { name, columns: [{ key, label, show }], rows: [[...]] }; `show` makes the text of a cell.
+// A table is { name, columns: [{ key, label, show }], rows: [[...]] }; `show` makes the text of a
+// number from it and its row.
 
 const FORMULA = /^[=+\-@\t\r]/;
 
@@ -7,9 +8,9 @@ export function column(key, label, show = null) {
   return { key, label, show };
 }
 
-export function cellText(tableColumn, value) {
+export function cellText(tableColumn, value, row) {
   if (value == null) return "–";
-  return tableColumn.show ? tableColumn.show(value) : String(value);
+  return tableColumn.show ? tableColumn.show(value, row) : String(value);
 }
 
 // A table as CSV. Text that a spreadsheet would take for a formula gets an apostrophe in front.

@@ -1,1 +1,0 @@
-"""A mobility report as one HTML file."""

@@ -1,0 +1,59 @@
+"""What the figures of an audit mean, and how they are written: for the terminal and for the page."""
+
+from __future__ import annotations
+
+from audit.report import Attack, Figure
+
+EXPLAINED: dict[Attack, tuple[str, str]] = {
+    "guess": (
+        "Guessing a value",
+        "Somebody sees one or more reports of a device and guesses its value. Luck is the chance to be right without "
+        "seeing anything. The histogram column is the chance of somebody who always names the commonest value: an "
+        "attack that is not better than this learns nothing about a person.",
+    ),
+    "which": (
+        "Finding the true attribute",
+        "Devices answer one attribute truly and invent the others. Somebody guesses which one is true.",
+    ),
+    "link": (
+        "Recognising a device",
+        "Reports carry no identifier. Somebody compares the answers of two periods and guesses which earlier report "
+        "came from the same device. Bits say how much two reports of a device have in common; a crowd of n devices "
+        "hides log2(n) bits.",
+    ),
+    "reidentify": (
+        "Finding people in another table",
+        "Somebody has a table of people with the same attributes, sees a person's answers to several surveys, and "
+        "looks for that person's row. The best possible figure is that of somebody who knows the true values.",
+    ),
+    "epsilon": (
+        "Keeping the promise",
+        "The loss is the logarithm of how much likelier a report is under one value than under another. The best "
+        "column is what the survey promises. The attack column is a loss that the devices were proven to have; it must "
+        "not be above the promise.",
+    ),
+    "forge": (
+        "Forging reports",
+        "Somebody sends forged reports to move a published share. Figures are for one forged report in a hundred.",
+    ),
+}
+
+
+def shown(figure: Figure, value: float | None) -> str:
+    """A figure in its unit."""
+    if value is None:
+        return ""
+    if figure.unit == "chance":
+        return f"{100 * value:.2f} %" if value >= 1e-3 or value == 0 else f"{100 * value:.1e} %"
+    if figure.unit == "share":
+        return f"{100 * value:+.2f} points"
+    return f"{value:.3f}" + (" bits" if figure.unit == "bits" else "")
+
+
+def interval(figure: Figure) -> str:
+    """The interval of a measured figure."""
+    if figure.low is None:
+        return ""
+    if figure.high is None:
+        return f"at least {shown(figure, figure.low)}"
+    return f"{shown(figure, figure.low)} to {shown(figure, figure.high)}"

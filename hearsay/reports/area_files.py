@@ -1,0 +1,48 @@
+"""The file with the shapes of a survey's areas: found beside the survey, kept in the data directory, read for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hearsay.running.data_directory import DataDirectory
+from pages.shapes import parse_shapes
+from protocols.errors import SurveyError
+from protocols.survey import Survey
+from servers.limited_reading import read_limited
+
+MAX_BYTES = 16 << 20
+
+
+def area_shapes(survey: Survey, places: Iterable[Path]) -> dict[str, Any] | None:
+    """The shapes that a survey names a file of, from the first of these places that has the file; None if none has."""
+    if survey.areas is None:
+        return None
+    for place in places:
+        file = place if place.is_file() else place / survey.areas
+        if file.is_file():
+            return parse_shapes(_text(file), survey, str(file))
+    return None
+
+
+def keep_areas(survey_file: Path, survey: Survey, data: Path) -> None:
+    """Keep a copy of the file in the data directory of a run, so that its pages have a map wherever they are made."""
+    if survey.areas is None:
+        return
+    file = survey_file.parent / survey.areas
+    if not file.is_file():
+        what = f"{survey_file}: areas = {survey.areas}: there is no such file beside it"
+        raise SurveyError(what, "add the file, or leave areas out")
+    text = _text(file)
+    parse_shapes(text, survey, str(file))
+    kept = DataDirectory(data).areas
+    kept.mkdir(exist_ok=True)
+    (kept / survey.areas).write_text(text, encoding="utf-8")
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_limited(file, MAX_BYTES).decode()
+    except UnicodeDecodeError:
+        raise SurveyError(f"{file} is not UTF-8 text", "save it as UTF-8") from None

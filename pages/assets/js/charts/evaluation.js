@@ -1,0 +1,104 @@
+// An evaluation: errors of methods where the truth is known, by budget, and against what theory says.
+
+import { column } from "../state/tables.js";
+import { choice } from "../parts/dom.js";
+import { framed, sign, textPart } from "../parts/frame.js";
+
+const SYMBOLS = { smp: "circle", spl: "square", "rs+fd": "diamond", "rs+rfd": "star" };
+const DASHES = { exact: null, tuple: null, attribute: "6 4", published: "2 4" };
+
+function power(value) {
+  return value.toExponential(2);
+}
+
+function scoresOf({ document: shown }) {
+  return shown.record.scores;
+}
+
+function correctionOf(context) {
+  const known = Object.keys(scoresOf(context)[0]?.mse ?? {});
+  return known.includes(context.view.correction) ? context.view.correction : known.includes("norm-sub") ? "norm-sub" : known[0];
+}
+
+function methodsOf(context) {
+  return [...new Set(scoresOf(context).map((score) => score.label))];
+}
+
+function ink(context, score) {
+  return `var(--s${methodsOf(context).indexOf(score.label) % 8})`;
+}
+
+function byBudget() {
+  return {
+    id: "by-budget", wide: true, shown: (context) => scoresOf(context).length > 0, title: () => "Error by budget",
+    hint: () => "MSE_avg, the mean squared error of shares over runs, periods, attributes and values, with standard errors over the runs. The axis of errors is logarithmic.",
+    controls: (context) => [choice("correction", "Correction of the estimate", Object.keys(scoresOf(context)[0].mse).map((name) => [name, name]), correctionOf(context), (correction) => context.set({ correction }))],
+    key: (context) => methodsOf(context).map((name, at) => sign(`stroke s${at % 8}`, name)),
+    table: (context) => {
+      const correction = correctionOf(context);
+      return {
+        name: "error by budget", columns: [column("method", "method"), column("terms", "terms"), column("eps", "eps", String), column("mse", `MSE ${correction}`, power), column("error", "standard error", power)],
+        rows: scoresOf(context).map((score) => [score.method, score.terms, score.eps, score.mse[correction].value, score.mse[correction].error]),
+      };
+    },
+    draw: (box, _, context) => {
+      const correction = correctionOf(context), rows = scoresOf(context).map((score) => ({ ...score, y: score.mse[correction].value, spread: score.mse[correction].error ?? 0 })).filter((row) => row.y > 0);
+      const width = Math.max(260, box.clientWidth), stroke = (row) => ink(context, row);
+      box.replaceChildren(Plot.plot({
+        className: "plot", width, height: 420, marginLeft: 64, ariaLabel: "Error by budget; the table below has all numbers", symbol: { type: "identity" },
+        x: { label: "eps_inf, or eps of one-shot methods", grid: true, labelArrow: "none" }, y: { type: "log", label: "MSE_avg", grid: true, tickFormat: (value) => value.toExponential(0), ticks: 6, labelArrow: "none" },
+        marks: [
+          ...methodsOf(context).map((name) => {
+            const own = rows.filter((row) => row.label === name).sort((a, b) => a.eps - b.eps);
+            return own.length ? Plot.line(own, { x: "eps", y: "y", stroke: ink(context, own[0]), strokeDasharray: DASHES[own[0].terms], strokeWidth: 1.6 }) : null;
+          }),
+          Plot.ruleX(rows.filter((row) => row.spread > 0 && row.y > row.spread), { x: "eps", y1: (row) => row.y - row.spread, y2: (row) => row.y + row.spread, stroke }),
+          Plot.dot(rows, { x: "eps", y: "y", stroke, fill: "var(--paper)", symbol: (row) => SYMBOLS[row.solution] ?? "circle", r: 4, title: (row) => `${row.label}, eps ${row.eps}\nMSE ${power(row.y)}` }),
+        ],
+      }));
+    },
+  };
+}
+
+function againstTheory() {
+  const rowsOf = (context) => scoresOf(context).filter((score) => score.mse.raw && score.mse.raw.value > 0 && score.expected_mse > 0);
+  return {
+    id: "against-theory", wide: true, shown: (context) => rowsOf(context).length > 0, title: () => "Raw estimates: measured error against theory",
+    hint: () => "Where measurement and theory agree, points lie on the line.",
+    table: (context) => ({
+      name: "error against theory", columns: [column("method", "method"), column("terms", "terms"), column("eps", "eps", String), column("theory", "MSE in theory", power), column("measured", "measured MSE", power), column("error", "standard error", power)],
+      rows: rowsOf(context).map((score) => [score.method, score.terms, score.eps, score.expected_mse, score.mse.raw.value, score.mse.raw.error]),
+    }),
+    draw: (box, _, context) => {
+      const rows = rowsOf(context), ends = [Math.min(...rows.map((row) => row.expected_mse)), Math.max(...rows.map((row) => row.expected_mse))], width = Math.max(260, box.clientWidth);
+      const axis = { type: "log", grid: true, tickFormat: (value) => value.toExponential(0), ticks: 5, labelArrow: "none" };
+      box.replaceChildren(Plot.plot({
+        className: "plot", width, height: Math.min(420, width), marginLeft: 64, marginBottom: 40, ariaLabel: "Measured error against theory; the table below has all numbers", x: { ...axis, label: "MSE in theory" }, y: { ...axis, label: "measured MSE" }, symbol: { type: "identity" },
+        marks: [
+          Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { stroke: "var(--soft)", strokeDasharray: "3 4" }),
+          Plot.dot(rows, { x: "expected_mse", y: (row) => row.mse.raw.value, stroke: (row) => ink(context, row), symbol: (row) => SYMBOLS[row.solution] ?? "circle", r: 4, title: (row) => `${row.label}, eps ${row.eps}\ntheory ${power(row.expected_mse)}, measured ${power(row.mse.raw.value)}` }),
+        ],
+      }));
+    },
+  };
+}
+
+function allFigures() {
+  return {
+    id: "figures", wide: true, plain: true, shown: (context) => scoresOf(context).length > 0, title: () => "All figures",
+    hint: () => "Headline: the correction that goes with the method (clip for the papers' variants, Norm-Sub for ours, ibu for ordered mechanisms); RMSE is the root of its MSE. Reveals: the loss of one report between any two people, computed from the channel, whatever budget was declared. Theory: the MSE of the raw estimate in closed form.",
+    table: (context) => {
+      const corrections = Object.keys(scoresOf(context)[0].mse);
+      return {
+        name: "all figures",
+        columns: [column("method", "method"), column("terms", "terms"), column("eps", "eps", String), column("reveals", "reveals", (value) => value.toFixed(3)), ...corrections.map((name) => column(`mse_${name}`, `MSE ${name}`, power)), column("theory", "theory", power), column("headline", "headline"), column("rmse", "RMSE", (value) => value.toFixed(4))],
+        rows: scoresOf(context).map((score) => [score.method, score.terms, score.eps, score.per_report.whole, ...corrections.map((name) => score.mse[name].value), score.expected_mse, score.headline, score.rmse[score.headline]]),
+      };
+    },
+  };
+}
+
+export function evaluationSections(context) {
+  const failed = context.document.record.infeasible.map((one) => ["hint", `${one.method} at eps ${one.eps}:`, one.infeasible]);
+  return [{ id: "errors", title: "Errors", parts: [...[byBudget(), againstTheory(), allFigures()].map((spec) => framed(spec, context)), textPart("infeasible", "Not possible", failed)] }];
+}

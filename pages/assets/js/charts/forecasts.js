@@ -1,0 +1,102 @@
+// Forecasts: the past, the next periods with two intervals, and what left the 99 % interval of its forecast.
+
+import { UNKNOWN, entry, product } from "../state/quantities.js";
+import { periodsOf, valueSeries } from "../state/series.js";
+import { column } from "../state/tables.js";
+import { label, number, readable, wall, whole, windowLabel } from "../state/words.js";
+import { choice, make } from "../parts/dom.js";
+import { sign } from "../parts/frame.js";
+import { timeline } from "../parts/timeline.js";
+
+const SHOWN_BEFORE = 6; // times as many past periods as are forecast, at least
+
+// `series`: { name, past: [{ x0, x1, when, value, low, high, state, odd }], ahead: [{ x0, x1, when, mean, truth_low, truth_high,
+// publication_low, publication_high }] }.
+export function drawForecast(box, series, options = {}) {
+  const begin = Math.max(0, series.past.length - Math.max(100, SHOWN_BEFORE * series.ahead.length));
+  const past = series.past.slice(begin).map((point) => ({ ...point, text: point.value == null ? null : `published ${number(point.value)}${point.odd ? ", outside 99 %" : ""}` }));
+  const ahead = series.ahead.map((point) => ({
+    ...point, value: point.mean, low: point.truth_low, high: point.truth_high, outerLow: point.publication_low, outerHigh: point.publication_high, state: "final",
+    text: point.mean == null ? null : `forecast ${number(point.mean)}; truth ${number(point.truth_low)} to ${number(point.truth_high)}; publication ${number(point.publication_low)} to ${number(point.publication_high)}`,
+  }));
+  timeline(box, { lines: [{ name: "published", kind: "past", joined: true, points: past }, { name: "forecast", kind: "ahead", joined: true, banded: true, points: ahead }] },
+    { height: 280, zero: false, label: `Forecast of ${series.name}; the table below has all numbers`, format: number, ...options });
+}
+
+export function forecastKey() {
+  return [sign("stroke past", "published"), sign("stroke ahead", "forecast"), sign("inner", "95 % interval of the truth"), sign("outer", "95 % interval of what will be published"), sign("cross", "left its 99 % interval")];
+}
+
+export function forecastColumns() {
+  const ends = ["truth_low", "truth_high", "publication_low", "publication_high"];
+  return [column("time", "from"), column("kind", "kind"), column("value", "value", number), ...ends.map((end) => column(end, readable(end), number)), column("unexpected", "left its interval")];
+}
+
+export function forecastRows(series) {
+  return [
+    ...series.past.map((point) => [point.begin, "published", point.value, null, null, null, null, point.odd ? "yes" : ""]),
+    ...series.ahead.map((point) => [point.begin, "forecast", point.mean, point.truth_low, point.truth_high, point.publication_low, point.publication_high, ""]),
+  ];
+}
+
+function newest(survey) {
+  const periods = [...survey.forecasts.keys()];
+  return periods.length ? survey.forecasts.get(Math.max(...periods)) : null;
+}
+
+function cellName(cell, words) {
+  return cell.attribute == null ? words.many : `${readable(cell.attribute)}: ${cell.value}${cell.group ? " (group)" : ""}`;
+}
+
+function cellOf(context) {
+  const cells = newest(context.survey)?.cells ?? [];
+  return Math.min(cells.length - 1, Math.max(0, Number(context.view.cell ?? 0) || 0));
+}
+
+export function forecastChart() {
+  return {
+    id: "forecast", wide: true,
+    shown: ({ survey }) => survey.forecasts.size > 0,
+    title: (context) => `Forecast of ${label(cellName(newest(context.survey).cells[cellOf(context)], context.words), 60)}`,
+    hint: ({ survey }) => {
+      const found = newest(survey);
+      return `Made from what was published through period ${found.period}, so it costs no budget. Model: ${found.model}; seasons: ${found.seasons.join(" and ") || "none"}.`;
+    },
+    controls: (context) => [choice("cell", "Of", newest(context.survey).cells.map((cell, at) => [at, label(cellName(cell, context.words), 60)]), cellOf(context), (cell) => context.set({ cell }))],
+    key: forecastKey,
+    table: (context) => ({ name: "forecast", columns: forecastColumns(), rows: forecastRows(seriesOf(context)) }),
+    draw: (box, _, context) => {
+      const series = seriesOf(context);
+      if (series.ahead.length) drawForecast(box, series);
+      else box.replaceChildren(make("p", { class: "hint" }, `Nothing is forecast: too few are behind it (minimum ${whole(context.survey.about.minimum)}).`));
+    },
+  };
+}
+
+function seriesOf(context) {
+  const { survey, words } = context, place = cellOf(context), found = newest(survey), cell = found.cells[place];
+  const odd = new Set([...survey.forecasts.values()].filter((forecast) => forecast.cells[place]?.unexpected).map((forecast) => forecast.period));
+  const past = observed(survey, cell).map((point) => ({ ...point, x0: wall(point.begin), x1: wall(point.end), when: windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null, odd: odd.has(point.period) }));
+  const at = (interval, end, step) => interval?.[end][step] ?? null;
+  const ahead = cell.mean.map((mean, step) => {
+    const begin = found.begins[step], x0 = wall(begin), x1 = step + 1 < found.begins.length ? wall(found.begins[step + 1]) : x0 + survey.about.period_seconds * 1000;
+    return {
+      begin, x0, x1, when: begin.slice(0, 16).replace("T", " "), mean, truth_low: at(cell.truth_95, "low", step), truth_high: at(cell.truth_95, "high", step),
+      publication_low: at(cell.publication_95, "low", step), publication_high: at(cell.publication_95, "high", step),
+    };
+  });
+  return { name: cellName(cell, words), past, ahead };
+}
+
+function observed(survey, cell) {
+  if (cell.attribute != null && !cell.group) {
+    const attribute = survey.about.attributes.find((one) => one.name === cell.attribute);
+    return valueSeries(survey, attribute, attribute.values.indexOf(cell.value)).filter((point) => point.state === "final");
+  }
+  const group = cell.group ? Object.keys(survey.about.attributes.find((one) => one.name === cell.attribute).groups).indexOf(cell.value) : null;
+  return periodsOf(survey).filter((row) => row.state === "final").map((row) => {
+    const share = group == null ? null : entry(row.attributes.get(cell.attribute)?.groups?.share, group);
+    const people = share == null ? row.visitors : product(share, row.visitors);
+    return { period: row.period, begin: row.begin, end: row.end, state: row.state, ...UNKNOWN, ...people };
+  });
+}

@@ -1,0 +1,75 @@
+"""The shapes of a survey's areas, from a GeoJSON file: checked, and cut to what a map needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from protocols.errors import SurveyError
+from protocols.survey import Survey
+
+HINT = (
+    "write a FeatureCollection of Polygons or MultiPolygons, with the area as the value names it in the property name"
+)
+DIGITS = 5  # of longitudes and latitudes: about a metre
+MOST_POINTS = 200_000
+_DEPTHS = {"Polygon": 2, "MultiPolygon": 3}  # of lists around the points
+
+
+def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
+    """The shapes of the values of the survey's area attribute, as a page takes them. Raises SurveyError.
+
+    A feature's name is its property `name`, or else its id. Features that are no value of the survey are left out.
+    """
+    try:
+        features = json.loads(text)["features"]
+        named = [(_name(feature), _geometry(feature["geometry"])) for feature in features]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise SurveyError(f"{source} cannot be read as areas: {type(error).__name__}: {error}", HINT) from None
+    areas = [attribute for attribute in survey.attributes if attribute.role == "area"]
+    names = {name for name, _ in named}
+    chosen = max(areas, key=lambda attribute: len(names.intersection(attribute.values)), default=None)
+    if chosen is None or not names.intersection(chosen.values):
+        what = f"none of its {len(named)} features is a value of an attribute with role area"
+        raise SurveyError(f"{source}: {what} in survey {survey.id!r}", HINT)
+    shapes: list[dict[str, Any]] = [
+        {"type": "Feature", "properties": {"name": name}, "geometry": geometry}
+        for name, geometry in named
+        if name in chosen.values
+    ]
+    if sum(1 for shape in shapes for _ in _numbers(shape["geometry"]["coordinates"])) > 2 * MOST_POINTS:
+        raise SurveyError(f"{source}: the areas have more than {MOST_POINTS:,} points", "simplify the shapes first")
+    return {"type": "FeatureCollection", "attribute": chosen.name, "features": shapes}
+
+
+def _name(feature: Any) -> str:
+    return str((feature.get("properties") or {}).get("name", feature.get("id", "")))
+
+
+def _geometry(geometry: Any) -> dict[str, Any]:
+    kind = geometry["type"]
+    if kind not in _DEPTHS:
+        raise ValueError(f"a shape is a {kind}")
+    return {"type": kind, "coordinates": _points(geometry["coordinates"], _DEPTHS[kind])}
+
+
+def _points(part: Any, depth: int) -> list[Any]:
+    if depth:
+        return [_points(inner, depth - 1) for inner in part]
+    return [[_number(point[0]), _number(point[1])] for point in part]
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError("a coordinate is not a number")
+    return round(float(value), DIGITS)
+
+
+def _numbers(part: Any) -> Iterator[float]:
+    if isinstance(part, list):
+        for inner in part:
+            yield from _numbers(inner)
+    else:
+        yield part

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { triangleOf } from "../../../pages/assets/js/charts/calendars.js";
+import { baselineOf, comparison } from "../../../pages/assets/js/state/baseline.js";
+import { readSpan, readView, writeView } from "../../../pages/assets/js/state/permalink.js";
+import { change, median, product, ratio } from "../../../pages/assets/js/state/quantities.js";
+import { rankedValues, valueSeries } from "../../../pages/assets/js/state/series.js";
+import { fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
+import { label, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { inUnit } from "../../../pages/assets/js/charts/audit.js";
+
+const quantity = (value, half = 0) => ({ value, error: half / 1.96, low: value - half, high: value + half });
+const day = (period) => new Date(Date.UTC(2026, 0, 5 + period)).toISOString();
+const item = (period, value) => ({ first: period, last: period, begin: day(period), quantity: quantity(value) });
+
+test("a day is compared with the median of the same weekdays of the baseline", () => {
+  const items = Array.from({ length: 35 }, (_, period) => item(period, period % 7 === 0 ? 100 + period : 50));
+  const compare = comparison(items, { first: 0, last: 27 }, ["week", "day"]);
+  const { then, compared, season, percent } = compare(items[28]);
+  assert.equal(season, "week");
+  assert.equal(compared, 4);
+  assert.equal(then.value, (107 + 114) / 2);
+  assert.ok(Math.abs(percent.value - (128 / 110.5 - 1) * 100) < 1e-9);
+});
+
+test("a day inside its own baseline is not compared with itself", () => {
+  const items = Array.from({ length: 14 }, (_, period) => item(period, period));
+  const two = comparison(items, { first: 0, last: 13 }, ["week", "day"])(items[3]);
+  assert.deepEqual([two.compared, two.then.value], [1, 10]);
+  const one = comparison(items, { first: 0, last: 6 }, ["week", "day"])(items[3]);
+  assert.deepEqual([one.compared, one.percent.value], [0, null]);
+});
+
+test("where the baseline lacks the weekday, its days of the same time are taken", () => {
+  const items = Array.from({ length: 7 }, (_, period) => item(period, 10 * (period + 1)));
+  const found = comparison(items, { first: 0, last: 2 }, ["week", "day"])(items[5]);
+  assert.deepEqual([found.season, found.compared, found.then.value], ["day", 3, 20]);
+});
+
+test("without a choice the first half is the baseline, and at most five weeks", () => {
+  const survey = { about: { baseline: null, period_seconds: 86400 } }, rows = (n) => Array.from({ length: n }, (_, period) => ({ period }));
+  assert.deepEqual(baselineOf(survey, null, rows(7)), { first: 0, last: 2 });
+  assert.deepEqual(baselineOf(survey, null, rows(200)), { first: 0, last: 34 });
+  assert.deepEqual(baselineOf(survey, { first: 1, last: 4 }, rows(7)), { first: 1, last: 4 });
+  assert.deepEqual(baselineOf({ about: { ...survey.about, baseline: [2, 3] } }, null, rows(7)), { first: 2, last: 3 });
+});
+
+test("a median has the mean of the distances to the ends of the intervals", () => {
+  const middle = median([quantity(10, 2), quantity(30, 4), quantity(20, 6)]);
+  assert.deepEqual([middle.value, middle.low, middle.high], [20, 16, 24]);
+});
+
+test("what may be nothing has no ratio to it", () => {
+  assert.equal(ratio(quantity(10, 1), quantity(1, 2)).value, null);
+  assert.equal(change(quantity(null), quantity(1)).value, null);
+  assert.equal(product(quantity(0.5, 0.1), quantity(100)).high, 60);
+});
+
+test("a triangle shows what is left where old reports are gone", () => {
+  const periods = new Map([8, 9, 10].map((period) => [period, {
+    period, windows: [{ first: period, last: period, begin: day(period), end: day(period + 1), attributes: [] }],
+    triangle: Array.from({ length: 4 }, (_, back) => ({ first: period - back, visitors: { value: back + 1 } })),
+  }]));
+  const survey = { revision: 1, about: { period_seconds: 86400 }, periods, histograms: new Map(), provisional: new Map() };
+  const { names, cells } = triangleOf(survey);
+  assert.equal(names.length, 3);
+  assert.deepEqual(cells.map((cell) => [cell.first, cell.last]), [[8, 8], [9, 9], [8, 9], [10, 10], [9, 10], [8, 10]]);
+});
+
+test("columns of some of the values are read by the places that they name", () => {
+  const part = { name: "a", places: [1, 3], values: { share: { value: [0.2, 0.6], error: [0, 0], low: [0.2, 0.6], high: [0.2, 0.6] } } };
+  const window = { first: 0, last: 0, begin: day(0), end: day(1), visitors: quantity(100), attributes: [part] };
+  const survey = { revision: 1, about: {}, periods: new Map([[0, { period: 0, windows: [window], triangle: [] }]]), histograms: new Map(), provisional: new Map() };
+  const attribute = { name: "a", values: ["p", "q", "r", "s"], role: "plain" };
+  assert.deepEqual(rankedValues(survey, attribute), [3, 1]);
+  assert.deepEqual(valueSeries(survey, attribute, 3).map((point) => point.value), [60]);
+  assert.deepEqual(valueSeries(survey, attribute, 0).map((point) => point.value), [null]);
+});
+
+test("a view is the same after it was written to an address and read again", () => {
+  const view = { survey: "s", "filter.area": "a&b=#ü", window: "0-6", at: "" };
+  assert.deepEqual(readView(writeView(view)), { survey: "s", "filter.area": "a&b=#ü", window: "0-6" });
+  assert.deepEqual(readSpan("3-5"), { first: 3, last: 5 });
+  assert.equal(readSpan("5-3"), null);
+});
+
+test("no cell of a CSV is a formula, and quotes are doubled", () => {
+  const table = { name: "t", columns: [{ key: "name" }, { key: "n" }], rows: [["=1+1", 2.5], ['a "b", c', null], ["-x", -3]] };
+  assert.equal(toCsv(table), "name,n\r\n'=1+1,2.5\r\n\"a \"\"b\"\", c\",\r\n'-x,-3\r\n");
+  assert.deepEqual(JSON.parse(toJson(table)).rows[1], { name: 'a "b", c', n: null });
+  assert.equal(fileName("s", "<a>/b", "csv"), "s--a-b.csv");
+});
+
+test("long names are cut on charts, and isolated from the text around them", () => {
+  assert.equal(label("abc"), "\u2068abc\u2069");
+  assert.equal([...label("\u202e".repeat(500))].length, 30);
+});
+
+test("windows are named by their days, and by hours where they are not whole days", () => {
+  assert.equal(windowLabel("2026-01-05T00:00:00+01:00", "2026-01-08T00:00:00+01:00", 86400), "Mon 5 Jan – Wed 7 Jan");
+  assert.equal(windowLabel("2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00", 86400), "Sun 29 Mar");
+  assert.equal(windowLabel("2026-01-05T07:00:00Z", "2026-01-05T08:00:00Z", 3600), "Mon 5 Jan 07:00");
+});
+
+test("figures of an audit are written in their unit", () => {
+  assert.deepEqual(["chance", "chance", "share", "bits", "nats"].map((unit, at) => inUnit(unit, [0.5, 1e-5, 0.012, 2, 3][at])), ["50.00 %", "1.0e-3 %", "+1.20 points", "2.000 bits", "3.000"]);
+});
