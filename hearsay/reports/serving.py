@@ -13,6 +13,7 @@ import uvloop
 from aiohttp import web
 
 from analytics.mobility import MobilityReport
+from hearsay.reports.area_files import area_shapes
 from hearsay.reports.downloads import download
 from hearsay.reports.files import open_results, with_noted_losses
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
@@ -32,11 +33,15 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Published:
-    """Results on a cluster, or in a data directory; and a directory in which losses are noted, if there is one."""
+    """Results on a cluster, or in a data directory; and a directory in which losses are noted, if there is one.
 
-    def __init__(self, data: Path | None, kafka: str | None) -> None:
+    `areas` is a file with the shapes of areas, or a directory with such files.
+    """
+
+    def __init__(self, data: Path | None, kafka: str | None, areas: Path | None = None) -> None:
         self._root = data or DEMO
         self._kafka = kafka
+        self._areas = [*([areas] if areas else []), self._root / "areas", Path()]
         self._notes = None if data is None and kafka is not None else self._root
 
     def check(self, surveys: Collection[str]) -> None:
@@ -59,7 +64,7 @@ class Published:
     def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
         """The event of a survey."""
         lost = self._notes is not None and DataDirectory(self._notes).loss_note.exists()
-        return survey_event(survey, notes=notes, loss_accepted=lost)
+        return survey_event(survey, shapes=area_shapes(survey, self._areas), notes=notes, loss_accepted=lost)
 
     def adjust(self, report: MobilityReport) -> MobilityReport:
         """A report with the losses that are noted."""

@@ -13,7 +13,7 @@ from hearsay.terminal import console
 def dashboard(
     surveys: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SURVEY]...", help="Ids of the surveys to show; all of them if left out."),
+        typer.Argument(metavar="SURVEY", help="Ids of the surveys to show; all of them if left out."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -24,6 +24,10 @@ def dashboard(
     ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Show the results of this Kafka cluster instead.")
+    ] = None,
+    areas: Annotated[
+        Path | None,
+        typer.Option(help="For maps: the file that a survey names as areas, or a directory that has it."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8050,
@@ -48,4 +52,4 @@ def dashboard(
         console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
         console.out.file.flush()
 
-    serve(Published(data, kafka), surveys or [], host, port, public, started)
+    serve(Published(data, kafka, areas), surveys or [], host, port, public, started)

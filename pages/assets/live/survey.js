@@ -18,7 +18,7 @@ const bar = liveBar(make("a", { href: "./" }, "All surveys"), downloads());
 connect(`events?survey=${encodeURIComponent(survey)}`, {
   take(events) {
     for (const event of events) if (event.survey === null) bar.about(event.record);
-    page.receive(events.filter((event) => event.survey !== null));
+    page.receive(events.filter((event) => event.survey !== null && event.kind !== "status"));
   },
   reset() {
     page.state.surveys.clear();
