@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Callable, Collection
 from ipaddress import ip_address
 from pathlib import Path
 
+import structlog
 import uvloop
 from aiohttp import web
 
@@ -87,7 +89,7 @@ def serve(
             "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
         )
     published.check(surveys)
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what viewers should know is on the page
+    _configure_logs()
     app = web.Application()
     add_routes(
         app,
@@ -110,6 +112,20 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _configure_logs() -> None:
+    """One JSON object a line, on standard error. What the Kafka client says over and over is left out."""
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 async def _serve(app: web.Application, host: str, port: int, started: Callable[[str], None]) -> None:

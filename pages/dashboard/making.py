@@ -21,7 +21,8 @@ from protocols.survey import Survey
 from stream_app.results import HISTOGRAMS, Come, Followed, Follower, ForecastResult, Live, MobilityResult
 
 MOST_UNREAD = 20
-"""How many errors about records are shown, the newest ones."""
+"""How many records that cannot be shown are named, the newest ones."""
+LONGEST_KEY = 200
 
 log = structlog.get_logger(__name__)
 
@@ -53,7 +54,7 @@ class Making:
     def apply(self, come: Come) -> tuple[list[Result], list[Document]]:
         """The events of what has come. A record of which none can be made is named on the pages, and never raises."""
         for error in come.unread:
-            self._note_unread(error)
+            self._note_unread("the survey registry", error)
         described = {survey.id for survey in come.surveys if self._shows(survey.id)}
         self._surveys |= {survey.id: survey for survey in come.surveys if survey.id in described}
         results: list[Result] = []
@@ -64,7 +65,7 @@ class Making:
                     continue
                 made = [*self._events(found)]
             except Exception as error:
-                self._note_unread(error)
+                self._note_unread(f"{message.topic}, {message.key.decode('utf-8', 'replace')[:LONGEST_KEY]}", error)
                 continue
             survey = found.key.survey
             self._status(survey).note(found)
@@ -74,10 +75,11 @@ class Making:
                 described.add(survey)
         return results, [*self._about(described)]
 
-    def statuses(self, lag: int | None, trouble: str) -> list[Document]:
+    def statuses(self, lag: int | None, trouble: bool) -> list[Document]:
         """The documents about the surveys, and (without a survey) about the dashboard, that have changed.
 
-        `lag` is of all surveys together: where one of them hides how many devices report, it is not shown.
+        `trouble` is whether nothing can be read now. `lag` is of all surveys together: where one of them hides how many
+        devices report, it is not shown.
         """
         if any(survey.presence_epsilon is not None for survey in self._surveys.values()):
             lag = None
@@ -106,7 +108,7 @@ class Making:
             try:
                 made = self._describe(survey, notes=self._notes.get(id, ()))
             except Exception as error:
-                self._note_unread(error)
+                self._note_unread(f"survey {id}", error)
             else:
                 yield _document(made, overview=False)
 
@@ -116,11 +118,11 @@ class Making:
     def _status(self, survey: str) -> SurveyStatus:
         return self._statuses.setdefault(survey, SurveyStatus())
 
-    def _note_unread(self, error: Exception) -> None:
+    def _note_unread(self, where: str, error: Exception) -> None:
+        """Name a record on the pages. Why it cannot be shown is in the log only: an error may quote the record."""
         expected = isinstance(error, HearsayError)
-        said = error.message if isinstance(error, HearsayError) else f"unexpected error: {type(error).__name__}"
-        log.warning("a record cannot be shown", error=said, exc_info=None if expected else error)
-        self._unread = [*self._unread, said][-MOST_UNREAD:]
+        log.warning("a record cannot be shown", record=where, error=str(error), exc_info=None if expected else error)
+        self._unread = [*self._unread, where][-MOST_UNREAD:]
 
 
 def _document(made: Event, overview: bool) -> Document:

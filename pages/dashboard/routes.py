@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import NamedTuple
 
@@ -53,10 +54,12 @@ def add_routes(
     """
     dashboard = _Dashboard(source, Access(token), download, hosts)
     app.router.add_get(f"{prefix}/", dashboard.open(dashboard.page))
+    if prefix:
+        app.router.add_get(prefix, dashboard.open(dashboard.to_page))
     app.router.add_post(f"{prefix}/access", dashboard.open(dashboard.access.exchange))
     app.router.add_get(f"{prefix}/assets/{{name}}", dashboard.open(dashboard.asset))
     app.router.add_get(f"{prefix}/ready", dashboard.open(dashboard.ready))
-    app.router.add_get(f"{prefix}/events", dashboard.guarded(dashboard.events))
+    app.router.add_get(f"{prefix}/events", dashboard.guarded(dashboard.events), allow_head=False)
     app.router.add_get(f"{prefix}/download/{{survey}}/{{table}}.{{format}}", dashboard.guarded(dashboard.download))
     app.on_startup.append(dashboard.start)
     app.on_shutdown.append(dashboard.end_streams)
@@ -118,6 +121,10 @@ class _Dashboard:
         answer.enable_compression()
         return answer
 
+    async def to_page(self, request: web.Request) -> web.StreamResponse:
+        """Addresses on pages are relative to the path with its slash."""
+        return web.Response(status=308, headers={"Location": f"{request.path.rpartition('/')[2]}/"})
+
     async def asset(self, request: web.Request) -> web.StreamResponse:
         found = assets().get(request.match_info["name"])
         if found is None:
@@ -133,7 +140,8 @@ class _Dashboard:
     async def ready(self, request: web.Request) -> web.StreamResponse:
         """Whether all that was published before the start has been read."""
         is_ready = self._source.feed.caught_up
-        return web.json_response({"ready": is_ready}, status=200 if is_ready else 503)
+        text = json.dumps({"ready": is_ready}) + "\n"
+        return web.Response(text=text, content_type="application/json", status=200 if is_ready else 503)
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         return await stream(request, self._source.feed, HEADERS)

@@ -156,6 +156,6 @@ class _Reading:
             self._publish([], [], False)
 
     def _publish(self, results: list[Result], documents: list[Document], caught_up: bool) -> None:
-        documents = documents + self._making.statuses(self._lag, self._trouble)
+        documents = documents + self._making.statuses(self._lag, bool(self._trouble))
         if results or documents or not self._feed.caught_up:
             self._call(self._feed.publish, results, documents, tuple(self._offsets), caught_up)

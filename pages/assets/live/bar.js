@@ -1,6 +1,7 @@
 // The line above a live page: whether it is connected, and what the dashboard has trouble with.
 
 import { make } from "../js/parts/dom.js";
+import { label } from "../js/state/words.js";
 
 const WORDS = {
   connecting: "connecting…", live: "live", paused: "paused while this page is hidden",
@@ -20,8 +21,9 @@ export function liveBar(...links) {
     },
     // The status of the dashboard itself: an event without a survey.
     about(record) {
-      const texts = [record.trouble && `Results cannot be read now: ${record.trouble}`,
-        record.unread.length && `Some records cannot be read, and are not shown. The last: ${record.unread.at(-1)}`].filter(Boolean);
+      const texts = [record.trouble && "Results cannot be read now. What is shown may be old.",
+        record.unread.length && `Some records cannot be read, and are not shown. The last: ${label(record.unread.at(-1), 200)}.`].filter(Boolean);
+      if (texts.length) texts.push("The dashboard's log says why.");
       trouble.hidden = !texts.length;
       trouble.textContent = texts.join(" ");
     },

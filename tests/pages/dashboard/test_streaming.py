@@ -201,7 +201,38 @@ def test_a_record_that_nobody_can_read_is_named_and_the_others_are_shown(tmp_pat
         with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
             viewer = Viewer(running, "colours")
             viewer.view(has("mobility/colours/0", "status"))
-    assert len(viewer.state["status"]["record"]["unread"]) >= 3
+    named = viewer.state["status"]["record"]["unread"]
+    assert named == [f"{topic.name}, other/x" for topic in RESULT_TOPICS if topic.key == "survey/period"] + [
+        "live, other/x"
+    ]
+
+
+def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
+    place, away = tmp_path / "place", tmp_path / "away"
+    with collecting(place, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+    with dashboard(Source(lambda: DirectoryFollower(place))) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(has("mobility/colours/0", "live/colours"))
+        received = len(viewer.received)
+        place.rename(away)
+        viewer.view(lambda one: one.state["status"]["record"]["trouble"])
+        away.rename(place)
+        viewer.view(lambda one: not one.state["status"]["record"]["trouble"])
+    assert (viewer.resets, len(viewer.received)) == (0, received)
+
+
+def test_it_can_be_part_of_another_application(source: Source) -> None:
+    with dashboard(source, prefix="/results") as running:
+        status, headers, _ = ask(running, "/results")
+        assert (status, headers["location"]) == (308, "results/")
+        assert (ask(running, "/results/")[0], ask(running, "/results/ready")[0], ask(running, "/")[0]) == (
+            200,
+            200,
+            404,
+        )
 
 
 def test_streams_end_when_the_dashboard_does(source: Source) -> None:
