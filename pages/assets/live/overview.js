@@ -7,8 +7,8 @@ import { connect } from "./stream.js";
 
 const COLUMNS = ["Survey", "Reports per period", "Last final", "Open periods", "Refused", "Lag", "Integrity"];
 const surveys = new Map();
-const body = make("tbody");
-const empty = make("p", { class: "lead" }, "No survey is published yet.");
+const body = make("tbody", { role: "rowgroup" });
+const lead = make("p", { class: "lead" });
 const bar = liveBar();
 
 function moment(period) {
@@ -49,25 +49,27 @@ function integrity(record) {
 
 function row(id, record) {
   const last = record.last_final;
-  return make("tr", { "data-survey": id },
-    make("td", { class: "name" }, make("a", { href: `?survey=${encodeURIComponent(id)}` }, label(record.title || id, 80)), make("div", { class: "hint" }, id)),
-    make("td", {}, bars(record)),
-    make("td", { "data-cell": "last" }, last ? `${moment(last)}: ${reports(last)}` : "none"),
-    make("td", { "data-cell": "open" }, list(record.open.map((period) => `${moment(period)}: ${reports(period)} so far`))),
-    make("td", { "data-cell": "refused" }, refused(record)),
-    make("td", { "data-cell": "lag", class: "number" }, record.lag == null ? "–" : whole(record.lag)),
-    make("td", { "data-cell": "integrity" }, integrity(record)));
+  const cell = (at, name, content) => make("td", { role: "cell", "data-cell": name, "data-label": COLUMNS[at] }, content);
+  return make("tr", { role: "row", "data-survey": id },
+    make("td", { role: "cell", class: "name" }, make("a", { href: `?survey=${encodeURIComponent(id)}` }, label(record.title || id, 80)), make("div", { class: "hint" }, id)),
+    make("td", { role: "cell" }, bars(record)),
+    cell(2, "last", last ? `${moment(last)}: ${reports(last)}` : "none"),
+    cell(3, "open", list(record.open.map((period) => `${moment(period)}: ${reports(period)} so far`))),
+    cell(4, "refused", refused(record)),
+    cell(5, "lag", record.lag == null ? "–" : whole(record.lag)),
+    cell(6, "integrity", integrity(record)));
 }
 
 function show() {
   const ids = [...surveys.keys()].sort();
   body.replaceChildren(...ids.map((id) => row(id, surveys.get(id))));
-  empty.hidden = ids.length > 0;
+  lead.textContent = ids.length ? `${whole(ids.length)} ${ids.length === 1 ? "survey" : "surveys"}` : "No survey is published yet.";
 }
 
-document.getElementById("header").replaceChildren(make("p", { class: "kicker" }, "hearsay"), make("h1", {}, "Surveys"));
-document.getElementById("main").replaceChildren(empty, make("div", { class: "frame wide-table" },
-  make("table", { class: "surveys" }, make("thead", {}, make("tr", {}, ...COLUMNS.map((name) => make("th", { scope: "col" }, name)))), body),
+document.getElementById("header").replaceChildren(make("p", { class: "kicker" }, "hearsay"), make("h1", {}, "Surveys"), lead);
+document.getElementById("main").replaceChildren(make("div", { class: "frame overview", tabindex: 0, role: "region", "aria-label": "Surveys" },
+  make("table", { class: "surveys", role: "table" },
+    make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...COLUMNS.map((name) => make("th", { scope: "col", role: "columnheader" }, name)))), body),
   make("p", { class: "hint" }, "Lag: records of all surveys that are not counted yet. A suppressed number is below the survey's minimum.")));
 connect("events", {
   take(events) {

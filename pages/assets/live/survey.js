@@ -8,10 +8,20 @@ const TABLES = ["values", "groups", "visitors", "gaps", "rankings", "dwell", "fl
 const survey = new URLSearchParams(location.search).get("survey");
 const page = globalThis.hearsayPage;
 
+function line(table, attribute = null) {
+  const query = attribute == null ? "" : `?attribute=${encodeURIComponent(attribute)}`;
+  const link = (format) => make("a", { href: `download/${encodeURIComponent(survey)}/${table}.${format}${query}`, download: true }, format);
+  return make("li", {}, attribute == null ? `${table}: ` : `${table} of ${attribute}: `, link("csv"), " ", link("parquet"), " ", link("json"));
+}
+
+// Links to the tables as files, also of single attributes once they are known.
 function downloads() {
-  const link = (table, format) => make("a", { href: `download/${encodeURIComponent(survey)}/${table}.${format}`, download: true }, format);
-  return make("details", { class: "downloads" }, make("summary", {}, "Tables"),
-    make("ul", {}, ...TABLES.map((table) => make("li", {}, `${table}: `, link(table, "csv"), " ", link(table, "parquet"), " ", link(table, "json")))));
+  const list = make("ul");
+  const fill = () => {
+    const attributes = page.state.surveys.get(survey)?.about?.attributes ?? [];
+    list.replaceChildren(...TABLES.map((table) => line(table)), ...attributes.map((one) => line("values", one.name)));
+  };
+  return make("details", { ontoggle: fill }, make("summary", {}, "Tables"), list);
 }
 
 const bar = liveBar(make("a", { href: "./" }, "All surveys"), downloads());

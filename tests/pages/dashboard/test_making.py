@@ -55,9 +55,8 @@ def test_a_survey_is_described_with_the_notes_of_its_reports(tmp_path: Path) -> 
     _, before = made.apply(Come([survey]))
     _, after = made.apply(Come([], messages))
     assert records(before)["survey/colours"]["notes"] == []
-    assert (
-        records(after)["survey/colours"]["notes"] == survey_event(survey, notes=report.notes)["record"]["notes"] != []
-    )
+    expected = survey_event(survey, notes=report.notes)["record"]["notes"]
+    assert records(after)["survey/colours"]["notes"] == expected != []
 
 
 def test_an_error_that_nobody_expected_costs_one_record(tmp_path: Path) -> None:

@@ -201,10 +201,7 @@ def test_a_record_that_nobody_can_read_is_named_and_the_others_are_shown(tmp_pat
         with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
             viewer = Viewer(running, "colours")
             viewer.view(has("mobility/colours/0", "status"))
-    named = viewer.state["status"]["record"]["unread"]
-    assert named == [f"{topic.name}, other/x" for topic in RESULT_TOPICS if topic.key == "survey/period"] + [
-        "live, other/x"
-    ]
+    assert viewer.state["status"]["record"]["unread"] == [f"{topic.name}, other/x" for topic in RESULT_TOPICS]
 
 
 def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
