@@ -42,6 +42,14 @@ Column = Annotated[
 ]
 """Numbers, one for each value of an attribute; null (NaN in the array) where one is not known."""
 
+Columns = Annotated[
+    Floats,
+    PlainValidator(lambda rows: np.stack([_column(row) for row in rows]) if len(rows) else np.zeros((0, 0))),
+    PlainSerializer(lambda columns: [_listed(column) for column in columns], return_type=list[list[float | None]]),
+    _array_of({"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}),
+]
+"""Columns of numbers."""
+
 CountColumn = Annotated[
     NDArray[np.int64],
     PlainValidator(_counts),

@@ -80,11 +80,18 @@ def live_event(live: Live) -> Event:
 
 
 def forecast_event(survey: Survey, forecast: ForecastResult) -> Event:
-    """The event of a published forecast, with the beginning of every period ahead."""
-    ahead = max((len(cell.mean) for cell in forecast.cells), default=0)
-    begins = [survey.bounds(forecast.period + step)[0].isoformat() for step in range(1, ahead + 1)]
-    record = forecast.model_dump(mode="json", exclude={"schema_version", "fingerprint", "pieces", "period_seconds"})
+    """The event of a published forecast, with the beginning of every period ahead, and the end of the last."""
+    ahead = max((len(table.mean) for table in forecast.tables if table.mean is not None), default=0)
+    begins = [survey.bounds(forecast.period + step)[0].isoformat() for step in range(1, ahead + 2)]
+    exclude: Any = {*_HEADER, "period_seconds"}
+    record = forecast.model_dump(mode="json", exclude=exclude, exclude_none=True)
     return event("forecast", survey.id, record | {"begins": begins}, forecast.period)
+
+
+def past_forecast_event(forecast: ForecastResult) -> Event:
+    """The event of a forecast that is no longer the newest: what a page still shows of it is what was unexpected."""
+    include: Any = {"period": True, "tables": {"__all__": {"kind", "attribute", "unexpected"}}}
+    return event("forecast", forecast.survey, forecast.model_dump(mode="json", include=include), forecast.period)
 
 
 def result_events(
@@ -94,8 +101,9 @@ def result_events(
     yield from mobility_events(report)
     if live is not None:
         yield live_event(live)
-    for forecast in forecasts:
-        yield forecast_event(survey, forecast)
+    made = sorted(forecasts, key=lambda forecast: forecast.period)
+    yield from map(past_forecast_event, made[:-1])
+    yield from (forecast_event(survey, newest) for newest in made[-1:])
 
 
 def _last(part: Any) -> int:

@@ -15,7 +15,7 @@ HINT = (
 )
 DIGITS = 5  # of longitudes and latitudes: about a metre
 MOST_POINTS = 200_000
-_DEPTHS = {"Polygon": 2, "MultiPolygon": 3}  # of lists around the points
+_DEPTHS = {"Polygon": 1, "MultiPolygon": 2}  # of lists around each ring of points
 
 
 def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:

@@ -39,10 +39,13 @@ if ! have chromium && ! have google-chrome && have apt-get && [ "$(id -u)" = 0 ]
   install_quietly 2>/dev/null || echo "no chromium here: nobody will look at the reports' pages" >&2
 fi
 
-# The packages of the JavaScript library, once for each lock file. Without them its tests say so and are skipped.
-library=clients/javascript
+# The packages of the JavaScript library and of the tests of the pages, once for each lock file. Without them their tests
+# say so and are skipped.
 if ! have node || ! have npm; then
   echo "no Node.js and npm here: the JavaScript library is not tested" >&2
-elif [ ! "$library/node_modules/.package-lock.json" -nt "$library/package-lock.json" ]; then
-  npm ci --prefix "$library" --no-audit --no-fund --loglevel=error >/dev/null || echo "npm ci failed in $library" >&2
+else
+  for place in clients/javascript tests/pages; do
+    [ "$place/node_modules/.package-lock.json" -nt "$place/package-lock.json" ] ||
+      npm ci --prefix "$place" --no-audit --no-fund --loglevel=error >/dev/null || echo "npm ci failed in $place" >&2
+  done
 fi

@@ -4,13 +4,14 @@ from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.noised import CellNoise, estimate_noised
-from analytics.estimation.shortening import shortened, shortened_consistent
+from analytics.estimation.shortening import decimals, shortened, shortened_consistent
 
 __all__ = [
     "CellNoise",
     "ConsistentShares",
     "clip_renormalise",
     "consistent_shares",
+    "decimals",
     "estimate",
     "estimate_all",
     "estimate_noised",

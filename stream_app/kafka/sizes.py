@@ -21,6 +21,9 @@ ATTRIBUTE_BYTES = 128
 DWELL_BYTES = 64 * 1024 * 1024
 """The largest table for dwell times; several of that size are needed at once."""
 
+MOST_FORECASTS = 2000
+"""Series of one survey. Fitting one may take half a second, and finals wait for no forecast, but the next one does."""
+
 
 def survey_bytes(survey: Survey) -> int:
     """The size of the survey in the registry."""
@@ -42,6 +45,12 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
                 f"8 for every two values; at most {DWELL_BYTES:,}",
                 f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
             )
+    series = 1 + sum(attribute.k + len(attribute.groups) for attribute in survey.attributes)
+    if survey.forecast is not None and series > MOST_FORECASTS:
+        raise SurveyError(
+            f"survey {survey.id!r}: it asks for forecasts of {series:,} values and groups; at most {MOST_FORECASTS:,}",
+            "leave out `forecast`, and use `hearsay forecast --value` for those you look at",
+        )
     if survey_bytes(survey) > limit:
         raise SurveyError(
             f"survey {survey.id!r}: it takes {survey_bytes(survey):,} bytes, and a record at most {limit:,}",

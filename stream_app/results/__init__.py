@@ -1,6 +1,6 @@
 """What is published, how it is made from counts, and how it is read back: pure."""
 
-from stream_app.results.forecast_result import CellForecast, ForecastResult
+from stream_app.results.forecast_result import ForecastResult, ForecastTable, Intervals
 from stream_app.results.histograms import Histogram, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
 from stream_app.results.observing import VISITORS, Cell, Observation, cells, observe, observed_series
@@ -25,13 +25,14 @@ __all__ = [
     "RESULT_TOPICS",
     "VISITORS",
     "Cell",
-    "CellForecast",
     "ClosedPeriod",
     "Come",
     "Followed",
     "Follower",
     "ForecastResult",
+    "ForecastTable",
     "Histogram",
+    "Intervals",
     "Live",
     "MobilityResult",
     "Observation",

@@ -7,42 +7,49 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from analytics.columns import Column, Columns
 from stream_app.results.histograms import Pieces
 
-Numbers = tuple[float | None, ...]
+Kind = Literal["visitors", "values", "groups"]
 
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Interval(_Result):
-    """Lower and upper ends, one of each for every period ahead."""
+class Intervals(_Result):
+    """Lower and upper ends: a column for each period ahead."""
 
-    low: Numbers
-    high: Numbers
+    low: Columns
+    high: Columns
 
 
-class CellForecast(_Result):
-    """The forecast of the visitors, of a value, or of a group of values. A number is null where it is suppressed."""
+class ForecastTable(_Result):
+    """Forecasts of all visitors, of the values of an attribute, or of its groups.
 
+    There is one column for each period ahead, with a number for each name: null where a period ahead will probably be
+    suppressed, and where too little is known of a value.
+    """
+
+    kind: Kind
     attribute: str | None = Field(description="null: all visitors")
-    value: str
-    group: bool
+    names: tuple[str, ...] = Field(description="the values or groups; for all visitors the word `visitors`")
     suppressed: Literal["minimum"] | None = Field(description="why nothing is forecast; null if something is")
-    mean: Numbers = Field((), description="people in each of the next periods; unbiased, may be negative")
-    truth_80: Interval | None = Field(None, description="80 % intervals of the truth")
-    truth_95: Interval | None = Field(None, description="95 % intervals of the truth")
-    publication_80: Interval | None = Field(None, description="80 % intervals of what will be published")
-    publication_95: Interval | None = Field(None, description="95 % intervals of what will be published")
-    stretch: float | None = Field(None, description="by how much calibration widened the model's standard deviation")
-    unexpected: bool = Field(False, description="the newest publication left the 99 % interval of its forecast")
+    mean: Columns | None = Field(None, description="people in each of the next periods; unbiased, may be negative")
+    truth_80: Intervals | None = Field(None, description="80 % intervals of the truth")
+    truth_95: Intervals | None = Field(None, description="95 % intervals of the truth")
+    publication_80: Intervals | None = Field(None, description="80 % intervals of what will be published")
+    publication_95: Intervals | None = Field(None, description="95 % intervals of what will be published")
+    stretch: Column | None = Field(None, description="by how much calibration widened the model's standard deviations")
+    unexpected: tuple[str, ...] = Field(
+        (), description="the names whose newest publication left the 99 % interval of its forecast"
+    )
 
 
 class ForecastResult(_Result):
     """The forecast that was made after one period of one survey."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     fingerprint: str
     period: int = Field(description="the last period that the forecast knows; the first one ahead follows it")
@@ -52,5 +59,8 @@ class ForecastResult(_Result):
     seasons: tuple[int, ...]
     fitted_after: int = Field(description="the last period that the parameters were fitted to")
     trained: int = Field(description="how many periods they were fitted to")
-    cells: tuple[CellForecast, ...]
+    tables: tuple[ForecastTable, ...]
     pieces: Pieces = ()
+
+    def table(self, kind: Kind, attribute: str | None = None) -> ForecastTable:
+        return next(table for table in self.tables if (table.kind, table.attribute) == (kind, attribute))

@@ -7,9 +7,11 @@ forecast depends on the finals of the last periods alone, and one that is made a
 from __future__ import annotations
 
 from collections import deque
+from itertools import groupby
 
 import numpy as np
 
+from analytics.estimation import decimals
 from analytics.forecasting import (
     MODEL,
     Bank,
@@ -22,11 +24,11 @@ from analytics.forecasting import (
     refit_after,
 )
 from protocols.scheme import Scheme
-from stream_app.results.forecast_result import CellForecast, ForecastResult, Interval, Numbers
+from stream_app.results.forecast_result import ForecastResult, ForecastTable, Intervals, Kind
 from stream_app.results.histograms import Histogram
-from stream_app.results.observing import Floats, Members, Observation, cells, observe
+from stream_app.results.observing import Cell, Floats, Members, Observation, cells, observe
 
-DIGITS = 6  # significant ones of published numbers
+EXACT = 6  # decimals of numbers without errors
 
 
 class Forecaster:
@@ -102,9 +104,9 @@ class Forecaster:
             seasons=self._structure.seasons,
             fitted_after=self._fitted_after,
             trained=bank.trained,
-            cells=tuple(
-                self._cell(place, made, few, bool(unexpected[place]), bool(np.isfinite(newest.values[place])))
-                for place in range(len(self._cells))
+            tables=tuple(
+                self._table(list(places), made, few, unexpected, newest)
+                for _, places in groupby(range(len(self._cells)), lambda place: _table_of(self._cells[place]))
             ),
         )
 
@@ -121,28 +123,41 @@ class Forecaster:
             few = made.mean[0] < survey.minimum * parts
         return np.asarray(few | np.resize(cycle, self._ahead))
 
-    def _cell(self, place: int, made: BankForecast, few: Members, unexpected: bool, published: bool) -> CellForecast:
-        cell = self._cells[place]
-        named = {"attribute": cell.attribute or None, "value": cell.value, "group": cell.group}
-        if not published or np.isnan(made.stretch[place]):
-            return CellForecast(**named, suppressed=None if published else "minimum")
-        mean = np.where(few, np.nan, made.mean[place])
+    def _table(
+        self, places: list[int], made: BankForecast, few: Members, unexpected: Members, newest: Observation
+    ) -> ForecastTable:
+        kind, attribute = _table_of(self._cells[places[0]])
+        named = {"kind": kind, "attribute": attribute, "names": tuple(self._cells[place].value for place in places)}
+        if not np.isfinite(newest.values[places]).any():
+            return ForecastTable(**named, suppressed="minimum")
+        mean = np.where(few, np.nan, made.mean[places])
         ends = {
-            f"{about}_{confidence}": _interval(mean, getattr(made, about)[place], confidence / 100)
+            f"{about}_{confidence}": _intervals(mean, getattr(made, about)[places], confidence / 100)
             for about in ("truth", "publication")
             for confidence in (80, 95)
         }
-        stretch = _rounded(made.stretch[place : place + 1])[0]
-        return CellForecast(
-            **named, suppressed=None, mean=_rounded(mean), stretch=stretch, unexpected=unexpected, **ends
+        return ForecastTable(
+            **named,
+            suppressed=None,
+            mean=_columns(mean, made.publication[places]),
+            stretch=np.round(made.stretch[places], 3),
+            unexpected=tuple(self._cells[place].value for place in places if unexpected[place]),
+            **ends,
         )
 
 
-def _interval(mean: Floats, deviation: Floats, confidence: float) -> Interval:
+def _table_of(cell: Cell) -> tuple[Kind, str | None]:
+    if not cell.attribute:
+        return "visitors", None
+    return "groups" if cell.group else "values", cell.attribute
+
+
+def _intervals(mean: Floats, deviation: Floats, confidence: float) -> Intervals:
     low, high = interval_ends(mean, deviation, confidence)
-    return Interval(low=_rounded(low), high=_rounded(high))
+    return Intervals(low=_columns(low, deviation), high=_columns(high, deviation))
 
 
-def _rounded(numbers: Floats) -> Numbers:
-    """Numbers as they are published: rounded, so that a last bit makes no difference; null where there is none."""
-    return tuple(float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None for number in numbers.tolist())
+def _columns(numbers: Floats, deviation: Floats) -> Floats:
+    """Numbers `[name, step]` as they are published: a column for each step, with the decimals that errors carry."""
+    places = decimals(deviation)
+    return np.asarray(np.round(numbers.T, EXACT if places is None else places) + 0.0)  # + 0.0: no negative zero

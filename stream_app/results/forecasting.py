@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.log.flushes import Output
@@ -73,6 +75,6 @@ class Forecasting:
             yield from self._messages(made)
 
     def _messages(self, made: ForecastResult) -> list[Output]:
-        numbers = [cell for cell in made.cells if cell.mean]
-        self._noted(made.survey, len(numbers), sum(cell.unexpected for cell in numbers))
+        numbers = sum(int(np.isfinite(table.stretch).sum()) for table in made.tables if table.stretch is not None)
+        self._noted(made.survey, numbers, sum(len(table.unexpected) for table in made.tables))
         return FORECASTS.messages(ResultKey(made.survey, made.period), made)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from protocols.errors import ScenarioError, SettingsError
+from tests.helpers.browser import events_in
 
 
 def call(*arguments: str) -> Result:
@@ -113,7 +114,9 @@ def test_published_terms_stand_beside_ours_where_they_differ(tmp_path: Path) -> 
     ]
     assert "choose eps_1 below" in result.stdout
     html = page.read_text()
-    assert html.count('class="plotly-graph-div"') == 2 and "smp[l-osue]" in html
+    (told,) = events_in(html)
+    assert {score["label"] for score in told["record"]["scores"]} >= {"smp[l-grr]", "smp[l-grr], published"}
+    assert told["record"]["infeasible"][0]["infeasible"]
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="http', html)
 
 

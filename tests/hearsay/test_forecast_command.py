@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from protocols.errors import ResultsError
+from tests.helpers.browser import events_in
 
 
 def hearsay(*arguments: str) -> Result:
@@ -60,7 +61,10 @@ def test_tables_say_what_left_its_interval_and_files_are_written(days: Path, tmp
     with table.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 7 and rows[0]["series"] == "visits"
-    assert "outside 99 %" in page.read_text()
+    (told,) = events_in(page.read_text())
+    (series,) = told["record"]["series"]
+    assert [series["begins"][place] for place in series["unexpected"]] == ["2026-03-04T00:00:00"]
+    assert [row["mean"] for row in series["ahead"]] == [float(row["mean"]) for row in rows]
 
 
 def test_too_little_data_is_said(tmp_path: Path) -> None:

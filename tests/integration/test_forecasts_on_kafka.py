@@ -31,13 +31,13 @@ def hearsay(*words: str, **environment: str) -> str:
     return done.stdout
 
 
-def run(survey: Path, data: Path, *options: str, **environment: str) -> None:
-    size = ["--devices", "60", "--periods", str(PERIODS)]
+def run(survey: Path, data: Path, *options: str, periods: int = PERIODS, **environment: str) -> None:
+    size = ["--devices", "60", "--periods", str(periods)]
     hearsay("run", str(survey), "--scenario", "telemetry", *size, "--data", str(data), *options, **environment)
 
 
 @pytest.mark.integration
-def test_a_cluster_forecasts_what_one_process_does(
+def test_a_cluster_forecasts_what_one_process_does_and_so_does_a_worker_after_a_kill(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     topics = fresh_topics(partitions=1, merge_partitions=1)
@@ -52,7 +52,11 @@ def test_a_cluster_forecasts_what_one_process_does(
     expected = store.values(FORECASTS, "plans")
     store.close()
     assert [key.period for key in expected] == [49, 50, 51]
-    with workers(1, kafka_settings, topics, KEY, tmp_path):
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        run(survey, clustered, "--kafka", kafka_settings.bootstrap, periods=PERIODS - 1, **settings)
+        eventually(lambda: len(results.values(FORECASTS, "plans")) > 0, 60)
+        worker.kill()
+        worker.start()
         run(survey, clustered, "--kafka", kafka_settings.bootstrap, **settings)
         eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected), 60)
     assert results.values(FORECASTS, "plans") == expected

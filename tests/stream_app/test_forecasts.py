@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from analytics.forecasting import Series, Structure, backtest
 from protocols.randomness import Keyring
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
 from stream_app.log.flushes import Output, TopicName
@@ -22,6 +24,7 @@ from stream_app.results import (
     build_histogram,
     cells,
     observe,
+    observed_series,
     release,
 )
 from stream_app.results.forecasting import Forecasting
@@ -111,8 +114,8 @@ def test_a_suppressed_period_has_no_forecast_and_no_effect(
     scheme: Scheme, finals: list[Histogram], whole: Topic
 ) -> None:
     results = {result.period: result for result in whole.forecasts(scheme.survey.id)}
-    assert all(cell.suppressed == "minimum" and cell.mean == () for cell in results[170].cells)
-    assert all(cell.suppressed is None for cell in results[171].cells)
+    assert all(table.suppressed == "minimum" and table.mean is None for table in results[170].tables)
+    assert all(table.suppressed is None for table in results[171].tables)
     others = [final(scheme, 170, devices=399) if found.period == 170 else found for found in finals]
     later = published(scheme, others[:170]).values(FORECASTS, scheme.survey.id)
     assert later.items() <= whole.values(FORECASTS, scheme.survey.id).items()
@@ -120,32 +123,36 @@ def test_a_suppressed_period_has_no_forecast_and_no_effect(
 
 def test_what_leaves_its_interval_is_marked_and_counted(scheme: Scheme, whole: Topic) -> None:
     results: dict[int, ForecastResult] = {result.period: result for result in whole.forecasts(scheme.survey.id)}
-    marked = {cell.value for cell in results[DAY_OFF].cells if cell.unexpected}
-    assert {"a", "b", "c"} <= marked and "visitors" not in marked
-    calm = [cell.unexpected for period, result in results.items() if period < DAY_OFF for cell in result.cells]
-    assert np.mean(calm) < 0.05
+    marked = [name for table in results[DAY_OFF].tables for name in table.unexpected]
+    assert {"a", "b", "c"} <= set(marked) and "visitors" not in marked
+    calm = [table for period, result in results.items() if period < DAY_OFF for table in result.tables]
+    assert sum(len(table.unexpected) for table in calm) < 0.05 * sum(len(table.names) for table in calm)
     noted: list[tuple[str, int, int]] = []
     again = Forecasting({scheme.survey.id: scheme}.get, whole, lambda *counts: noted.append(counts))
     again._messages(results[DAY_OFF])
-    assert noted == [("days", 7, sum(cell.unexpected for cell in results[DAY_OFF].cells))]
+    assert noted == [("days", 7, len(marked))]
 
 
 def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, whole: Topic) -> None:
     last = whole.forecasts(scheme.survey.id)[-1]
-    visitors, a, *_ = last.cells
-    assert (visitors.attribute, a.attribute, a.value, last.period) == (None, "area", "a", PERIODS - 1)
-    for step, mean in enumerate(visitors.mean):
-        assert mean == pytest.approx(3000 + 100 * ((PERIODS + step) % SEASON), abs=80)
-    assert a.truth_95 and a.publication_95 and a.truth_80
-    assert a.truth_95.low[0] < a.truth_80.low[0] < a.mean[0] < a.truth_80.high[0] < a.truth_95.high[0]
-    assert visitors.truth_95 == visitors.publication_95  # their number is exact
+    visitors, area = last.table("visitors"), last.table("values", "area")
+    assert (last.period, area.names, last.table("groups", "area").names) == (PERIODS - 1, ("a", "b", "c"), ("ab",))
+    assert visitors.mean is not None and visitors.truth_95 and visitors.publication_95
+    expected = [[3000 + 100 * ((PERIODS + step) % SEASON)] for step in range(3)]
+    np.testing.assert_allclose(visitors.mean, expected, atol=80)
+    assert area.mean is not None and area.truth_95 and area.truth_80
+    ascending = [area.truth_95.low, area.truth_80.low, area.mean, area.truth_80.high, area.truth_95.high]
+    assert (np.diff(ascending, axis=0) > 0).all()
+    np.testing.assert_array_equal(visitors.truth_95.low, visitors.publication_95.low)  # their number is exact
 
 
 def test_periods_that_will_be_suppressed_are_not_forecast() -> None:
     scheme = scheme_of("eps: 2, minimum: 3150, solution: spl")
     results = published(scheme, [final(scheme, period) for period in range(120)]).forecasts(scheme.survey.id)
-    visitors = next(r.cells[0] for r in reversed(results) if r.cells[0].suppressed is None and r.period % SEASON == 6)
-    assert visitors.mean == (None, None, pytest.approx(3200, abs=60))
+    days = [result.table("visitors") for result in results if result.period % SEASON == 6]
+    visitors = next(table for table in reversed(days) if table.suppressed is None)
+    assert visitors.mean is not None and np.isnan(visitors.mean[:2]).all()
+    assert visitors.mean[2, 0] == pytest.approx(3200, abs=60)
 
 
 NOISES = {
@@ -179,3 +186,48 @@ def test_a_forecast_is_no_term(scheme: Scheme) -> None:
     without = parse_survey((TERMS % LONGITUDINAL).replace("forecast: {ahead: 3, seasons: [7]},", ""))
     assert Scheme(without).fingerprint == scheme.fingerprint
     assert list(Forecasting({"days": Scheme(without)}.get, Topic()).catch_up("days")) == []
+
+
+COLLECTED = {
+    "noise on presence": "eps: 3, presence_epsilon: 1",
+    "a third answers": "eps: 3, one_in: 3",
+    "a third answers, noise on presence": "eps: 3, one_in: 3, presence_epsilon: 1",
+}
+
+
+def town(scheme: Scheme, seed: int) -> tuple[list[Histogram], NDArray[np.float64]]:
+    """Finals of a town, and the people with each value `[period, value]`, which drift from day to day."""
+    random, question = np.random.default_rng(seed), scheme.questions[0]
+    drift = np.cumsum(random.normal(0, 0.05, (240, question.k)), axis=0)
+    finals, truth = [], []
+    for period, shares in enumerate(np.exp(drift) / np.exp(drift).sum(axis=1, keepdims=True)):
+        people = random.multinomial(6000 + int(random.normal(0, 50)), shares)
+        n = int(people.sum())
+        asked = random.multivariate_hypergeometric(people, n // scheme.survey.one_in)
+        supports = sum(
+            random.binomial(count, question.channel.support(true))
+            for count, true in zip(asked, np.eye(question.k), strict=True)
+        )
+        gap = np.array([1], dtype=np.uint16)
+        counts = {question.name: Statistics(gap, np.array([asked.sum()]), supports[None])}
+        if scheme.survey.one_in > 1:
+            counts[PRESENCE_ONLY] = Statistics(gap, np.array([n - asked.sum()]), np.zeros((1, 0), dtype=np.int64))
+        found = release(counts, 0, scheme, period, None, Keyring(bytes([seed] * 32))) if scheme.presence else counts
+        finals.append(build_histogram("final", scheme, period, found))
+        truth.append(people)
+    return finals, np.array(truth, dtype=np.float64)
+
+
+@pytest.mark.parametrize("terms", COLLECTED.values(), ids=COLLECTED)
+def test_the_interval_of_the_truth_covers_it_however_reports_are_collected(terms: str) -> None:
+    attributes = "attributes: [{name: area, values: [a, b, c, d, e, f]}]"
+    scheme = Scheme(parse_survey(f"{{id: town, start: 2026-01-05T00:00:00Z, period: 1d, {terms}, {attributes}}}"))
+    covered = []
+    for seed in range(3):
+        finals, truth = town(scheme, seed)
+        first, parts = observed_series(scheme, finals)
+        for place, people in enumerate(truth.T, 1):
+            ours = backtest(Series("", *parts[:, place], first), Structure(), 100, (1,), people)[0]
+            assert ours.truth is not None
+            covered.append(ours.truth.coverage_95)
+    assert 0.93 <= np.mean(covered) <= 0.975, covered

@@ -189,3 +189,6 @@ def test_a_survey_that_cannot_run_is_refused_by_its_size_and_told_what_would_fit
     check_sizes(scheme_with(of_size(2896, "stay", role="dwell"), eps=1).survey)
     with pytest.raises(SurveyError, match=r"it takes [\d,]+ bytes, and a record at most 900"):
         check_sizes(scheme_with(of_size(200), eps=1).survey, limit=900)
+    with pytest.raises(SurveyError, match="forecasts of 2,001 values and groups; at most 2,000"):
+        check_sizes(scheme_with(of_size(2000), eps=1, forecast={"ahead": 1}).survey)
+    check_sizes(scheme_with(of_size(1999), eps=1, forecast={"ahead": 1}).survey)

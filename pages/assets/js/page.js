@@ -66,7 +66,7 @@ function build(sections, outline) {
   shown.outline = outline;
   shown.frames = sections.flatMap((section) => section.parts);
   main.replaceChildren(...sections.map((section) => make("section", { class: "group", id: section.id, "aria-labelledby": `${section.id}-title` },
-    make("h2", { id: `${section.id}-title` }, section.title), ...section.parts.map((part) => part.element))));
+    make("h2", { id: `${section.id}-title`, class: section.parts.length === 1 ? "unseen" : null }, section.title), ...section.parts.map((part) => part.element))));
   const nav = element("nav");
   nav.hidden = sections.length < 2;
   nav.replaceChildren(...sections.map((section) => make("a", { id: `to-${section.id}`, href: writeView({ ...view, at: section.id }), onclick: (event) => jump(event, section.id) }, section.title)));

@@ -5,6 +5,7 @@ import { column } from "../state/tables.js";
 import { label, number, percent, readable, signed, windowLabel } from "../state/words.js";
 import { choice, make } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
+import { plotted } from "../parts/plotted.js";
 import { timeline } from "../parts/timeline.js";
 import { baselineControls, capitalised, changes, filterControls, measureChoice, measureOf, shownValues, timed } from "./attribute.js";
 import { partOf, whySuppressed, windowControl, windowOf } from "./windows.js";
@@ -116,15 +117,15 @@ export function changeNowChart(attribute) {
         return;
       }
       const longest = Math.min(20, Math.max(...rows.map((row) => [...row[0]].length)));
-      box.replaceChildren(Plot.plot({
-        className: "plot", width: Math.max(240, box.clientWidth), height: 48 + 24 * rows.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: `${capitalised(attribute.name)}: change in per cent`,
+      plotted(box, {
+        height: 48 + 24 * rows.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: `${capitalised(attribute.name)}: change in per cent`,
         x: { label: "change in %", grid: true, tickFormat: (value) => `${value > 0 ? "+" : ""}${value}`, ticks: 5, labelArrow: "none" }, y: { label: null, domain: rows.map(y), tickFormat: (text) => label(text, 20), tickSize: 0 },
         marks: [
           Plot.ruleX([0], { stroke: "var(--soft)" }),
           Plot.ruleY(rows, { x1: (row) => row[4], x2: (row) => row[5], y, stroke: "var(--ink)", strokeWidth: 1.4 }),
           Plot.dot(rows, { x: (row) => row[3], y, r: 4, fill: (row) => (row[4] > 0 || row[5] < 0 ? "var(--accent)" : "var(--paper)"), stroke: "var(--accent)", strokeWidth: 1.6, title: (row) => `${label(row[0], 60)}\n${signed(row[3])} (${signed(row[4])} to ${signed(row[5])})` }),
         ],
-      }));
+      });
     },
   };
 }

@@ -3,6 +3,7 @@
 import { column } from "../state/tables.js";
 import { label } from "../state/words.js";
 import { framed, sign, textPart } from "../parts/frame.js";
+import { plotted } from "../parts/plotted.js";
 
 // A figure in its unit.
 export function inUnit(unit, value) {
@@ -35,15 +36,15 @@ function attackChart(attack) {
     draw: (box) => {
       const rows = chances.map((figure) => ({ ...figure, y: name(figure) })), width = Math.max(260, box.clientWidth), room = width > 600 ? 46 : 18;
       const domain = [...new Set(rows.map((row) => row.y))];
-      box.replaceChildren(Plot.plot({
-        className: "plot", width, height: 56 + 22 * domain.length, marginLeft: 12 + 6.6 * Math.min(room, Math.max(...domain.map((text) => [...text].length))), marginRight: 20, marginBottom: 36, marginTop: 6, ariaLabel: `${attack.heading}; the table below has all figures`,
+      plotted(box, {
+        width, height: 56 + 22 * domain.length, marginLeft: 12 + 6.6 * Math.min(room, Math.max(...domain.map((text) => [...text].length))), marginRight: 20, marginBottom: 36, marginTop: 6, ariaLabel: `${attack.heading}; the table below has all figures`,
         x: { domain: [0, 1], label: "chance to be right", tickFormat: (value) => `${Math.round(100 * value)} %`, ticks: width > 600 ? 10 : 4, grid: true, labelArrow: "none" }, y: { label: null, domain, tickFormat: (text) => label(text, room), tickSize: 0 },
         marks: [
           Plot.barX(rows, { x: "value", y: "y", fill: "var(--pale)", insetTop: 3, insetBottom: 3, title: (row) => `${row.y}\n${inUnit("chance", row.value)}, luck ${inUnit("chance", row.luck)}` }),
           Plot.tickX(rows.filter((row) => row.luck != null), { x: "luck", y: "y", stroke: "var(--ink)", strokeWidth: 2.5 }),
           Plot.dot(rows.filter((row) => row.histogram != null), { x: "histogram", y: "y", stroke: "var(--accent)", strokeWidth: 2, r: 4.5 }),
         ],
-      }));
+      });
     },
   };
 }

@@ -1,8 +1,9 @@
 // An evaluation: errors of methods where the truth is known, by budget, and against what theory says.
 
 import { column } from "../state/tables.js";
-import { choice } from "../parts/dom.js";
+import { choice, make } from "../parts/dom.js";
 import { framed, sign, textPart } from "../parts/frame.js";
+import { plotted } from "../parts/plotted.js";
 
 const SYMBOLS = { smp: "circle", spl: "square", "rs+fd": "diamond", "rs+rfd": "star" };
 const DASHES = { exact: null, tuple: null, attribute: "6 4", published: "2 4" };
@@ -24,6 +25,17 @@ function methodsOf(context) {
   return [...new Set(scoresOf(context).map((score) => score.label))];
 }
 
+// The methods that the filter leaves: all its words must be in their names.
+function chosenMethods(context) {
+  const words = (context.view.methods ?? "").toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  return methodsOf(context).filter((name) => words.every((word) => name.toLocaleLowerCase().includes(word)));
+}
+
+function methodsControl(context) {
+  const input = make("input", { type: "search", name: "methods", size: 18, value: context.view.methods ?? "", placeholder: "such as smp, published", oninput: (event) => context.set({ methods: event.target.value }) });
+  return make("label", { class: "choice" }, make("span", {}, "Only methods with"), input);
+}
+
 function ink(context, score) {
   return `var(--s${methodsOf(context).indexOf(score.label) % 8})`;
 }
@@ -32,8 +44,8 @@ function byBudget() {
   return {
     id: "by-budget", wide: true, shown: (context) => scoresOf(context).length > 0, title: () => "Error by budget",
     hint: () => "MSE_avg, the mean squared error of shares over runs, periods, attributes and values, with standard errors over the runs. The axis of errors is logarithmic.",
-    controls: (context) => [choice("correction", "Correction of the estimate", Object.keys(scoresOf(context)[0].mse).map((name) => [name, name]), correctionOf(context), (correction) => context.set({ correction }))],
-    key: (context) => methodsOf(context).map((name, at) => sign(`stroke s${at % 8}`, name)),
+    controls: (context) => [choice("correction", "Correction of the estimate", Object.keys(scoresOf(context)[0].mse).map((name) => [name, name]), correctionOf(context), (correction) => context.set({ correction })), methodsControl(context)],
+    key: (context) => chosenMethods(context).map((name) => sign(`stroke s${methodsOf(context).indexOf(name) % 8}`, name)),
     table: (context) => {
       const correction = correctionOf(context);
       return {
@@ -42,11 +54,12 @@ function byBudget() {
       };
     },
     draw: (box, _, context) => {
-      const correction = correctionOf(context), rows = scoresOf(context).map((score) => ({ ...score, y: score.mse[correction].value, spread: score.mse[correction].error ?? 0 })).filter((row) => row.y > 0);
+      const correction = correctionOf(context), chosen = new Set(chosenMethods(context));
+      const rows = scoresOf(context).filter((score) => chosen.has(score.label)).map((score) => ({ ...score, y: score.mse[correction].value, spread: score.mse[correction].error ?? 0 })).filter((row) => row.y > 0);
       const width = Math.max(260, box.clientWidth), stroke = (row) => ink(context, row);
-      box.replaceChildren(Plot.plot({
-        className: "plot", width, height: 420, marginLeft: 64, ariaLabel: "Error by budget; the table below has all numbers", symbol: { type: "identity" },
-        x: { label: "eps_inf, or eps of one-shot methods", grid: true, labelArrow: "none" }, y: { type: "log", label: "MSE_avg", grid: true, tickFormat: (value) => value.toExponential(0), ticks: 6, labelArrow: "none" },
+      plotted(box, {
+        width, height: 440, marginLeft: 64, marginBottom: 44, marginTop: 24, ariaLabel: "Error by budget; the table below has all numbers", symbol: { type: "identity" },
+        x: { label: "eps_inf, or eps of one-shot methods", ticks: [...new Set(rows.map((row) => row.eps))], tickFormat: (value) => String(Math.round(value * 100) / 100), labelArrow: "none" }, y: { type: "log", label: "MSE_avg", grid: true, tickFormat: (value) => value.toExponential(0), ticks: 6, labelArrow: "none" },
         marks: [
           ...methodsOf(context).map((name) => {
             const own = rows.filter((row) => row.label === name).sort((a, b) => a.eps - b.eps);
@@ -55,7 +68,7 @@ function byBudget() {
           Plot.ruleX(rows.filter((row) => row.spread > 0 && row.y > row.spread), { x: "eps", y1: (row) => row.y - row.spread, y2: (row) => row.y + row.spread, stroke }),
           Plot.dot(rows, { x: "eps", y: "y", stroke, fill: "var(--paper)", symbol: (row) => SYMBOLS[row.solution] ?? "circle", r: 4, title: (row) => `${row.label}, eps ${row.eps}\nMSE ${power(row.y)}` }),
         ],
-      }));
+      });
     },
   };
 }
@@ -72,13 +85,13 @@ function againstTheory() {
     draw: (box, _, context) => {
       const rows = rowsOf(context), ends = [Math.min(...rows.map((row) => row.expected_mse)), Math.max(...rows.map((row) => row.expected_mse))], width = Math.max(260, box.clientWidth);
       const axis = { type: "log", grid: true, tickFormat: (value) => value.toExponential(0), ticks: 5, labelArrow: "none" };
-      box.replaceChildren(Plot.plot({
-        className: "plot", width, height: Math.min(420, width), marginLeft: 64, marginBottom: 40, ariaLabel: "Measured error against theory; the table below has all numbers", x: { ...axis, label: "MSE in theory" }, y: { ...axis, label: "measured MSE" }, symbol: { type: "identity" },
+      plotted(box, {
+        width, height: Math.min(420, width), marginLeft: 64, marginBottom: 40, ariaLabel: "Measured error against theory; the table below has all numbers", x: { ...axis, label: "MSE in theory" }, y: { ...axis, label: "measured MSE" }, symbol: { type: "identity" },
         marks: [
           Plot.line([[ends[0], ends[0]], [ends[1], ends[1]]], { stroke: "var(--soft)", strokeDasharray: "3 4" }),
           Plot.dot(rows, { x: "expected_mse", y: (row) => row.mse.raw.value, stroke: (row) => ink(context, row), symbol: (row) => SYMBOLS[row.solution] ?? "circle", r: 4, title: (row) => `${row.label}, eps ${row.eps}\ntheory ${power(row.expected_mse)}, measured ${power(row.mse.raw.value)}` }),
         ],
-      }));
+      });
     },
   };
 }

@@ -1,5 +1,6 @@
 // Forecasts: the past, the next periods with two intervals, and what left the 99 % interval of its forecast.
 
+import { cellKey } from "../state/reducer.js";
 import { UNKNOWN, entry, product } from "../state/quantities.js";
 import { periodsOf, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
@@ -39,64 +40,58 @@ export function forecastRows(series) {
   ];
 }
 
-function newest(survey) {
-  const periods = [...survey.forecasts.keys()];
-  return periods.length ? survey.forecasts.get(Math.max(...periods)) : null;
+// Everything that the newest forecast is of: { table, place, name }.
+function cellsOf({ survey }) {
+  return (survey.forecast?.tables ?? []).flatMap((table) => table.names.map((name, place) => ({ table, place, name })));
 }
 
-function cellName(cell, words) {
-  return cell.attribute == null ? words.many : `${readable(cell.attribute)}: ${cell.value}${cell.group ? " (group)" : ""}`;
+function cellName({ table, name }, words) {
+  if (table.kind === "visitors") return words.many;
+  return `${readable(table.attribute)}: ${name}${table.kind === "groups" ? " (group)" : ""}`;
 }
 
-function cellOf(context) {
-  const cells = newest(context.survey)?.cells ?? [];
-  return Math.min(cells.length - 1, Math.max(0, Number(context.view.cell ?? 0) || 0));
+function cellAt(context) {
+  return Math.min(cellsOf(context).length - 1, Math.max(0, Number(context.view.cell ?? 0) || 0));
 }
 
 export function forecastChart() {
+  const cellOf = (context) => cellsOf(context)[cellAt(context)];
   return {
     id: "forecast", wide: true,
-    shown: ({ survey }) => survey.forecasts.size > 0,
-    title: (context) => `Forecast of ${label(cellName(newest(context.survey).cells[cellOf(context)], context.words), 60)}`,
-    hint: ({ survey }) => {
-      const found = newest(survey);
-      return `Made from what was published through period ${found.period}, so it costs no budget. Model: ${found.model}; seasons: ${found.seasons.join(" and ") || "none"}.`;
-    },
-    controls: (context) => [choice("cell", "Of", newest(context.survey).cells.map((cell, at) => [at, label(cellName(cell, context.words), 60)]), cellOf(context), (cell) => context.set({ cell }))],
+    shown: ({ survey }) => survey.forecast != null,
+    title: (context) => `Forecast of ${label(cellName(cellOf(context), context.words), 60)}`,
+    hint: ({ survey: { forecast } }) => `Made from what was published through period ${forecast.period}, so it costs no budget. Model: ${forecast.model}; seasons: ${forecast.seasons.join(" and ") || "none"}.`,
+    controls: (context) => [choice("cell", "Of", cellsOf(context).map((cell, at) => [at, label(cellName(cell, context.words), 60)]), cellAt(context), (cell) => context.set({ cell }))],
     key: forecastKey,
-    table: (context) => ({ name: "forecast", columns: forecastColumns(), rows: forecastRows(seriesOf(context)) }),
+    table: (context) => ({ name: "forecast", columns: forecastColumns(), rows: forecastRows(seriesOf(context, cellOf(context))) }),
     draw: (box, _, context) => {
-      const series = seriesOf(context);
+      const series = seriesOf(context, cellOf(context));
       if (series.ahead.length) drawForecast(box, series);
       else box.replaceChildren(make("p", { class: "hint" }, `Nothing is forecast: too few are behind it (minimum ${whole(context.survey.about.minimum)}).`));
     },
   };
 }
 
-function seriesOf(context) {
-  const { survey, words } = context, place = cellOf(context), found = newest(survey), cell = found.cells[place];
-  const odd = new Set([...survey.forecasts.values()].filter((forecast) => forecast.cells[place]?.unexpected).map((forecast) => forecast.period));
-  const past = observed(survey, cell).map((point) => ({ ...point, x0: wall(point.begin), x1: wall(point.end), when: windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null, odd: odd.has(point.period) }));
-  const at = (interval, end, step) => interval?.[end][step] ?? null;
-  const ahead = cell.mean.map((mean, step) => {
-    const begin = found.begins[step], x0 = wall(begin), x1 = step + 1 < found.begins.length ? wall(found.begins[step + 1]) : x0 + survey.about.period_seconds * 1000;
-    return {
-      begin, x0, x1, when: begin.slice(0, 16).replace("T", " "), mean, truth_low: at(cell.truth_95, "low", step), truth_high: at(cell.truth_95, "high", step),
-      publication_low: at(cell.publication_95, "low", step), publication_high: at(cell.publication_95, "high", step),
-    };
-  });
+function seriesOf(context, cell) {
+  const { survey, words } = context, { table, place, name } = cell, key = cellKey(table, name), { begins } = survey.forecast;
+  const past = observed(survey, cell).map((point) => ({
+    ...point, x0: wall(point.begin), x1: wall(point.end), when: windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null,
+    odd: survey.unexpected.get(point.period)?.has(key) ?? false,
+  }));
+  const at = (intervals, end, step) => intervals?.[end][step][place] ?? null;
+  const ahead = (table.mean ?? []).map((column, step) => ({
+    begin: begins[step], x0: wall(begins[step]), x1: wall(begins[step + 1]), when: begins[step].slice(0, 16).replace("T", " "), mean: column[place],
+    truth_low: at(table.truth_95, "low", step), truth_high: at(table.truth_95, "high", step), publication_low: at(table.publication_95, "low", step), publication_high: at(table.publication_95, "high", step),
+  }));
   return { name: cellName(cell, words), past, ahead };
 }
 
-function observed(survey, cell) {
-  if (cell.attribute != null && !cell.group) {
-    const attribute = survey.about.attributes.find((one) => one.name === cell.attribute);
-    return valueSeries(survey, attribute, attribute.values.indexOf(cell.value)).filter((point) => point.state === "final");
-  }
-  const group = cell.group ? Object.keys(survey.about.attributes.find((one) => one.name === cell.attribute).groups).indexOf(cell.value) : null;
+function observed(survey, { table, name }) {
+  const attribute = survey.about.attributes.find((one) => one.name === table.attribute);
+  if (table.kind === "values") return valueSeries(survey, attribute, attribute.values.indexOf(name)).filter((point) => point.state === "final");
+  const group = table.kind === "groups" ? Object.keys(attribute.groups).indexOf(name) : null;
   return periodsOf(survey).filter((row) => row.state === "final").map((row) => {
-    const share = group == null ? null : entry(row.attributes.get(cell.attribute)?.groups?.share, group);
-    const people = share == null ? row.visitors : product(share, row.visitors);
+    const people = group == null ? row.visitors : product(entry(row.attributes.get(attribute.name)?.groups?.share, group), row.visitors);
     return { period: row.period, begin: row.begin, end: row.end, state: row.state, ...UNKNOWN, ...people };
   });
 }

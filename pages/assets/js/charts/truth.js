@@ -4,6 +4,7 @@ import { periodsOf, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, readable, whole, windowLabel } from "../state/words.js";
 import { sign } from "../parts/frame.js";
+import { plotted } from "../parts/plotted.js";
 
 const MOST_POINTS = 2000;
 
@@ -40,15 +41,15 @@ export function truthChart() {
       const rows = truthRows(context), names = context.survey.about.attributes.map((attribute) => attribute.name);
       const top = Math.max(1, ...rows.map((row) => Math.max(row[4], row[5]))), width = Math.max(240, box.clientWidth);
       const ink = (row) => `var(--s${names.indexOf(row[0]) % 8})`, symbols = ["circle", "square", "triangle", "diamond", "cross", "star", "wye", "times"];
-      box.replaceChildren(Plot.plot({
-        className: "plot", width, height: Math.min(420, width), marginLeft: 60, marginBottom: 40, ariaLabel: "Truth against estimates; the table below has all numbers", symbol: { type: "identity" },
+      plotted(box, {
+        width, height: Math.min(420, width), marginLeft: 60, marginBottom: 40, ariaLabel: "Truth against estimates; the table below has all numbers", symbol: { type: "identity" },
         x: { label: "truth", grid: true, tickFormat: number, ticks: Math.floor(width / 110), labelArrow: "none" }, y: { label: "estimate", grid: true, tickFormat: number, ticks: 6, labelArrow: "none" },
         marks: [
           Plot.line([[0, 0], [top, top]], { stroke: "var(--soft)", strokeDasharray: "3 4" }),
           rows.length <= 400 ? Plot.ruleX(rows, { x: (row) => row[4], y1: (row) => row[6], y2: (row) => row[7], stroke: ink, strokeOpacity: 0.35 }) : null,
           Plot.dot(rows, { x: (row) => row[4], y: (row) => row[5], stroke: ink, symbol: (row) => symbols[names.indexOf(row[0]) % 8], r: 3.5, title: (row) => `${label(row[1], 40)}, ${windowLabel(row[3], row[8], context.survey.about.period_seconds)}\ntruth ${whole(row[4])}, estimate ${number(row[5])}` }),
         ],
-      }));
+      });
     },
   };
 }

@@ -7,6 +7,7 @@ import { column } from "../state/tables.js";
 import { label, number, percent, readable, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
+import { plotted } from "../parts/plotted.js";
 import { capitalised, percentShare } from "./attribute.js";
 
 const KINDS = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
@@ -103,11 +104,11 @@ export function bars(box, rows, name, unit) {
     Plot.dot(shown.filter((row) => row[7] != null), { x: (row) => row[7], y, r: 4.5, symbol: "diamond", stroke: "var(--warm)", strokeWidth: 2 }),
     Plot.tip(shown, Plot.pointerY({ x: (row) => row[1], y, fill: "var(--paper)", stroke: "var(--soft)", title: (row) => `${label(row[0], 60)}\n${number(row[1])} (${number(row[2])} to ${number(row[3])})${row[4] == null ? "" : `, ${percent(row[4] * 100)}`}` })),
   ];
-  box.replaceChildren(Plot.plot({
-    className: "plot", width, height: 48 + 24 * shown.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: name,
+  plotted(box, {
+    width, height: 48 + 24 * shown.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: name,
     x: { label: unit, grid: true, ticks: Math.max(3, Math.floor(width / 110)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
     y: { label: null, domain: shown.map(y), tickFormat: (text) => label(text, 24), tickSize: 0 }, marks,
-  }));
+  });
   if (rows.length > MOST_BARS) box.append(make("p", { class: "hint" }, `The ${MOST_BARS} most frequent of ${whole(rows.length)} values are drawn. The table has all.`));
 }
 
@@ -125,15 +126,15 @@ export function gapsChart() {
     }),
     draw: (box, table, context) => {
       const { rows } = table();
-      box.replaceChildren(Plot.plot({
-        className: "plot", width: Math.max(240, box.clientWidth), height: 250, marginLeft: 54, ariaLabel: "Periods since the last report",
-        x: { label: "periods away", domain: rows.map((row) => row[0]), labelArrow: "none" }, y: { label: context.words.many, grid: true, tickFormat: number, ticks: 5, labelArrow: "none" },
+      plotted(box, {
+        height: 260, marginLeft: 54, marginBottom: rows.length > 10 ? 56 : 40, ariaLabel: "Periods since the last report",
+        x: { label: "periods away", domain: rows.map((row) => row[0]), labelArrow: "none", tickRotate: rows.length > 10 ? -50 : 0 }, y: { label: context.words.many, grid: true, tickFormat: number, ticks: 5, labelArrow: "none" },
         marks: [
           Plot.barY(rows, { x: (row) => row[0], y: (row) => row[1], fill: "var(--accent)", title: (row) => `${row[0]} periods: ${whole(row[1])}` }),
           Plot.ruleX(rows.filter((row) => row[3] > row[2]), { x: (row) => row[0], y1: (row) => row[2], y2: (row) => row[3], stroke: "var(--ink)" }),
           Plot.ruleY([0], { stroke: "var(--soft)" }),
         ],
-      }));
+      });
     },
   };
 }

@@ -5,6 +5,7 @@ import { draw, make } from "./dom.js";
 
 const MARGIN = { top: 8, right: 10, bottom: 24, left: 46 };
 const ROOM_FOR_WHISKERS = 9; // pixels a period must have for intervals of its own; with less they become a band
+const FEW_DAYS = 2.5; // for which times of the day are written instead of dates
 let drawings = 0;
 
 // `parts`: { bars: [{ name, kind, points }], lines: [{ name, kind, points }] }. Points are { x0, x1, value, low, high, state,
@@ -83,13 +84,17 @@ function timeTicks(x, width, options) {
   if (periods.length <= most) return periods.map(([from, to]) => [x((from + to) / 2), from]);
   const step = Math.max(1, Math.ceil(periods.length / most));
   if (options.linear) return x.ticks(most).map((tick) => [x(tick), tick]);
-  const round = x.ticks(most).filter((tick) => x.domain()[1] - x.domain()[0] < 4 * 86400000 || tick % 86400000 === 0);
+  const round = x.ticks(most).filter((tick) => daysOf(x.domain()) <= FEW_DAYS || tick % 86400000 === 0);
   return round.length > 1 ? round.map((tick) => [x(tick), tick]) : periods.filter((_, at) => at % step === 0).map(([from, to]) => [x((from + to) / 2), from]);
 }
 
-function timeFormat([from, to]) {
-  const days = (to - from) / 86400000;
-  if (days <= 2.5) return d3.utcFormat("%H:%M");
+function daysOf([from, to]) {
+  return (to - from) / 86400000;
+}
+
+function timeFormat(domain) {
+  const days = daysOf(domain);
+  if (days <= FEW_DAYS) return (time) => d3.utcFormat(time % 86400000 === 0 ? "%-d %b" : "%H:%M")(time);
   return days <= 200 ? d3.utcFormat("%-d %b") : d3.utcFormat("%b %Y");
 }
 
@@ -120,12 +125,12 @@ function linePaths(line, x, y, id, spacing) {
   if (line.joined) paths.push(draw("path", { class: `line ${line.kind}`, d: d3.line().defined((p) => p.value != null).x(at).y((p) => y(p.value))(line.points) ?? "" }));
   if (known.some((p) => p.smoothed != null)) paths.push(draw("path", { class: `smooth ${line.kind}`, d: d3.line().defined((p) => p.smoothed != null).x(at).y((p) => y(p.smoothed))(line.points) ?? "" }));
   if (!line.joined) {
-    const size = spacing >= ROOM_FOR_WHISKERS ? 5 : 2.5, dots = (list) => list.map((p) => `M${round(at(p))} ${round(y(p.value))}h0`).join("");
-    paths.push(draw("path", { class: `dots ${line.kind}`, d: dots(final), "stroke-width": size }));
+    const dot = spacing >= ROOM_FOR_WHISKERS ? 5 : 2.5, dots = (list) => list.map((p) => `M${round(at(p))} ${round(y(p.value))}h0`).join("");
+    paths.push(draw("path", { class: `dots ${line.kind}`, d: dots(final), "stroke-width": dot }));
     if (open.length) paths.push(draw("path", { class: `rings ${line.kind}`, d: open.map((p) => `M${round(at(p) - 3)} ${round(y(p.value))}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`).join("") }));
   }
-  const truth = line.points.filter((p) => p.truth != null);
-  if (truth.length) paths.push(draw("path", { class: "truth", d: truth.map((p) => `M${round(at(p))} ${round(y(p.truth) - 4)}l4 4l-4 4l-4 -4Z`).join("") }));
+  const truth = line.points.filter((p) => p.truth != null), size = spacing >= ROOM_FOR_WHISKERS ? 4 : 1.5;
+  if (truth.length) paths.push(draw("path", { class: "truth", d: truth.map((p) => `M${round(at(p))} ${round(y(p.truth) - size)}l${size} ${size}l${-size} ${size}l${-size} ${-size}Z`).join("") }));
   const odd = line.points.filter((p) => p.odd && p.value != null);
   if (odd.length) paths.push(draw("path", { class: "odd", d: odd.map((p) => `M${round(at(p) - 4)} ${round(y(p.value) - 4)}l8 8m0 -8l-8 8`).join("") }));
   return paths;

@@ -7,7 +7,7 @@ export function emptyState() {
 function emptySurvey(id) {
   return {
     id, revision: 0, about: null, live: null, status: null, integrity: new Map(),
-    periods: new Map(), histograms: new Map(), provisional: new Map(), forecasts: new Map(),
+    periods: new Map(), histograms: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(),
   };
 }
 
@@ -25,7 +25,7 @@ export function apply(state, event) {
   if (kind === "survey") survey.about = record;
   else if (kind === "mobility") survey.periods.set(record.period, record);
   else if (kind === "histogram") takeHistogram(survey, record);
-  else if (kind === "forecast") survey.forecasts.set(record.period, record);
+  else if (kind === "forecast") takeForecast(survey, record);
   else if (kind === "live") takeLive(survey, record);
   else if (kind === "status") survey.status = record;
   else if (kind === "integrity") survey.integrity.set(key, record);
@@ -44,6 +44,18 @@ function takeHistogram(survey, record) {
   } else if (!isFinal(survey, record.period)) {
     survey.provisional.set(record.period, record);
   }
+}
+
+// The newest forecast is kept whole. Of earlier ones, only what was unexpected is shown.
+function takeForecast(survey, record) {
+  const unexpected = record.tables.flatMap((table) => table.unexpected.map((name) => cellKey(table, name)));
+  survey.unexpected.set(record.period, new Set(unexpected));
+  if (record.begins && record.period >= (survey.forecast?.period ?? -1)) survey.forecast = record;
+}
+
+// What a forecast is of: the visitors, a value or a group.
+export function cellKey(table, name) {
+  return JSON.stringify([table.kind, table.attribute ?? null, name]);
 }
 
 function takeLive(survey, record) {

@@ -1,0 +1,27 @@
+"""A browser for the tests of pages, and the page of a town."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from pages.static import static_page
+from tests.helpers.browser import open_browser
+from tests.pages.towns import town_events
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a town."""
+    file = tmp_path_factory.mktemp("pages") / "town.html"
+    file.write_text(static_page("A town & its <people>", town_events()), encoding="utf-8")
+    return file

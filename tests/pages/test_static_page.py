@@ -1,0 +1,190 @@
+"""The static page in a browser: its numbers are those of the records, and everybody can read and use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+from analytics.mobility import with_changes
+from tests.pages.towns import HOURS, OPEN, town_report, town_scheme
+from tests.pages.viewing import downloaded, draw_everything, open_table, problems, rows, viewing, wait_until
+
+
+def test_devices_are_those_of_the_records(browser: Browser, town: Path) -> None:
+    report = town_report()
+    with viewing(browser, town) as page:
+        shown = {row["last"]: row for row in rows(page, "over-time")}
+        cells = page.locator("#over-time td").all_inner_texts()
+    for window in (window for window in report.windows if window.kind == "period"):
+        row = shown[window.first]
+        assert row["visitors"] == (window.visitors and window.visitors.value)
+        assert row["new"] == (window.new and window.new.value)
+        assert row["returning"] == (window.returning and window.returning.value)
+        assert row["truth"] == window.truth
+    assert (shown[OPEN]["state"], shown[OPEN]["visitors"]) == ("provisional", 321)
+    first = report.window(1, 1).visitors
+    assert first and first.value and f"{round(first.value):,}" in cells
+
+
+def test_answers_over_time_are_those_of_the_records(browser: Browser, town: Path) -> None:
+    report, values = town_report(), town_scheme().survey.attribute("area").values
+    with viewing(browser, town) as page:
+        shown = {(row["value"], row["period"]): row for row in rows(page, "area-over-time")}
+    compared = 0
+    for period in range(1, HOURS):
+        window = report.window(period, period)
+        part = window.attribute("area").values
+        if part is None or window.visitors is None:
+            continue
+        people = part.people(window.visitors)
+        for place, value in enumerate(values):
+            row = shown[value, period]
+            assert [row["people"], row["low"], row["high"]] == pytest.approx(
+                [people.value[place], people.low[place], people.high[place]]
+            )
+            assert row["truth"] == (None if part.truth is None else part.truth[place])
+            compared += 1
+    assert compared > 400
+    assert shown[values[0], OPEN]["state"] == "provisional"
+
+
+def test_changes_are_those_that_the_library_computes(browser: Browser, town: Path) -> None:
+    report = with_changes(town_report(), baseline=range(1, 30))
+    with viewing(browser, town, "#baseline=1-29") as page:
+        shown = {(row["value"], row["period"]): row for row in rows(page, "area-change")}
+    compared = 0
+    for period in range(1, HOURS):
+        window = report.window(period, period)
+        own = shown["all visitors", period]
+        assert own["percent"] == pytest.approx(window.baseline and window.baseline.percent.value)
+        part = window.attribute("area").values if window.attributes else None
+        if part is None or part.baseline is None:
+            continue
+        for place, value in enumerate(town_scheme().survey.attribute("area").values):
+            expected = [float(getattr(part.baseline.percent, name)[place]) for name in ("value", "low", "high")]
+            row = shown[value, period]
+            assert (row["percent"] is None) == bool(np.isnan(expected[0]))
+            if row["percent"] is not None:
+                assert [row["percent"], row["low"], row["high"]] == pytest.approx(expected)
+                compared += 1
+    assert compared > 20
+
+
+def test_windows_flows_and_dwell_times_are_those_of_the_records(browser: Browser, town: Path) -> None:
+    window = town_report().window(24, 47)
+    assert window.visitors
+    with viewing(browser, town, "#window=24-47") as page:
+        values, flows, dwell = (rows(page, chart) for chart in ("area-window", "transition-flows", "dwell-dwell"))
+        ranking = rows(page, "area-ranking")
+    area, transition = window.attribute("area"), window.attribute("transition")
+    assert area.values and transition.values and area.ranking
+    people = dict(
+        zip(town_scheme().survey.attribute("area").values, area.values.people(window.visitors).value, strict=True)
+    )
+    assert {row["value"]: row["people"] for row in values} == pytest.approx(people)
+    assert [row["people"] for row in values] == sorted((row["people"] for row in values), reverse=True)
+    assert [row["value"] for row in ranking] == [place.value for place in area.ranking.places]
+    moved = transition.values.people(window.visitors).value
+    assert [row["people"] for row in flows] == pytest.approx(moved.tolist())
+    assert len(dwell) == 4
+
+
+def test_an_address_brings_a_view_back(browser: Browser, town: Path) -> None:
+    with viewing(browser, town, "#at=area-map&length=24&map=share&period=30&window=24-47") as page:
+        assert page.locator("#area-map output").inner_text().startswith("Tue 6 Jan 06:00")
+        assert page.locator("#area-map select").input_value() == "share"
+        assert page.evaluate("document.activeElement.id") == "area-map"
+        page.locator("#over-time").scroll_into_view_if_needed()
+        page.wait_for_selector("#over-time select")
+        assert page.locator("#over-time select").input_value() == "24"
+        page.locator("#over-time select").select_option("1")
+        assert "length=1" in page.url
+        open_table(page, "over-time")
+        assert "at=over-time" in str(page.locator("#over-time .buttons a").get_attribute("href"))
+
+
+def test_a_map_shows_each_area_through_time(browser: Browser, town: Path) -> None:
+    with viewing(browser, town, "#at=area-map") as page:
+        assert page.locator("#area-map svg .cell").count() == 8
+        before = rows(page, "area-map")
+        page.locator("#area-map input[type=range]").press("Home")
+        wait_until(page, "document.querySelector('#area-map output').textContent.startsWith('Mon 5')")
+        after = rows(page, "area-map")
+        hint = page.locator("#area-map .hint").inner_text()
+    assert before[0]["period"] == OPEN and after[0]["period"] < 5
+    assert "1 of 9 values have no shape" in hint
+
+
+def test_drawings_are_downloaded_as_they_are_seen(browser: Browser, town: Path) -> None:
+    with viewing(browser, town) as page:
+        for chart in ("over-time", "area-over-time"):
+            drawing = ElementTree.fromstring(downloaded(page, chart, "SVG"))
+            assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+            assert "var(" not in ElementTree.tostring(drawing, encoding="unicode")
+        assert downloaded(page, "over-time", "PNG").startswith(b"\x89PNG")
+        table = downloaded(page, "over-time", "CSV").decode()
+    assert table.splitlines()[0] == "first,last,begin,state,visitors,low,high,new,returning,truth"
+
+
+def test_a_provisional_period_becomes_final_in_place(browser: Browser, town: Path) -> None:
+    final = {
+        "kind": "mobility", "survey": "town", "key": f"mobility/town/{OPEN}",
+        "record": {"period": OPEN, "triangle": [], "windows": [{
+            "first": OPEN, "last": OPEN, "kind": "period",
+            "begin": "2026-01-07T12:00:00Z", "end": "2026-01-07T13:00:00Z",
+            "visitors": {"value": 400, "error": 0, "low": 400, "high": 400}, "attributes": [],
+        }]},
+    }  # fmt: skip
+    with viewing(browser, town) as page:
+        assert page.locator("#over-time .bar.provisional").count() == 1
+        page.evaluate("event => hearsayPage.receive([event])", final)
+        wait_until(page, "!document.querySelector('#over-time .bar.provisional')")
+        assert rows(page, "over-time")[-1]["visitors"] == 400
+
+
+def test_it_can_be_used_with_the_keyboard_alone(browser: Browser, town: Path) -> None:
+    with viewing(browser, town) as page:
+        reached = []
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            focus = page.evaluate("[document.activeElement.tagName, document.activeElement.textContent.slice(0, 30)]")
+            reached.append(tuple(focus))
+            if focus[0] == "SUMMARY":
+                break
+        assert reached[0] == ("A", "Skip to the results")
+        assert ("A", "Area") in reached and any(tag == "SELECT" for tag, _ in reached)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#over-time .buttons")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", "the focus can be seen"
+        page.locator("nav a", has_text="Dwell").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "answers-dwell"
+
+
+@pytest.mark.parametrize("width", [390, 820, 1280])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nothing_is_cut_off_and_axe_finds_nothing_serious(browser: Browser, town: Path, width: int, dark: bool) -> None:
+    with viewing(browser, town, width=width, dark=dark) as page:
+        draw_everything(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == ("rgb(14, 22, 28)" if dark else "rgb(245, 246, 244)")
+        if (width, dark) in ((390, False), (1280, True)):
+            assert problems(page) == []
+
+
+def test_print_shows_every_chart_on_white(browser: Browser, town: Path) -> None:
+    with viewing(browser, town, dark=True) as page:
+        page.emulate_media(media="print")
+        draw_everything(page)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.querySelector('.timeline text')).fill") == "rgb(81, 96, 109)"
+        assert page.locator("nav").is_hidden()
+        charts = page.locator(".frame:not([hidden]) .chart:empty")
+        empty = charts.evaluate_all("(found) => found.map((one) => one.dataset.chart)")
+        assert empty == ["suppressed"], "every chart was drawn, and nothing is suppressed"

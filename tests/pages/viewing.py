@@ -1,0 +1,89 @@
+"""Looking at a page as people do: with a browser, at some width, light or dark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_MS = 60_000
+
+
+@contextmanager
+def viewing(
+    browser: Browser, file: Path, view: str = "", *, width: int = 1280, height: int = 900, dark: bool = False
+) -> Iterator[Page]:
+    """A page in a tab of its own. Afterwards: no script failed, and nothing was asked of any network."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    wrong: list[str] = []
+    asked: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri() + view)
+    page.wait_for_selector("body[data-drawn=yes]")
+    yield page
+    context.close()
+    assert not wrong, wrong
+    assert [address for address in asked if not address.startswith(("file:", "blob:", "data:"))] == []
+
+
+def wait_until(page: Page, holds: str) -> None:
+    """Wait until an expression holds. The page's policy forbids what the driver's own wait does."""
+    for _ in range(PATIENCE_MS // 50):
+        if page.evaluate(holds):
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(f"after {PATIENCE_MS} ms this does not hold: {holds}")
+
+
+def draw_everything(page: Page) -> None:
+    """Have all charts drawn, as before printing."""
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+
+
+def downloaded(page: Page, chart: str, button: str = "JSON") -> bytes:
+    """What a download of a chart contains."""
+    open_table(page, chart)
+    with page.expect_download() as found:
+        page.locator(f"#{chart} .buttons").get_by_text(button, exact=True).click()
+    return Path(found.value.path()).read_bytes()
+
+
+def rows(page: Page, chart: str) -> list[dict[str, Any]]:
+    """The rows of the table behind a chart, as they are downloaded."""
+    return list(json.loads(downloaded(page, chart))["rows"])
+
+
+def open_table(page: Page, chart: str) -> None:
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
+    wait_until(page, f"document.querySelector('#{chart} .chart').childElementCount > 0")
+    if page.locator(f"#{chart} details[open]").count() == 0:
+        page.locator(f"#{chart} summary").click()
+    page.wait_for_selector(f"#{chart} .buttons")
+
+
+def problems(page: Page) -> list[str]:
+    """What axe-core finds serious or critical on the page. Skips the test where axe-core is not installed."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (run: npm ci, in tests/pages)")
+    draw_everything(page)
+    page.evaluate(AXE.read_text())  # the page's policy takes no other scripts, but a debugger may
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
