@@ -16,11 +16,12 @@ from pages.dashboard import Source
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, TopicFollower, Topics, publish
-from tests.helpers.chromium import chromium, tab
+from tests.helpers.browser import open_browser
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboard_process import dashboard_process
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
+from tests.helpers.tabs import tab
 
 HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
 LONG = "<b>long</b> " * 800 + "&amp;"
@@ -74,7 +75,7 @@ def collect(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[[Survey], Col
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with chromium() as found:
+    with open_browser() as found:
         yield found
 
 
@@ -104,7 +105,7 @@ def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_plac
         colours.close(period)
     colours.report(3, [40, 0, 0])
     cluster.publish(colours)
-    with dashboard(cluster.source()) as running, tab(browser) as (page, witness):
+    with dashboard(cluster.source()) as running, tab(browser) as (page, asked):
         page.goto(f"{running.address}?survey=colours")
         expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
         assert column(page, "devices") == ["60", "66", "–", "40"]
@@ -124,9 +125,9 @@ def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_plac
         expect(page.locator("#over-time table")).not_to_contain_text("provisional")
         assert column(page, "devices") == ["60", "66", "–", "50"]
         assert column(page, "state") == ["final", "final", "suppressed", "final"]
-        origins = {urlsplit(url)._replace(path="", query="", fragment="").geturl() for url in witness.requests}
+        origins = {urlsplit(url)._replace(path="", query="", fragment="").geturl() for url in asked}
         assert {origin for origin in origins if not origin.startswith("data:")} == {running.address.rstrip("/")}
-        assert len([url for url in witness.requests if "/events" in url]) == 1, "one stream for a page"
+        assert len([url for url in asked if "/events" in url]) == 1, "one stream for a page"
 
 
 def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_same(

@@ -6,7 +6,7 @@ import { liveBar } from "./bar.js";
 import { connect } from "./stream.js";
 
 const COLUMNS = ["Survey", "Reports per period", "Last final", "Open periods", "Refused", "Lag", "Integrity"];
-const surveys = new Map();
+const surveys = new Map(), shown = new Map();
 const body = make("tbody", { role: "rowgroup" });
 const lead = make("p", { class: "lead" });
 const bar = liveBar();
@@ -60,9 +60,18 @@ function row(id, record) {
     cell(6, "integrity", integrity(record)));
 }
 
+// Rows of surveys that did not change stay, and so does the keyboard's focus.
 function show() {
-  const ids = [...surveys.keys()].sort();
-  body.replaceChildren(...ids.map((id) => row(id, surveys.get(id))));
+  const ids = [...surveys.keys()].sort(), focused = document.activeElement?.closest("tr")?.dataset.survey;
+  for (const id of ids) {
+    const record = surveys.get(id);
+    if (shown.get(id)?.record !== record) shown.set(id, { record, element: row(id, record) });
+  }
+  const elements = ids.map((id) => shown.get(id).element);
+  if (elements.some((element, at) => body.children[at] !== element) || body.children.length !== elements.length) {
+    body.replaceChildren(...elements);
+    if (ids.includes(focused)) shown.get(focused).element.querySelector("a").focus({ preventScroll: true });
+  }
   lead.textContent = ids.length ? `${whole(ids.length)} ${ids.length === 1 ? "survey" : "surveys"}` : "No survey is published yet.";
 }
 
