@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from hearsay.reports.serving import Published
 from pages.dashboard import Source
@@ -62,18 +62,23 @@ def test_a_table_is_downloaded_from_the_page(browser: Browser, running: Running)
         assert Path(found.value.path()).read_text().startswith('"first","last"')
 
 
+def press(page: Page, link: str) -> None:
+    """Go to a link with the keyboard, and follow it."""
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if page.evaluate("link => document.activeElement.matches(link)", link):
+            page.keyboard.press("Enter")
+            return
+    pytest.fail(f"the keyboard does not reach {link}")
+
+
 def test_the_pages_work_with_the_keyboard_alone(browser: Browser, running: Running) -> None:
     with tab(browser) as (page, _):
         page.goto(running.address)
         expect(page.locator("tr[data-survey]")).to_have_count(2)
-        for _ in range(10):
-            page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.matches('tr[data-survey=colours] a')"):
-                page.keyboard.press("Enter")
-                break
+        press(page, "tr[data-survey=colours] a")
         expect(page.locator("h1")).to_have_text("colours")
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
+        press(page, ".live a")
         expect(page.locator("h1")).to_have_text("Surveys")
 
 
