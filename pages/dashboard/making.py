@@ -1,6 +1,7 @@
 """What has come as events: results one by one, and documents about surveys and about how they are doing.
 
-A final is shown by its mobility report, which has all that its histogram has for a page.
+A final is shown by its mobility report, which has all that its histogram has for a page, but for the verdict on its
+integrity.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from pydantic_core import to_json
 from analytics.mobility import MobilityReport
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Document, Result
-from pages.dashboard.overview import SurveyStatus
+from pages.dashboard.overview import SurveyStatus, integrity_of
 from pages.events import Event, event, forecast_event, live_event, mobility_events
 from protocols.errors import HearsayError
 from protocols.survey import Survey
-from stream_app.results import HISTOGRAMS, Come, Followed, Follower, ForecastResult, Live, MobilityResult
+from stream_app.results import Come, Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
 
 MOST_UNREAD = 20
 """How many records that cannot be shown are named, the newest ones."""
@@ -98,7 +99,12 @@ class Making:
         elif isinstance(result, ForecastResult):
             if found.key.survey in self._surveys:
                 yield forecast_event(self._surveys[found.key.survey], result)
-        elif found.topic is not HISTOGRAMS:
+        elif isinstance(result, Histogram):
+            verdict = integrity_of(result)
+            if verdict is not None:
+                record = {"period": result.period, **verdict.model_dump(mode="json")}
+                yield event("integrity", found.key.survey, record, result.period)
+        else:
             yield event(found.topic.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
 
     def _about(self, surveys: set[str]) -> Iterator[Document]:

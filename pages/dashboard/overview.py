@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,13 @@ from stream_app.results import Followed, Histogram, Live
 
 RECENT = 60
 """Of how many periods the numbers of reports are shown."""
+GOOD = "consistent"
+"""The verdict that is no alarm."""
+
+
+def integrity_of(final: Histogram) -> Any:
+    """Whether the counts of a final can have come from honest devices; None if nothing is known about it."""
+    return getattr(final, "integrity", None)
 
 
 class SurveyStatus:
@@ -19,7 +27,8 @@ class SurveyStatus:
         self._title = ""
         self._finals: dict[int, Histogram] = {}  # of recent periods, without their columns
         self._live: Live | None = None
-        self._verdicts: dict[str, Any] = {}
+        self._verdicts: Counter[str] = Counter()  # on the integrity of finals
+        self._alarms: dict[int, dict[str, Any]] = {}  # the periods whose verdict is not good, the newest ones
 
     def describe(self, survey: Survey) -> None:
         self._title = survey.title
@@ -31,11 +40,19 @@ class SurveyStatus:
             self._finals[result.period] = result.model_copy(update={"attributes": ()})
             if len(self._finals) > RECENT:
                 del self._finals[min(self._finals)]
+            self._note_verdict(result)
         elif isinstance(result, Live):
             still_open = tuple(period.model_copy(update={"attributes": ()}) for period in result.open)
             self._live = result.model_copy(update={"open": still_open})
-        elif followed.topic.kind == "integrity":
-            self._verdicts = result.model_dump(mode="json")
+
+    def _note_verdict(self, final: Histogram) -> None:
+        found = integrity_of(final)
+        if found is not None:
+            self._verdicts[found.verdict] += 1
+            if found.verdict != GOOD:
+                self._alarms[final.period] = _period(final) | {"verdict": found.verdict}
+                if len(self._alarms) > RECENT:
+                    del self._alarms[min(self._alarms)]
 
     def record(self, lag: int | None) -> dict[str, Any]:
         """The document. `lag` is how many records of all surveys are not counted yet; None where it is not shown."""
@@ -52,7 +69,8 @@ class SurveyStatus:
             "late": 0 if live is None else sum(live.lates.values()),
             "lost": 0 if live is None else sum(live.lost.values()),
             "lag": lag,
-            "integrity": self._verdicts or None,
+            "integrity": dict(self._verdicts) or None,
+            "alarms": [alarm for _, alarm in sorted(self._alarms.items())],
         }
 
 

@@ -44,7 +44,8 @@ function refused(record) {
 
 function integrity(record) {
   if (!record.integrity) return "–";
-  return list(Object.entries(record.integrity).filter(([, value]) => typeof value !== "object").map(([name, value]) => `${name}: ${value}`));
+  const counted = Object.entries(record.integrity).map(([verdict, periods]) => `${verdict}: ${whole(periods)} ${periods === 1 ? "period" : "periods"}`);
+  return list([...counted, ...record.alarms.slice(-3).map((alarm) => `${moment(alarm)}: ${alarm.verdict}`)]);
 }
 
 function row(id, record) {

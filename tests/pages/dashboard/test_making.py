@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from pages.about import survey_event
 from pages.dashboard.encoding import text_of
 from pages.dashboard.feed import Document
 from pages.dashboard.making import Making
+from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.log.flushes import Output
-from stream_app.results import HISTOGRAMS, MOBILITY, Come, ResultKey
+from stream_app.results import HISTOGRAMS, MOBILITY, Come, Followed, Histogram, ResultKey
 from tests.helpers.collecting import collecting, small_survey
 
 
@@ -105,6 +107,27 @@ def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
     assert key == "mobility/colours/0" and shares is not None
     assert shown["attributes"][0]["values"]["share"]["value"] == shares.share.value.tolist()
     assert making().apply(_come(small_survey(), cut[1:]))[0] == [], "a piece is missing"
+
+
+def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) -> None:
+    class Verdict(BaseModel):
+        verdict: str
+
+    class Judged(Histogram):
+        integrity: Verdict | None = None
+
+    with collecting(tmp_path, small_survey()) as (colours,):
+        for period in range(3):
+            colours.report(period, [30, 20, 10])
+            colours.close(period)
+        finals = colours.store.histograms("colours")
+    status = SurveyStatus()
+    for final, verdict in zip(finals, ("consistent", "consistent", "contradicted"), strict=True):
+        judged = Judged(**dict(final), integrity=Verdict(verdict=verdict))
+        status.note(Followed(HISTOGRAMS, ResultKey("colours", final.period), judged))
+    shown = status.record(None)
+    assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
+    assert [(alarm["period"], alarm["verdict"]) for alarm in shown["alarms"]] == [(2, "contradicted")]
 
 
 def _come(survey: Survey, messages: list[Output]) -> Come:
