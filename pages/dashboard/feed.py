@@ -84,6 +84,10 @@ class Feed:
         self.closed = True
         self._wake()
 
+    def knows(self, survey: str) -> bool:
+        """Whether a survey is described, or may still be: before the past has been read."""
+        return not self.caught_up or f"survey/{survey}" in self._documents
+
     def held(self, survey: str) -> list[bytes]:
         """The events of all results of a survey."""
         return [result.segment for result in self.changes(Position("", (0,) * len(self.position.offsets)), survey)]

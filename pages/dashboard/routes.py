@@ -116,6 +116,8 @@ class _Dashboard:
         if not self.access.allows(request):
             return token_page()
         survey = request.query.get("survey")
+        if survey is not None and not self._source.feed.knows(survey):
+            raise web.HTTPNotFound(text="no survey of this name is published here\n")
         text = overview_page() if survey is None else survey_page(survey)
         answer = web.Response(text=text, content_type="text/html", headers={"Cache-Control": "no-cache"})
         answer.enable_compression()

@@ -43,13 +43,13 @@ async def stream(request: web.Request, feed: Feed, headers: Mapping[str, str]) -
     response = web.StreamResponse(headers={**headers, **HEADERS, **encoded})
     await response.prepare(request)
     position = (Position.parse(begin) or Position("?", ())) if begin else None  # one that nothing continues from
-    with (
-        Viewer(feed, request.query.get("survey"), position) as viewer,
-        suppress(ConnectionError, TimeoutError),
-    ):
-        await _write(response, encoding.begin + encoding.own(b"retry: %d\n\n" % RETRY_MILLISECONDS))
-        await _send(response, encoding, viewer, feed)
-        await response.write_eof()
+    with Viewer(feed, request.query.get("survey"), position) as viewer, suppress(ConnectionError):
+        try:
+            await _write(response, encoding.begin + encoding.own(b"retry: %d\n\n" % RETRY_MILLISECONDS))
+            await _send(response, encoding, viewer, feed)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()  # it would wait for the viewer to take what is left
     return response
 
 

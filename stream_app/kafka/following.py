@@ -33,10 +33,9 @@ MOST_RECORDS = 50
 class TopicFollower:
     """One consumer of all result topics and of the registry, without a group.
 
-    One thread reads. What is asked about the topics (`present_identity`, `lag`) may be asked by another one.
-
     The registry is read first: results are about surveys. The place of a message is that of its topic in `NAMES`.
-    `identity` is a digest of the ids of the topics.
+    `identity` is a digest of the ids of the topics. One thread reads. What is asked about the topics
+    (`present_identity`, `lag`) may be asked by another one.
     """
 
     places = len(NAMES)
@@ -98,9 +97,8 @@ class TopicFollower:
         for place, name in enumerate(NAMES):
             for record in found.get(self._partitions[1 + place], ()):
                 if record.value is not None:
-                    come.messages.append(
-                        (place, record.offset, Output(name, record.key, record.value, tuple(record.headers)))
-                    )
+                    message = Output(name, record.key or b"", record.value, tuple(record.headers))
+                    come.messages.append((place, record.offset, message))
         return come
 
     def seek(self, offsets: Sequence[int]) -> None:

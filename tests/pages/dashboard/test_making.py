@@ -93,6 +93,15 @@ def test_a_final_that_changed_is_named_and_the_first_one_stays(tmp_path: Path) -
     assert [period["n"] for period in shown["status/colours"]["periods"]] == [60]
 
 
+def test_records_of_any_bytes_are_named(tmp_path: Path) -> None:
+    rubbish = [
+        Output(HISTOGRAMS.name, key, value) for key in (b"", b"\xff/1", b"a/b/3") for value in (b"", b"\x1f\x8b")
+    ]
+    made = making()
+    assert made.apply(_come(small_survey(), rubbish))[0] == []
+    assert len(records(made.statuses(None, False))["status"]["unread"]) == len(rubbish)
+
+
 def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey(values=[f"value {number}" for number in range(40)])) as (colours,):
         colours.report(0, [30] * 40)

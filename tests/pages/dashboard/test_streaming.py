@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pages.dashboard import Source
+from pages.dashboard import Source, streaming
 from pages.dashboard import source as source_module
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Result
@@ -166,6 +166,17 @@ def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(source:
         assert sum(len(held) for held in feed.held("colours")) < 1_000_000, "one version of each key is held"
 
 
+def test_a_viewer_that_takes_nothing_for_long_is_disconnected(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "STALLED_SECONDS", 0.2)
+    with dashboard(source) as running, closing(unread(running, "/events?survey=colours")):
+        feed = running.source.feed
+        eventually(lambda: len(feed.viewers) == 1)
+        (first,) = feed.position.offsets
+        big = json.dumps({"kind": "live", "survey": "colours", "key": "live/colours", "record": "y" * 20_000_000})
+        running.publish(Result("live/colours", "colours", 0, first, segment(big.encode())))
+        eventually(lambda: not feed.viewers)
+
+
 def test_suppressed_values_never_leave_the_server(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey()) as (colours,):
         colours.report(0, [7, 6, 4])  # fewer than the minimum of 20
@@ -240,6 +251,11 @@ def test_streams_end_when_the_dashboard_does(source: Source) -> None:
             eventually(lambda: len(running.source.feed.viewers) == 1)
         with pytest.raises(AssertionError, match="the stream has ended"):
             viewing.result(30)
+
+
+def test_a_survey_that_is_not_there_has_no_page(source: Source) -> None:
+    with dashboard(source) as running:
+        assert [ask(running, f"/?survey={id}")[0] for id in ("colours", "colors", "%3Cscript%3E")] == [200, 404, 404]
 
 
 def test_it_is_ready_when_the_past_has_been_read(source: Source) -> None:
