@@ -62,8 +62,8 @@ test("a triangle shows what is left where old reports are gone", () => {
     triangle: Array.from({ length: 4 }, (_, back) => ({ first: period - back, visitors: { value: back + 1 } })),
   }]));
   const survey = { revision: 1, about: { period_seconds: 86400 }, periods, histograms: new Map(), provisional: new Map() };
-  const { names, cells } = triangleOf(survey);
-  assert.equal(names.length, 3);
+  const { steps, cells } = triangleOf(survey);
+  assert.equal(steps.length, 3);
   assert.deepEqual(cells.map((cell) => [cell.first, cell.last]), [[8, 8], [9, 9], [8, 9], [10, 10], [9, 10], [8, 10]]);
 });
 

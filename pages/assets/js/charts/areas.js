@@ -3,11 +3,11 @@
 import { valueSeries, rankedValues, periodsOf, windowName } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, percent, readable, signed, windowLabel } from "../state/words.js";
-import { choice, make } from "../parts/dom.js";
+import { growingChoice, make } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 import { timeline } from "../parts/timeline.js";
-import { baselineControls, capitalised, changes, filterControls, measureChoice, measureOf, shownValues, timed } from "./attribute.js";
+import { baselineControls, capitalised, changesIn, filterControls, measureChoice, measureOf, shownValues, timed } from "./attribute.js";
 import { partOf, whySuppressed, windowControl, windowOf } from "./windows.js";
 
 const LINES = 8;
@@ -64,8 +64,8 @@ export function compareChart(attribute) {
       const lines = compared(context, attribute).map((place, at) => ({
         name: attribute.values[place], kind: `s${at}`, joined: true, banded: true,
         points: valueSeries(context.survey, attribute, place, measure).map((point) => {
-          const made = timed(point, context.survey, show);
-          return { ...made, smoothed: null, truth: null, text: made.text && `${label(attribute.values[place])} ${made.text}` };
+          const { text, ...made } = timed(point, context.survey, show);
+          return { ...made, smoothed: null, truth: null, text: () => `${label(attribute.values[place])} ${text()}` };
         }),
       }));
       if (lines.length) timeline(box, { lines }, { height: 300, label: `${capitalised(attribute.name)}: values compared over time`, format: measure === "share" ? (value) => `${value} %` : number });
@@ -90,10 +90,11 @@ export function changeNowChart(attribute) {
     const finals = periodsOf(context.survey).filter((row) => row.state === "final" && !row.suppressed);
     return finals.find((row) => String(row.period) === context.view.period) ?? finals.at(-1);
   };
-  const rowsOf = (context) => shownValues(context, attribute).map((place) => {
-    const point = changes(context, attribute, place).find((one) => one.period === periodOf(context).period);
-    return [attribute.values[place], point?.now ?? null, point?.then ?? null, point?.value ?? null, point?.low ?? null, point?.high ?? null];
-  }).sort((a, b) => (b[3] ?? -Infinity) - (a[3] ?? -Infinity));
+  const rowsOf = (context) => {
+    const changed = changesIn(context, attribute, periodOf(context));
+    const rows = shownValues(context, attribute).map((place) => [attribute.values[place], changed(place)]);
+    return rows.map(([name, point]) => [name, point.now, point.then, point.value, point.low, point.high]).sort((a, b) => (b[3] ?? -Infinity) - (a[3] ?? -Infinity));
+  };
   return {
     id,
     shown: (context) => attribute.role === "area" && periodsOf(context.survey).length > 1 && periodOf(context) != null,
@@ -103,7 +104,7 @@ export function changeNowChart(attribute) {
       return known ? "Against the median of the baseline, with intervals of 95 %." : "Nothing to compare with: this period is the baseline's own, or the baseline is not precise enough.";
     },
     controls: (context) => [
-      choice("period", "Period", periodsOf(context.survey).filter((row) => row.state === "final").map((row) => [row.period, windowLabel(row.begin, row.end, context.survey.about.period_seconds)]), periodOf(context).period, (period) => context.set({ period })),
+      growingChoice(context, "period", "Period", periodsOf(context.survey).filter((row) => row.state === "final").map((row) => ({ value: row.period, text: () => windowLabel(row.begin, row.end, context.survey.about.period_seconds) })), periodOf(context).period, (period) => context.set({ period })),
       ...baselineControls(context)],
     table: (context) => ({
       name: `${attribute.name} change in one period`,

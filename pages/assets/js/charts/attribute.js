@@ -1,9 +1,9 @@
 // One attribute over time: a small drawing for each value, of people, of shares, or of changes against a baseline.
 
-import { baselineOf, comparison, matchedBy, periodsBetween } from "../state/baseline.js";
+import { against, baselineOf, comparison, matchedBy, matching, periodsBetween } from "../state/baseline.js";
 import { isKnown } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
-import { periodsOf, rankedValues, valueSeries } from "../state/series.js";
+import { periodsOf, pointAt, rankedValues, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { dayOf, number, percent, readable, signed, wall, whole, windowLabel } from "../state/words.js";
 import { choice, make } from "../parts/dom.js";
@@ -77,8 +77,11 @@ export function seriesKey(survey, attribute) {
 
 // A point as a timeline takes it.
 export function timed(point, survey, show) {
-  const text = point.value == null ? null : `${show(point.value)} (${show(point.low)} to ${show(point.high)})`;
-  return { ...point, x0: wall(point.begin), x1: wall(point.end), when: windowLabel(point.begin, point.end, survey.about.period_seconds), text };
+  point.x0 = wall(point.begin);
+  point.x1 = wall(point.end);
+  point.when = () => windowLabel(point.begin, point.end, survey.about.period_seconds);
+  point.text = () => `${show(point.value)} (${show(point.low)} to ${show(point.high)})`;
+  return point;
 }
 
 function overTimeTable(context, attribute) {
@@ -141,8 +144,8 @@ export function changeChart(attribute) {
 }
 
 function changeHint(context) {
-  const items = itemsOf(context, null, EVERYBODY), compare = comparison(items, rangeOf(context), context.survey.about.seasons);
-  const seasons = new Set(items.map((item) => compare(item).season).filter(Boolean));
+  const items = itemsOf(context, null, EVERYBODY), match = matching(items, rangeOf(context), context.survey.about.seasons);
+  const seasons = new Set(items.map((item) => match(item)?.season).filter(Boolean));
   const matched = [...seasons].map(matchedBy).join(" or ");
   return `Each period against the median of the periods of the baseline, ${matched || "if there are any"}. A period inside the baseline is not compared with itself. Intervals of 95 %.`;
 }
@@ -161,6 +164,16 @@ export function changes(context, attribute, place) {
     const { percent: by, then, compared } = compare(item);
     return { period: item.first, begin: item.begin, end: item.end, state: "final", ...by, now: item.quantity.value, then: then.value, compared: isKnown(then) ? compared : 0 };
   });
+}
+
+// The changes of many values in one period: what is comparable is found once for all of them.
+export function changesIn(context, attribute, row) {
+  const finals = periodsOf(context.survey).filter((one) => one.state === "final").map((one) => ({ first: one.period, last: one.period, begin: one.begin, row: one }));
+  const found = matching(finals, rangeOf(context), context.survey.about.seasons)({ first: row.period, last: row.period, begin: row.begin });
+  return (place) => {
+    const now = pointAt(row, attribute, place), { percent: by, then } = against(now, (found?.normal ?? []).map((one) => pointAt(one.row, attribute, place)));
+    return { period: row.period, begin: row.begin, now: now.value, then: then.value, ...by };
+  };
 }
 
 function changeTable(context, attribute) {

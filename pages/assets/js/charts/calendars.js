@@ -48,20 +48,25 @@ function calendarTable({ survey, words }) {
 // The cells of the triangle by step: a step is the shortest run that ends with a period. Runs that begin before the first
 // step are left out: the reports of their first periods are gone.
 export function triangleOf(survey) {
+  if (survey.triangle?.revision !== survey.revision) survey.triangle = { revision: survey.revision, ...madeTriangle(survey) };
+  return survey.triangle;
+}
+
+function madeTriangle(survey) {
   const records = [...survey.periods.values()].filter((record) => record.triangle.length).sort((a, b) => a.period - b.period);
   const periods = new Map(periodsOf(survey).map((row) => [row.period, row]));
   const steps = records.map((record) => ({ first: Math.max(...record.triangle.map((cell) => cell.first)), last: record.period }));
   const places = new Map(steps.map((step, at) => [step.first, at]));
-  const names = steps.map((step) => (periods.has(step.first) && periods.has(step.last) ? windowLabel(periods.get(step.first).begin, periods.get(step.last).end, survey.about.period_seconds) : `period ${step.first}`));
+  const name = (step) => (periods.has(step.first) && periods.has(step.last) ? windowLabel(periods.get(step.first).begin, periods.get(step.last).end, survey.about.period_seconds) : `period ${step.first}`);
   const cells = records.flatMap((record, at) => record.triangle.filter((cell) => places.has(cell.first))
     .map((cell) => ({ from: places.get(cell.first), to: at, first: cell.first, last: record.period, visitors: cell.visitors })));
-  return { names, cells };
+  return { steps, name: (at) => name(steps[at]), cells };
 }
 
 export function triangleChart() {
   return {
     id: "triangle",
-    shown: ({ survey }) => survey.about.horizon > 1 && triangleOf(survey).names.length > 1,
+    shown: ({ survey }) => survey.about.horizon > 1 && survey.periods.size > 1 && triangleOf(survey).steps.length > 1,
     title: ({ words }) => `Unique ${words.many} of every window`,
     hint: ({ words }) => `Different ${words.many} in every run of consecutive steps, by its beginning and its length.`,
     key: ({ survey }) => shadesKey(Math.max(0, ...triangleOf(survey).cells.map((cell) => cell.visitors?.value ?? 0)), whole),
@@ -71,13 +76,13 @@ export function triangleChart() {
       rows: triangleOf(survey).cells.map((cell) => [cell.first, cell.last, triangleName(survey, cell), cell.visitors?.value ?? null, cell.visitors?.low ?? null, cell.visitors?.high ?? null]),
     }),
     draw: (box, table, { survey, words }) => {
-      const { names, cells } = triangleOf(survey), last = names.length - 1, most = 31, from = Math.max(0, last - most + 1);
+      const { steps, name, cells } = triangleOf(survey), last = steps.length - 1, most = 31, from = Math.max(0, last - most + 1);
       const shown = cells.filter((cell) => cell.from >= from), longest = Math.max(...shown.map((cell) => cell.to - cell.from)) + 1;
       const rows = Array.from({ length: longest }, (_, at) => `${at + 1}`);
       heat(box, shown.map((cell) => ({
         row: cell.to - cell.from, column: cell.from - from, value: cell.visitors?.value ?? null, text: cell.visitors ? short(cell.visitors.value) : "",
-        title: `from ${names[cell.from]}, length ${cell.to - cell.from + 1}: ${cell.visitors ? `${whole(cell.visitors.value)} ${words.many}` : "suppressed"}`,
-      })), { rows, columns: names.slice(from), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Unique ${words.many} of every window; the table below has all numbers`);
+        title: `from ${name(cell.from)}, length ${cell.to - cell.from + 1}: ${cell.visitors ? `${whole(cell.visitors.value)} ${words.many}` : "suppressed"}`,
+      })), { rows, columns: steps.slice(from).map((_, at) => name(from + at)), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Unique ${words.many} of every window; the table below has all numbers`);
     },
   };
 }

@@ -84,10 +84,10 @@ function parts(table, context) {
   const points = (value) => table.rows.map((row) => {
     const at = rows.get(row[1]), state = row[3] === "provisional" ? "provisional" : "final";
     if (!at) return null;
-    const when = row[0] === row[1] ? windowLabel(at.begin, at.end, survey.about.period_seconds) : `${row[1] - row[0] + 1} periods to ${windowLabel(at.begin, at.end, survey.about.period_seconds)}`;
+    const when = () => (row[0] === row[1] ? "" : `${row[1] - row[0] + 1} periods to `) + windowLabel(at.begin, at.end, survey.about.period_seconds);
     return { x0: wall(at.begin), x1: wall(at.end), value: value(row), low: noised ? row[5] : null, high: noised ? row[6] : null, state, when };
   }).filter(Boolean);
-  const said = (list, name) => list.map((p) => ({ ...p, text: p.value == null ? "" : `${name} ${whole(p.value)}` }));
+  const said = (list, name) => list.map((p) => ({ ...p, text: () => `${name} ${whole(p.value)}` }));
   const truth = { name: "truth", kind: "truth-only", points: said(points((row) => row[9] ?? null), "truth").map((p) => ({ ...p, truth: p.value, value: p.value, low: null, high: null })) };
   const bars = [
     { name: "returning", kind: "returning", points: said(points((row) => row[8] ?? null), "returning") },

@@ -15,10 +15,10 @@ const SHOWN_BEFORE = 6; // times as many past periods as are forecast, at least
 // publication_low, publication_high }] }.
 export function drawForecast(box, series, options = {}) {
   const begin = Math.max(0, series.past.length - Math.max(100, SHOWN_BEFORE * series.ahead.length));
-  const past = series.past.slice(begin).map((point) => ({ ...point, text: point.value == null ? null : `published ${number(point.value)}${point.odd ? ", outside 99 %" : ""}` }));
+  const past = series.past.slice(begin).map((point) => ({ ...point, text: () => `published ${number(point.value)}${point.odd ? ", outside 99 %" : ""}` }));
   const ahead = series.ahead.map((point) => ({
     ...point, value: point.mean, low: point.truth_low, high: point.truth_high, outerLow: point.publication_low, outerHigh: point.publication_high, state: "final",
-    text: point.mean == null ? null : `forecast ${number(point.mean)}; truth ${number(point.truth_low)} to ${number(point.truth_high)}; publication ${number(point.publication_low)} to ${number(point.publication_high)}`,
+    text: () => `forecast ${number(point.mean)}; truth ${number(point.truth_low)} to ${number(point.truth_high)}; publication ${number(point.publication_low)} to ${number(point.publication_high)}`,
   }));
   timeline(box, { lines: [{ name: "published", kind: "past", joined: true, points: past }, { name: "forecast", kind: "ahead", joined: true, banded: true, points: ahead }] },
     { height: 280, zero: false, label: `Forecast of ${series.name}; the table below has all numbers`, format: number, ...options });
@@ -75,12 +75,12 @@ export function forecastChart() {
 function seriesOf(context, cell) {
   const { survey, words } = context, { table, place, name } = cell, key = cellKey(table, name), { begins } = survey.forecast;
   const past = observed(survey, cell).map((point) => ({
-    ...point, x0: wall(point.begin), x1: wall(point.end), when: windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null,
+    ...point, x0: wall(point.begin), x1: wall(point.end), when: () => windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null,
     odd: survey.unexpected.get(point.period)?.has(key) ?? false,
   }));
   const at = (intervals, end, step) => intervals?.[end][step][place] ?? null;
   const ahead = (table.mean ?? []).map((column, step) => ({
-    begin: begins[step], x0: wall(begins[step]), x1: wall(begins[step + 1]), when: begins[step].slice(0, 16).replace("T", " "), mean: column[place],
+    begin: begins[step], x0: wall(begins[step]), x1: wall(begins[step + 1]), when: () => begins[step].slice(0, 16).replace("T", " "), mean: column[place],
     truth_low: at(table.truth_95, "low", step), truth_high: at(table.truth_95, "high", step), publication_low: at(table.publication_95, "low", step), publication_high: at(table.publication_95, "high", step),
   }));
   return { name: cellName(cell, words), past, ahead };

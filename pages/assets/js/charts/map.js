@@ -1,13 +1,13 @@
 // The map: areas shaded by what is known of them in one period, with a slider through time.
 
 import { isKnown } from "../state/quantities.js";
-import { periodsOf, valueSeries } from "../state/series.js";
+import { periodsOf, pointAt } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, percent, readable, signed, windowLabel } from "../state/words.js";
 import { choice, draw, make } from "../parts/dom.js";
 import { shade, shadesKey } from "../parts/heat.js";
 import { sign } from "../parts/frame.js";
-import { capitalised, changes } from "./attribute.js";
+import { capitalised, changesIn } from "./attribute.js";
 
 const SHOWS = { people: number, share: percent, change: signed };
 const LARGEST_CHANGE = 50; // per cent, from which on shades no longer grow
@@ -43,8 +43,9 @@ export function mapChart(attribute) {
       name: `${attribute.name} map`,
       columns: [column("value", readable(attribute.name)), column("period", "period"), column("begin", "from"), column(showOf(context), showOf(context), SHOWS[showOf(context)]), column("low", "low", SHOWS[showOf(context)]), column("high", "high", SHOWS[showOf(context)])],
       rows: features(context).map((feature) => {
-        const row = chosen(context), point = pointOf(context, attribute, places.get(feature.properties.name), showOf(context), row.period);
-        return [feature.properties.name, row.period, row.begin, point?.value ?? null, point?.low ?? null, point?.high ?? null];
+        const row = chosen(context), place = places.get(feature.properties.name);
+        const point = showOf(context) === "change" ? changesIn(context, attribute, row)(place) : pointAt(row, attribute, place, showOf(context));
+        return [feature.properties.name, row.period, row.begin, point.value, point.low, point.high];
       }),
     }),
     draw: (box, table, context) => {
@@ -52,11 +53,6 @@ export function mapChart(attribute) {
       drawMap(box, features(context), table().rows, (value) => level(show, value, most), SHOWS[show], `Map of ${capitalised(attribute.name)}; the table below has all numbers`);
     },
   };
-}
-
-function pointOf(context, attribute, place, show, period) {
-  const series = show === "change" ? changes(context, attribute, place) : valueSeries(context.survey, attribute, place, show);
-  return series.find((point) => point.period === period);
 }
 
 // The largest value of all periods, so that shades mean the same through time.

@@ -13,7 +13,7 @@ function timesOf(begins) {
 
 function prepared(series) {
   const begins = [...series.begins, ...series.ahead.map((row) => row.time)], times = timesOf(begins), odd = new Set(series.unexpected);
-  const name = (begin) => (typeof begin === "number" ? `row ${begin + 1}` : String(begin).slice(0, 16).replace("T", " "));
+  const name = (begin) => () => (typeof begin === "number" ? `row ${begin + 1}` : String(begin).slice(0, 16).replace("T", " "));
   return {
     name: series.name,
     past: series.values.map((value, at) => ({ begin: begins[at], when: name(begins[at]), x0: times[at][0], x1: times[at][1], value, low: null, high: null, state: "final", odd: odd.has(at) })),

@@ -50,8 +50,8 @@ function dwellOverTime(attribute) {
     }),
     draw: (box, _, context) => timeline(box, {
       lines: [{ name: "mean", kind: "", points: points(context).map(({ row, mean }) => ({
-        x0: wall(row.begin), x1: wall(row.end), when: windowLabel(row.begin, row.end, context.survey.about.period_seconds), value: mean?.value ?? null, low: mean?.low ?? null, high: mean?.high ?? null, state: row.state,
-        text: mean ? `${number(mean.value)} (${number(mean.low)} to ${number(mean.high)})` : null })) }],
+        x0: wall(row.begin), x1: wall(row.end), when: () => windowLabel(row.begin, row.end, context.survey.about.period_seconds), value: mean?.value ?? null, low: mean?.low ?? null, high: mean?.high ?? null, state: row.state,
+        text: () => `${number(mean.value)} (${number(mean.low)} to ${number(mean.high)})` })) }],
     }, { height: 240, label: `${capitalised(attribute.name)}: mean over time`, format: number }),
   };
 }

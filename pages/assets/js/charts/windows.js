@@ -5,7 +5,7 @@ import { readSpan } from "../state/permalink.js";
 import { placeIn, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, percent, readable, whole } from "../state/words.js";
-import { make } from "../parts/dom.js";
+import { growingChoice, make } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 import { capitalised, percentShare } from "./attribute.js";
@@ -24,14 +24,12 @@ export function windowOf(context) {
 }
 
 export function windowControl(context) {
-  const windows = [...windowsOf(context.survey)].sort((a, b) => a.first - b.first || a.last - b.last), chosen = windowOf(context);
-  const groups = Object.entries(KINDS).map(([kind, title]) => {
-    const options = windows.filter((window) => window.kind === kind).map((window) => make("option", {
-      value: `${window.first}-${window.last}`, selected: window === chosen }, windowName(context.survey, window) + (window.suppressed ? " (suppressed)" : "")));
-    return options.length ? make("optgroup", { label: title }, ...options) : null;
-  });
-  const select = make("select", { name: "window", onchange: (event) => context.set({ window: event.target.value }) }, ...groups);
-  return make("label", { class: "choice" }, make("span", {}, "Window"), select);
+  const order = Object.keys(KINDS), chosen = windowOf(context);
+  const windows = [...windowsOf(context.survey)].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.first - b.first || a.last - b.last);
+  const entries = windows.map((window) => ({
+    group: KINDS[window.kind], value: `${window.first}-${window.last}`, text: () => windowName(context.survey, window) + (window.suppressed ? " (suppressed)" : ""),
+  }));
+  return growingChoice(context, "window", "Window", entries, chosen ? `${chosen.first}-${chosen.last}` : "", (window) => context.set({ window }));
 }
 
 export function partOf(window, attribute) {

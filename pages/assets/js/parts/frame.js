@@ -30,7 +30,8 @@ function frame(spec, context) {
     table = once(() => spec.table(context));
     hint.textContent = spec.hint?.(context) ?? "";
     const made = spec.controls?.(context) ?? [];
-    if (!controls.contains(document.activeElement)) controls.replaceChildren(...made);
+    const same = made.length === controls.children.length && made.every((one, at) => one === controls.children[at]);
+    if (!same && !controls.contains(document.activeElement)) controls.replaceChildren(...made);
     key.replaceChildren(...(spec.key?.(context) ?? []));
     if (spec.plain) box.replaceChildren(...(table().rows.length ? [tableElement(table(), `${spec.id}-title`)] : []));
     else spec.draw(box, table, context);

@@ -9,7 +9,8 @@ const FEW_DAYS = 2.5; // for which times of the day are written instead of dates
 let drawings = 0;
 
 // `parts`: { bars: [{ name, kind, points }], lines: [{ name, kind, points }] }. Points are { x0, x1, value, low, high, state,
-// smoothed, truth, odd, text }, with times in milliseconds; bars of several series are stacked.
+// smoothed, truth, odd, text, when }, with times in milliseconds; `text` and
+// `when` are functions; bars of several series are stacked.
 export function timeline(box, parts, options = {}) {
   const width = Math.max(200, box.clientWidth), height = options.height ?? 260;
   const id = `t${(drawings += 1)}`;
@@ -151,9 +152,9 @@ function pointing(svg, parts, x, y, width, height) {
     const time = Number(x.invert(d3.pointer(event, svg)[0]));
     const place = Math.max(0, d3.bisectRight(times, time) - 1), begin = times[place];
     const found = lists.map((list) => [list, list.points.find((p) => p.x0 === begin)]).filter(([, p]) => p && p.value != null);
-    const said = found.map(([list, p]) => make("span", {}, p.text ?? `${label(list.name)} ${number(p.value)}`));
+    const said = found.map(([list, p]) => make("span", {}, p.text ? p.text() : `${label(list.name)} ${number(p.value)}`));
     const centre = lists[0].points[place];
-    box.replaceChildren(make("b", {}, centre.when ?? dayLabel(begin)), ...(said.length ? said : [make("span", {}, "nothing published")]));
+    box.replaceChildren(make("b", {}, centre.when ? centre.when() : dayLabel(begin)), ...(said.length ? said : [make("span", {}, "nothing published")]));
     box.hidden = false;
     const middle = x((centre.x0 + centre.x1) / 2);
     mark.setAttribute("x1", middle);

@@ -2,7 +2,7 @@
 // Comparable are windows of the same length at the same time of the week; if the range has none, at the same time of the
 // day; or else any. A window that overlaps the one in question is not part of its baseline.
 
-import { UNKNOWN, change, isKnown, median } from "./quantities.js";
+import { change, isKnown, median } from "./quantities.js";
 import { dayOf, timeOf, weekday } from "./words.js";
 
 const MOST_WEEKS = 5;
@@ -17,14 +17,18 @@ export function baselineOf(survey, chosen, periods) {
   return { first: half[0].period, last: half.at(-1).period };
 }
 
+const phases = new Map(); // by beginning: reading a time is slow, and every chart asks for the same ones
+
 function phase(season, item) {
-  if (season === "week") return `${weekday(item.begin)} ${timeOf(item.begin)}`;
-  return season === "day" ? timeOf(item.begin) : "";
+  if (season === "any") return "";
+  let found = phases.get(item.begin);
+  if (!found) phases.set(item.begin, (found = { week: `${weekday(item.begin)} ${timeOf(item.begin)}`, day: timeOf(item.begin) }));
+  return found[season];
 }
 
-// Compares items { first, last, begin, quantity } of one length with one another. Returns a function that gives, for one of
-// them, { then, percent, compared, season }: `compared` is with how many, `season` how they were matched.
-export function comparison(items, range, seasons) {
+// Finds what is comparable among items { first, last, begin } of one length: a function that gives, for one of them,
+// { normal, season }, the items of its baseline and how they were matched; null where the range has nothing.
+export function matching(items, range, seasons) {
   const inside = items.filter((item) => range && item.first >= range.first && item.last <= range.last);
   const pools = [...seasons, "any"].map((season) => {
     const pool = new Map();
@@ -39,12 +43,26 @@ export function comparison(items, range, seasons) {
     for (const [season, pool] of pools) {
       const found = pool.get(phase(season, item));
       if (!found) continue;
-      const normal = found.filter((one) => (one.last < item.first || one.first > item.last) && isKnown(one.quantity));
-      const then = median(normal.map((one) => one.quantity));
-      return { then, percent: change(item.quantity, then), compared: normal.length, season };
+      return { normal: found.filter((one) => one.last < item.first || one.first > item.last), season };
     }
-    return { then: UNKNOWN, percent: UNKNOWN, compared: 0, season: null };
+    return null;
   };
+}
+
+// Compares items that have a quantity with one another: a function that gives, for one of them, { then, percent, compared,
+// season }; `compared` is with how many.
+export function comparison(items, range, seasons) {
+  const match = matching(items, range, seasons);
+  return (item) => {
+    const found = match(item);
+    return { ...against(item.quantity, (found?.normal ?? []).map((one) => one.quantity)), season: found?.season ?? null };
+  };
+}
+
+// A number against the median of others.
+export function against(now, others) {
+  const normal = others.filter(isKnown), then = median(normal);
+  return { then, percent: change(now, then), compared: normal.length };
 }
 
 export function matchedBy(season) {

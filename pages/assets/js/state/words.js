@@ -7,8 +7,11 @@ const LONGEST_LABEL = 28;
 
 export const NOTHING = "–";
 
+const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const THREE_DIGITS = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 3 });
+
 export function whole(value) {
-  return value == null ? NOTHING : Math.round(value).toLocaleString("en-GB");
+  return value == null ? NOTHING : WHOLE.format(Math.round(value));
 }
 
 // A number with as many digits as its size needs.
@@ -16,7 +19,7 @@ export function number(value) {
   if (value == null) return NOTHING;
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return whole(value);
-  return value.toLocaleString("en-GB", { maximumSignificantDigits: 3 });
+  return THREE_DIGITS.format(value);
 }
 
 export function percent(value, digits = 1) {
@@ -47,8 +50,12 @@ export function readable(name) {
 
 // Times are shown as the clock on the wall had them where the survey is: their zone is left out, and never converted.
 export function wall(text) {
-  return Date.parse(`${text.slice(0, 19)}Z`);
+  let time = walls.get(text);
+  if (time == null) walls.set(text, (time = Date.parse(`${text.slice(0, 19)}Z`)));
+  return time;
 }
+
+const walls = new Map(); // reading a time is slow, and all charts have the same ones
 
 export function dayOf(text) {
   return text.slice(0, 10);
