@@ -1,7 +1,6 @@
 """What has come as events: results one by one, and documents about surveys and about how they are doing.
 
-A final is shown by its mobility report, which has all that its histogram has for a page, but for the verdict on its
-integrity.
+A final is shown by its mobility report, which has all that its histogram has for a page.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pydantic_core import to_json
 from analytics.mobility import MobilityReport
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Document, Result
-from pages.dashboard.overview import SurveyStatus, integrity_of
+from pages.dashboard.overview import SurveyStatus
 from pages.events import Event, event, forecast_event, live_event, mobility_events
 from protocols.errors import HearsayError
 from protocols.survey import Survey
@@ -99,12 +98,7 @@ class Making:
         elif isinstance(result, ForecastResult):
             if found.key.survey in self._surveys:
                 yield forecast_event(self._surveys[found.key.survey], result)
-        elif isinstance(result, Histogram):
-            verdict = integrity_of(result)
-            if verdict is not None:
-                record = {"period": result.period, **verdict.model_dump(mode="json")}
-                yield event("integrity", found.key.survey, record, result.period)
-        else:
+        elif not isinstance(result, Histogram):
             yield event(found.topic.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
 
     def _about(self, surveys: set[str]) -> Iterator[Document]:

@@ -15,11 +15,6 @@ GOOD = "consistent"
 """The verdict that is no alarm."""
 
 
-def integrity_of(final: Histogram) -> Any:
-    """Whether the counts of a final can have come from honest devices; None if nothing is known about it."""
-    return getattr(final, "integrity", None)
-
-
 class SurveyStatus:
     """The status of one survey. It knows only what was published: a suppressed number is not there."""
 
@@ -46,7 +41,7 @@ class SurveyStatus:
             self._live = result.model_copy(update={"open": still_open})
 
     def _note_verdict(self, final: Histogram) -> None:
-        found = integrity_of(final)
+        found = getattr(final, "integrity", None)  # finals that were published earlier have none
         if found is not None:
             self._verdicts[found.verdict] += 1
             if found.verdict != GOOD:

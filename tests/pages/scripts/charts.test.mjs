@@ -7,6 +7,7 @@ import { change, median, product, ratio } from "../../../pages/assets/js/state/q
 import { rankedValues, valueSeries } from "../../../pages/assets/js/state/series.js";
 import { fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
 import { label, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { integrityChart } from "../../../pages/assets/js/charts/integrity.js";
 import { inUnit } from "../../../pages/assets/js/charts/audit.js";
 
 const quantity = (value, half = 0) => ({ value, error: half / 1.96, low: value - half, high: value + half });
@@ -104,4 +105,17 @@ test("windows are named by their days, and by hours where they are not whole day
 
 test("figures of an audit are written in their unit", () => {
   assert.deepEqual(["chance", "chance", "share", "bits", "nats"].map((unit, at) => inUnit(unit, [0.5, 1e-5, 0.012, 2, 3][at])), ["50.00 %", "1.0e-3 %", "+1.20 points", "2.000 bits", "3.000"]);
+});
+
+test("verdicts are shown where results carry them, and nowhere else", () => {
+  const check = (adjusted, smallest) => ({ p: adjusted / 2, adjusted, smallest });
+  const part = { name: "a_b", verdict: "contradicted", sum: check(0.001, 0.02), widths: null, negativity: check(1, 0.05), jump: null, flow: null };
+  const integrity = { verdict: "contradicted", level: 0.01, looks: 1, flow: null, attributes: [part] };
+  const window = { first: 0, last: 0, begin: day(0), end: day(1), visitors: quantity(9), attributes: [], integrity };
+  const survey = (periods) => ({ revision: 1, about: {}, periods, histograms: new Map(), provisional: new Map() });
+  const chart = integrityChart(), found = survey(new Map([[0, { period: 0, windows: [window], triangle: [] }]]));
+  assert.equal(chart.shown({ survey: survey(new Map()) }), false);
+  assert.equal(chart.shown({ survey: found }), true);
+  assert.deepEqual(chart.table({ survey: found }).rows.map((row) => row.slice(2)), [["a b", "contradicted", 0.001, null, 1, null, 0.02]]);
+  assert.match(chart.hint({ survey: found }), /^Periods: 1 contradicted\./);
 });

@@ -25,7 +25,7 @@ function figureColumns() {
 
 function attackChart(attack) {
   const chances = attack.figures.filter((figure) => figure.unit === "chance" && figure.value != null);
-  const name = (figure) => `${figure.target} · ${figure.knows}${figure.reports == null ? " · all reports" : ` · ${figure.reports} reports`}`;
+  const name = (figure) => `${figure.target} · ${figure.knows}${figure.reports == null ? " · all reports" : ` · ${figure.reports} report${figure.reports === 1 ? "" : "s"}`}`;
   return {
     id: `attack-${attack.attack}`, wide: true, plain: !chances.length, shown: () => true, title: () => attack.heading, hint: () => attack.text,
     key: () => (chances.length ? [sign("bar returning", "what the attack reaches"), sign("interval", "luck"), sign("ring", "the histogram alone")] : []),

@@ -8,6 +8,7 @@ import { calendarChart, triangleChart } from "./calendars.js";
 import { cautionsChart, guaranteesChart, notesPart, precisionChart, suppressedChart } from "./costs.js";
 import { devicesChart } from "./devices.js";
 import { forecastChart } from "./forecasts.js";
+import { integrityChart } from "./integrity.js";
 import { mapChart } from "./map.js";
 import { dwellCharts, flowsChart, groupsChart } from "./roles.js";
 import { truthChart } from "./truth.js";
@@ -31,6 +32,7 @@ export function surveySections(context) {
       ...survey.about.attributes.map((attribute) => ({ id: `answers-${attribute.name}`, title: capitalised(readable(attribute.name)), parts: parts(attributeCharts(attribute)) })),
       { id: "outlook", title: "Forecast", parts: parts([forecastChart()]) },
       { id: "accuracy", title: "Accuracy", parts: parts([truthChart()]) },
+      { id: "trust", title: "Integrity", parts: parts([integrityChart()]) },
       { id: "cost", title: "What it cost", parts: [...parts([guaranteesChart(), precisionChart(), cautionsChart(), suppressedChart()]), notesPart()] },
     ]);
   }

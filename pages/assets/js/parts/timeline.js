@@ -5,6 +5,7 @@ import { draw, make } from "./dom.js";
 
 const MARGIN = { top: 8, right: 10, bottom: 24, left: 46 };
 const ROOM_FOR_WHISKERS = 9; // pixels a period must have for intervals of its own; with less they become a band
+const MANY_PERIODS = 40;
 const FEW_DAYS = 2.5; // for which times of the day are written instead of dates
 let drawings = 0;
 
@@ -78,15 +79,15 @@ function axes(x, y, width, height, options) {
   return group;
 }
 
-// Where times are written: below the middle of every period, or else at round times.
+// Where times are written: below the middle of every period, or of every second, third, ... where they are many; of very
+// many, at round times.
 function timeTicks(x, width, options) {
-  const periods = options.middles;
-  const most = Math.max(2, Math.floor((width - MARGIN.left) / 62));
-  if (periods.length <= most) return periods.map(([from, to]) => [x((from + to) / 2), from]);
-  const step = Math.max(1, Math.ceil(periods.length / most));
+  const periods = options.middles, most = Math.max(2, Math.floor((width - MARGIN.left) / 62));
   if (options.linear) return x.ticks(most).map((tick) => [x(tick), tick]);
+  const step = Math.ceil(periods.length / most);
   const round = x.ticks(most).filter((tick) => daysOf(x.domain()) <= FEW_DAYS || tick % 86400000 === 0);
-  return round.length > 1 ? round.map((tick) => [x(tick), tick]) : periods.filter((_, at) => at % step === 0).map(([from, to]) => [x((from + to) / 2), from]);
+  if (periods.length > MANY_PERIODS && round.length > 1) return round.map((tick) => [x(tick), tick]);
+  return periods.filter((_, at) => at % step === 0).map(([from, to]) => [x((from + to) / 2), from]);
 }
 
 function daysOf([from, to]) {

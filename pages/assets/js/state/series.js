@@ -20,7 +20,7 @@ export function periodsOf(survey) {
 
 function fromWindow(window) {
   return {
-    period: window.first, begin: window.begin, end: window.end, state: "final", suppressed: window.suppressed ?? null,
+    period: window.first, begin: window.begin, end: window.end, state: "final", suppressed: window.suppressed ?? null, integrity: window.integrity ?? null,
     visitors: window.visitors ?? UNKNOWN, fresh: window.new ?? UNKNOWN, returning: window.returning ?? UNKNOWN,
     truth: window.truth ?? null, attributes: new Map((window.attributes ?? []).map((part) => [part.name, part])),
   };
@@ -34,7 +34,7 @@ function fromHistogram(histogram, state) {
     },
   });
   return {
-    period: histogram.period, begin: histogram.begin, end: histogram.end, state, suppressed: histogram.suppressed ?? null,
+    period: histogram.period, begin: histogram.begin, end: histogram.end, state, suppressed: histogram.suppressed ?? null, integrity: histogram.integrity ?? null,
     visitors: histogram.n == null ? UNKNOWN : exactly(histogram.n), fresh: UNKNOWN, returning: UNKNOWN, truth: null,
     attributes: new Map(histogram.attributes.map((part) => [part.name, attribute(part)])),
   };
