@@ -25,7 +25,7 @@ from pages.events import Event
 from protocols.errors import ServerError, SettingsError, SurveyError
 from protocols.survey import Survey
 from servers.settings import load
-from stream_app.kafka import TopicFollower, existing
+from stream_app.kafka import TopicFollower, Topics
 from stream_app.local import DirectoryFollower
 
 DEMO = Path("hearsay-data/demo")
@@ -61,7 +61,7 @@ class Published:
         if self._kafka is None:
             return DirectoryFollower(self._root / COLLECTOR)
         settings = load().at(self._kafka).kafka
-        return TopicFollower(settings, existing(settings))
+        return TopicFollower(settings, Topics(settings.prefix))
 
     def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
         """The event of a survey."""

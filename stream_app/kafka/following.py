@@ -117,10 +117,12 @@ class TopicFollower:
     def lag(self) -> int | None:
         """How many records of the reports topic the workers have not counted, as far as they have said.
 
-        None if it cannot be known now: on a new cluster, until the first worker comes, nobody knows of its group.
+        None if it cannot be known: by a user who may not ask about reports and groups, and on a new cluster, where
+        nobody knows of the workers' group before the first of them comes.
         """
-        partitions = [TopicPartition(self._topics.reports, number) for number in range(self._topics.partitions)]
         try:
+            (reports,) = self._admin.describe_topics([self._topics.reports])
+            partitions = [TopicPartition(self._topics.reports, number) for number in range(len(reports["partitions"]))]
             ends = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
             begins = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
             groups = self._admin.list_group_offsets({self._topics.prefix: partitions})
