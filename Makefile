@@ -5,15 +5,18 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check servers chaos attacks bench fresh clean
+.PHONY: demo test check servers chaos chaos-gateways drills attacks deploy-test bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run the festival week end to end in one process"
 	@echo "make test    every check and every test"
 	@echo "make check   formatting, lint, types, layers (no tests)"
-	@echo "make chaos   a hundred kills, pauses and broker crashes, and a recount (about half an hour)"
+	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
+	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
+	@echo "make drills  what operators do rarely: backup and restore, copied topics, brokers restarted in turn (minutes)"
 	@echo "make attacks audits of every mechanism with many devices, against the closed forms (minutes)"
+	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
@@ -44,9 +47,23 @@ test: check | servers
 chaos: | servers
 	$(BIN)/python -m tests.chaos $(CHAOS)
 
+# The same for two gateways in front of a broker, with 10,000 reports of 50 devices.
+chaos-gateways: | servers
+	$(BIN)/python -m tests.chaos.gateways $(CHAOS)
+
+# Not part of the tests: it takes minutes.
+drills: | servers
+	$(BIN)/python -m tests.drills
+
 # Not part of the tests: it takes minutes.
 attacks: | servers
 	$(BIN)/python -m tests.audit
+
+# Not part of the tests: it takes many minutes, and needs podman and more. DEPLOY="--only image,compose" runs some steps.
+deploy-test: | servers
+	sh scripts/deploy-tools.sh
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,deploy]'
+	$(BIN)/python -m tests.deploy_test $(DEPLOY)
 
 # BENCH="protocols memo" runs some of them.
 bench: .venv/ready

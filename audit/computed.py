@@ -8,7 +8,7 @@ from math import inf, log
 import numpy as np
 
 from audit.closed.forging import Forgery, moved
-from audit.closed.guessing import guess, guess_in_periods, prior_guess, tuple_guess
+from audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
 from audit.closed.which import attribute_inference
 from audit.report import Attack, Attacker, Figure, Finding
@@ -53,7 +53,7 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
     for question in scheme.questions:
         prior = priors.get(question.name)
         for t in SEEN:
-            best = guess_in_periods(scheme, question, t, prior)
+            best, exact = best_guess(scheme, question, t, prior)
             if best is not None:
                 yield Figure(
                     attack="guess",
@@ -64,6 +64,7 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
                     luck=1 / question.k,
                     histogram=prior_guess(question.k, prior),
                     best=best,
+                    exact=exact,
                 )
     if len(scheme.questions) > 1:
         for t in SEEN:

@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from analytics.integrity import Integrity
+
 Attack = Literal["guess", "which", "link", "reidentify", "epsilon", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "which", "link", "reidentify", "epsilon", "forge")
 Attacker = Literal["best", "published"]
@@ -69,8 +71,15 @@ class Finding(_Model):
     defect: bool = False
 
 
+class PeriodIntegrity(_Model):
+    """The verdict on a period that was collected."""
+
+    period: int
+    integrity: Integrity
+
+
 class AuditReport(_Model):
-    """One audit of one survey."""
+    """One audit of one survey, or of what was collected with it."""
 
     schema_version: int = 1
     survey: str
@@ -81,13 +90,19 @@ class AuditReport(_Model):
     attacker: Attacker
     alpha: float = Field(description="the chance that an interval or a bound is wrong")
     seed: int
-    source: str | None = Field(None, description="whose values the measured devices had; null: nothing was measured")
+    source: str | None = Field(
+        None, description="whose values the measured devices had, or where collected results are; null: neither"
+    )
     path: str | None = Field(None, description="which way the measured reports took; null: nothing was measured")
     devices: int | None = Field(None, description="how many devices were measured")
     periods: int | None = Field(None, description="in how many periods")
     figures: tuple[Figure, ...]
+    integrity: tuple[PeriodIntegrity, ...] = Field((), description="of collected periods: their verdicts")
     findings: tuple[Finding, ...] = ()
-    breaches: tuple[str, ...] = Field((), description="a sentence for each limit that was exceeded")
+    breaches: tuple[str, ...] = Field(
+        (),
+        description="a sentence for each limit that was exceeded, and for each collected period that is contradicted",
+    )
 
     @property
     def defects(self) -> tuple[Finding, ...]:

@@ -14,6 +14,7 @@ def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     A proven loss above the promise, and an attack that is right more often than is computed for it, or, if it knows all
     that the best attacker knows, less often: the devices then do not do what the survey says.
     """
+    half = alpha / 2  # the other half is for proven losses
     known = [figure for figure in figures if figure.exact and figure.best is not None and figure.measured is not None]
     chances = [figure for figure in known if figure.unit == "chance" and figure.trials]
     found = [
@@ -28,7 +29,7 @@ def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     ]  # fmt: skip
     for figure in chances:
         assert figure.best is not None and figure.measured is not None and figure.trials is not None
-        low, high = Trials(figure.measured * figure.trials, figure.trials).interval(alpha / len(chances))
+        low, high = Trials(figure.measured * figure.trials, figure.trials).interval(half / len(chances))
         if low > figure.best or (figure.reached and figure.best > high):
             text = (
                 f"{figure.name}: the attack was right in {figure.measured:.2%} of {figure.trials:,.0f}, which means "

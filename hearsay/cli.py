@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 COMMANDS = {
     "demo": "hearsay.commands.runs:demo",
     "run": "hearsay.commands.runs:run",
+    "serve": "hearsay.commands.operations.serve:serve",
     "replay": "hearsay.commands.replay:replay",
     "send": "hearsay.commands.send:send",
     "report": "hearsay.commands.report:report",
@@ -24,6 +25,7 @@ COMMANDS = {
     "audit": "hearsay.commands.audit:audit",
     "dashboard": "hearsay.commands.operations.dashboard:dashboard",
     "worker": "hearsay.commands.operations.worker:worker",
+    "gateway": "hearsay.commands.operations.gateway:app",
     "close": "hearsay.commands.operations.close:close",
     "deadletters": "hearsay.commands.operations.deadletters:app",
     "recover": "hearsay.commands.operations.recover:recover",

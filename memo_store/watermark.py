@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from math import ceil
 
 from memo_store.connection.epochs import script
 from memo_store.connection.link import Link
 from memo_store.tables.period_commits import close_commits
-from protocols.survey import Survey
+from protocols.survey import Survey, micros
 
 
 def newest_period(link: Link, name: str) -> int:
@@ -44,12 +43,11 @@ class Watermark:
     def advance(self, period: int) -> int:
         """Advance to a period if it is later; drop the commits of closed periods. Returns the last closed period."""
         self._newest = max(self._newest, period)
-        lag = 1 + ceil(self._survey.grace / self._survey.period)
-        by_wall_clock = (
-            "" if self._survey.clock == "source" else self._survey.period_of(self._now() - self._survey.grace) - 1
-        )
+        calendar, by_source = self._survey.calendar, self._survey.clock == "source"
+        time = calendar.begin(period) if by_source else micros(self._now())
+        through = calendar.closed(time, self._survey.grace)
         keys = (self._state, self._open, self._lost)
-        answer = self._link.ask("EVAL", script("advance_watermark"), 3, *keys, period, lag, by_wall_clock)
+        answer = self._link.ask("EVAL", script("advance_watermark"), 3, *keys, period, through, int(by_source))
         losses, last_closed, *closing = answer
         self._losses.update(map(int, losses))
         if closing:

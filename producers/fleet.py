@@ -55,8 +55,10 @@ class Fleet:
                 raise Stopped(f"stopped before period {period}", f"resume with period {period}")
             self._clock.advance(period)
             reported.append(self._reporter.report(self.scenario.presences(period), progress, stop))
-            last = period == self.scenario.periods - 1  # no reports follow, so the clock may skip the grace
-            self._clock.advance(period + 1 + (self._clock.lag if last else 0))
+            if period == self.scenario.periods - 1:
+                self._clock.finish(period)
+            else:
+                self._clock.advance(period + 1)
         return reported
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from producers.sinks.base import Sink
 from protocols.errors import DeliveryError, SettingsError, SurveyError
 from protocols.survey import Survey
 from protocols.wire import CLOCK, Clock, encode_clock
+
+
+def require_source_clock(survey: Survey) -> None:
+    """Refuse a survey whose periods neither a simulation nor a replay can close."""
+    if survey.clock != "source":
+        raise SurveyError(
+            f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
+            "simulation or a replay",
+            f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
+        )
 
 
 class SourceClock:
@@ -17,12 +25,7 @@ class SourceClock:
     """
 
     def __init__(self, survey: Survey, key: bytes | None, sink: Sink) -> None:
-        if survey.clock != "source":
-            raise SurveyError(
-                f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
-                "simulation or a replay",
-                f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
-            )
+        require_source_clock(survey)
         if key is None:
             raise SettingsError(
                 f"survey {survey.id!r} has `clock: source`, and there is no key to sign its clock records with",
@@ -33,14 +36,16 @@ class SourceClock:
         self._sink = sink
         self._closed = -1
 
-    @property
-    def lag(self) -> int:
-        """How many periods a period stays open after its end, because of grace."""
-        return ceil(self._survey.grace / self._survey.period)
-
     def advance(self, time: int) -> int:
         """Send every partition a clock record if this closes periods. Returns the last closed period (-1: none)."""
-        through = time - 1 - self.lag
+        calendar = self._survey.calendar
+        return self._close(calendar.closed(calendar.begin(time), self._survey.grace))
+
+    def finish(self, last: int) -> int:
+        """Close all periods up to the last one: no reports follow, so nothing waits for the grace."""
+        return self._close(last)
+
+    def _close(self, through: int) -> int:
         if through > self._closed:
             record = encode_clock(Clock(self._survey.id, through), self._key)
             try:

@@ -17,6 +17,7 @@
     ├── DeliveryError         reports that did not reach their sink, with where (retriable)
     ├── ReplayError           an event file that cannot be read, or a bad row under --strict
     ├── ScenarioError         a simulation that cannot be built: which name, option or count, and what would do
+    ├── NotAllowed            a cluster does not give this user a right, with the right
     ├── ServerError           a broker or Redis process that did not start, answer or stop
     │   └── ServerUnavailable  a cluster that does not answer, or without workers (retriable)
     └── Stopped               the user asked to stop, with where to resume
@@ -76,12 +77,20 @@ class FingerprintChanged(StoreError):
     """A survey id was used before with other terms."""
 
 
+class NotAllowed(HearsayError):
+    """A cluster does not give this user a right."""
+
+
 class LogError(HearsayError):
     """A log is not plain, gapless and undamaged."""
 
 
 class StateError(HearsayError):
     """Recorded state cannot be used."""
+
+
+class AnotherRelease(StateError):
+    """Recorded state is of a release that this one does not read."""
 
 
 class TopicError(HearsayError):

@@ -150,6 +150,11 @@ class Scheme:
         epsilon, horizon = self.survey.presence_epsilon, self.survey.horizon
         return None if epsilon is None else presence_noise(epsilon, horizon, self.questions, self.discloses)
 
+    @cached_property
+    def answer_bytes(self) -> dict[str, int]:
+        """How many bytes an answer to each attribute has, in the survey's order."""
+        return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
+
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]
 

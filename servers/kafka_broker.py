@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import socket
-import subprocess
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,27 +18,38 @@ from servers.kafka_attempts import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
 from servers.private_files import UMASK, write_private
-from servers.processes import ServerProcess
+from servers.processes import ServerProcess, run_within
 
 HEAP = "512m"
 ANSWER_SECONDS = 5.0
+FORMAT_SECONDS = 120.0
+"""How long Kafka may take to prepare an empty directory: Java starts, and the machine may be busy."""
 
 
 class KafkaBroker(ServerProcess):
     """A broker with its data, settings, log and pid file in `directory`.
 
     Its port is chosen once and recorded in the directory, so that a restarted broker has the same address.
-    `settings` are added to server.properties and win over the template's.
+    `settings` are added to server.properties and win over the template's. Brokers of one cluster are given its id;
+    one alone makes its own.
     """
 
     name = "kafka"
 
-    def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        cluster_id: str | None = None,
+    ) -> None:
         super().__init__(directory)
         self.properties = self.directory / "server.properties"
         self.data = self.directory / "data"
         self.port = port or self._recorded_port() or free_port()
         self.settings = dict(settings or {})
+        self._cluster_id = cluster_id or new_cluster_id()
 
     @property
     def bootstrap(self) -> str:
@@ -81,18 +91,21 @@ class KafkaBroker(ServerProcess):
         write_private(self.properties, ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
-        cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-        named = f"--cluster-id={cluster}"  # one argument, because an id may begin with a dash
+        named = f"--cluster-id={self._cluster_id}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
-        done = subprocess.run([*java_command, *tool], capture_output=True, text=True, check=False, umask=UMASK)
+        advice = "Kafka 4 needs Java 17 or later and a directory it may write to"
+        done = run_within(FORMAT_SECONDS, [*java_command, *tool], f"Kafka, which prepares {self.data},", advice, UMASK)
         if done.returncode != 0:
-            raise ServerError(
-                f"Kafka could not prepare {self.data}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
-                "Kafka 4 needs Java 17 or later and a directory it may write to",
-            )
+            shown = (done.stdout + done.stderr).strip()[-1500:]
+            raise ServerError(f"Kafka could not prepare {self.data}:\n{shown}", advice)
 
     def _recorded_port(self) -> int | None:
         if not self.properties.exists():
             return None
         match = re.search(r"^listeners=CLIENT://127\.0\.0\.1:(\d+)", self.properties.read_text(), re.M)
         return int(match[1]) if match else None
+
+
+def new_cluster_id() -> str:
+    """An id as Kafka takes it."""
+    return urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from protocols.errors import ServerUnavailable
+from protocols.errors import HearsayError, NotAllowed, ServerUnavailable
 from servers.kafka_attempts import attempted
 from servers.settings import NO_KAFKA, KafkaSettings
 
@@ -41,8 +41,13 @@ def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **
 
 
 @contextmanager
-def connected(admin: Callable[..., A], settings: KafkaSettings, seconds: float) -> Iterator[A]:
-    """An admin client, closed at the end. Raises ServerUnavailable also where a request fails."""
+def connected(
+    admin: Callable[..., A], settings: KafkaSettings, seconds: float, right: str = "Describe the topics"
+) -> Iterator[A]:
+    """An admin client, closed at the end. Raises ServerUnavailable also where a request fails.
+
+    If it is refused, NotAllowed is raised, with the `right` that its requests need.
+    """
     try:
         client = opened(admin, settings, seconds)
         try:
@@ -50,9 +55,28 @@ def connected(admin: Callable[..., A], settings: KafkaSettings, seconds: float) 
         finally:
             client.close()
     except KafkaError as error:
-        raise ServerUnavailable(
-            f"Kafka at {settings.bootstrap} did not complete a request: {error}", NO_KAFKA
-        ) from error
+        raise failure(settings, error, right, "did not complete a request") from error
+
+
+def failure(settings: KafkaSettings, error: KafkaError, right: str, what: str) -> HearsayError:
+    """What to raise for a request that failed: the `right` that it needs is missing, or else `what` went wrong."""
+    if is_refusal(error):
+        return not_allowed(settings, right)
+    return ServerUnavailable(f"Kafka at {settings.bootstrap} {what}: {error}", NO_KAFKA)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether a right was missing. A producer of a user who may write nothing names it only in the text."""
+    return "AuthorizationFailedError" in f"{type(error).__name__} {error}"
+
+
+def not_allowed(settings: KafkaSettings, *rights: str) -> NotAllowed:
+    """The error for rights that this user lacks, such as "Read topic hearsay.reports"."""
+    who = "this client" if settings.sasl_username is None else f"user {settings.sasl_username!r}"
+    return NotAllowed(
+        f"Kafka at {settings.bootstrap} does not allow {who} to: {', '.join(rights)}",
+        "let an administrator of the cluster grant it, if the role needs it: docs/deploying.md says who may do what",
+    )
 
 
 class _ConnectionFailures(logging.Handler):

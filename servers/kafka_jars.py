@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
 from protocols.errors import ServerError
+from servers.processes import lock_within, run_within
 
 DEPLOY = Path(__file__).parent.parent / "deploy" / "kafka"
 """In the repository and in an installed package alike."""
 POM = DEPLOY / "pom.xml"
+FETCH_SECONDS = 900.0
+"""How long Maven may take: 43 MB over a slow line."""
 
 
 def java() -> Path:
@@ -60,7 +61,8 @@ def kafka_jars() -> Path:
         return jars
     jars.parent.mkdir(parents=True, exist_ok=True)
     with (jars.parent / f"{jars.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        other = "another process that fetches Kafka"
+        lock_within(FETCH_SECONDS, lock, other, "wait for it, or end it, and run the same command again")
         if not jars.is_dir():
             with tempfile.TemporaryDirectory(dir=jars.parent) as scratch:
                 fetched = Path(scratch) / "jars"
@@ -72,12 +74,11 @@ def kafka_jars() -> Path:
 def _fetch(into: Path) -> None:
     goal = "dependency:copy-dependencies"
     command = [str(maven()), "-q", "-B", "-f", str(POM), goal, "-DincludeScope=runtime", f"-DoutputDirectory={into}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    advice = "Maven must reach its repositories once: check the network and Maven's settings"
+    done = run_within(FETCH_SECONDS, command, f"Maven, which fetches Kafka {kafka_version()},", advice)
     if done.returncode != 0 or not any(into.glob("kafka-clients-*.jar")):
-        raise ServerError(
-            f"Maven could not fetch Kafka {kafka_version()}:\n{(done.stdout + done.stderr).strip()[-1500:]}",
-            "Maven must reach its repositories once: check the network and Maven's settings",
-        )
+        shown = (done.stdout + done.stderr).strip()[-1500:]
+        raise ServerError(f"Maven could not fetch Kafka {kafka_version()}:\n{shown}", advice)
 
 
 def _program(name: str, home: str, title: str, hint: str) -> Path:

@@ -10,12 +10,13 @@ import fcntl
 import os
 import resource
 import signal
+import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import IO, Any, Self
 
 from protocols.errors import ServerError
 from servers.private_files import UMASK, private_directory
@@ -203,3 +204,25 @@ def _exists(pid: int | None) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def run_within(
+    seconds: float, command: list[str], what: str, hint: str, umask: int = -1
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that prepares a server, to its end. Raises ServerError if it takes longer."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, umask=umask, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise ServerError(f"{what} did not end within {seconds:.0f} seconds, and was stopped", hint) from None
+
+
+def lock_within(seconds: float, file: IO[Any], holder: str, hint: str) -> None:
+    """Take the lock on an open file, which its closing releases. Raises ServerError if another keeps it for longer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() > deadline:
+            raise ServerError(f"{holder} did not end within {seconds:.0f} seconds ({file.name} is locked)", hint)
+        time.sleep(POLL_SECONDS)

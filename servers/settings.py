@@ -223,6 +223,8 @@ class Settings(BaseSettings):
     clock_key_file: Path | None = None
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")
     presence_key_file: Path | None = None
+    gateway_key: SecretStr | None = Field(None, description="The key that all gateways with credentials share, in hex.")
+    gateway_key_file: Path | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -245,7 +247,7 @@ class Settings(BaseSettings):
     def _read_secret_files(cls, values: Any) -> Any:
         return _with_secrets_read(values)
 
-    @field_validator("clock_key", "presence_key")
+    @field_validator("clock_key", "presence_key", "gateway_key")
     @classmethod
     def _key_is_hex(cls, key: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if key is not None:
@@ -284,6 +286,15 @@ class Settings(BaseSettings):
         if self.presence_key is None:
             return hashlib.sha256(b"hearsay presence\0" + self.clock_key_bytes()).digest()
         return bytes.fromhex(self.presence_key.get_secret_value())
+
+    def gateway_key_bytes(self) -> bytes:
+        """The key from which gateways derive the tokens of credentials: the same one at all gateways of a cluster."""
+        if self.gateway_key is None:
+            raise SettingsError(
+                "a gateway with credentials needs the key that all gateways share, and none is set",
+                "set HEARSAY_GATEWAY_KEY or HEARSAY_GATEWAY_KEY_FILE (openssl rand -hex 32)",
+            )
+        return bytes.fromhex(self.gateway_key.get_secret_value())
 
 
 def load(file: Path | None = None) -> Settings:

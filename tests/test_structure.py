@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("protocols", "servers", "memo_store", "analytics", "producers", "stream_app", "audit", "pages", "hearsay")
+ROOMS = (
+    "protocols",
+    "servers",
+    "memo_store",
+    "analytics",
+    "producers",
+    "stream_app",
+    "audit",
+    "gateway",
+    "pages",
+    "hearsay",
+)
 MOST_ROOMS = 12
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # What a face would have to import for everybody, although few need it: numba.

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.votes import Floats, mean_squares, unbiased
+from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
@@ -87,6 +88,11 @@ def estimate(
     [1.0, 1.0]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if counts.shape[-1:] != (channel.k,) or np.isnan(counts).any() or np.isnan(n).any():
+        raise ResultsError(
+            f"not counts of {channel.k} values, or not the number of their reports",
+            "give numbers, and one for each value",
+        )
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)

@@ -4,6 +4,8 @@ from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
+from analytics.mobility.output.columns import explained
+from analytics.mobility.output.labels import window_ends
 from analytics.mobility.output.tables import tables
 from analytics.mobility.report import mobility_report
 
@@ -17,8 +19,10 @@ __all__ = [
     "WindowReport",
     "WindowTruth",
     "combine",
+    "explained",
     "mobility_report",
     "tables",
+    "window_ends",
     "with_changes",
     "with_lost_presence",
     "with_shortfall",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from analytics.mobility.model import (
     quantities,
 )
 from analytics.windows.calendar import Window, comparable, same_phase
+from protocols.survey import Calendar
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:
@@ -34,7 +34,7 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
     if not published:
         return report
     known = range(min(w.first for w in published), max(w.last for w in published) + 1)
-    comparison = _Comparison(timedelta(seconds=report.period_seconds), known, baseline)
+    comparison = _Comparison(report.calendar, known, baseline)
     visitors = {window: measured(shown.visitors)[None] for window, shown in published.items() if shown.visitors}
     people = {asked.name: _people(published, asked.name) for asked in report.attributes}
 
@@ -53,7 +53,7 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
 class _Comparison:
     """Which windows are compared: `known` are the periods of the report."""
 
-    period: timedelta
+    calendar: Calendar
     known: range
     baseline: range | None
 
@@ -65,7 +65,7 @@ class _Comparison:
 
     def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
         """Against the previous comparable window."""
-        found = comparable(window, self.period, self.known)
+        found = comparable(window, self.calendar, self.known)
         if found is None or found[0] not in published:
             return None
         earlier, words = found
@@ -74,15 +74,15 @@ class _Comparison:
     def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
         """Against the median of the windows at the same time of the week (or of the day) within the baseline.
 
-        A window that overlaps this one is left out, so that nothing is compared with itself.
+        A window is not compared with itself, nor with what it shares periods with.
         """
         if self.baseline is None:
             return None
-        same = same_phase(window, self.period, self.baseline)
-        normal = [published[w] for w in same if w in published and not w.overlaps(window)]
+        others = [w for w in same_phase(window, self.calendar, self.baseline) if not w.overlaps(window)]
+        normal = [published[w] for w in others if w in published]
         if not normal:
             return None
-        words = f"the median of {len(normal)} comparable windows"
+        words = f"the median of {len(normal)} comparable windows" if len(normal) > 1 else "the comparable window"
         return _changes(published[window], _median(normal), Window(self.baseline[0], self.baseline[-1]), words)
 
 

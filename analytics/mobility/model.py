@@ -9,7 +9,7 @@ elsewhere. They are null (or false) in published records; `combining` and `chang
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Literal
 
@@ -19,6 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from analytics.columns import Column
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.ratios import product
+from analytics.integrity.verdict import Integrity
+from protocols.survey import Calendar, TimeZone
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
@@ -197,6 +199,11 @@ class WindowReport(_Model):
     attributes: tuple[AttributeReport, ...] = Field(
         (), description="none for windows of several periods where the survey has presence_epsilon"
     )
+    integrity: Integrity | None = Field(
+        None,
+        description="of a single period: whether its counts can have come from honest devices; null where suppressed, "
+        "and where the survey has presence_epsilon",
+    )
 
     def attribute(self, name: str) -> AttributeReport:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -213,12 +220,13 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str
     start: datetime
-    period_seconds: int
+    period_seconds: int = Field(description="with a time zone, local days may be longer or shorter")
+    time_zone: TimeZone | None = Field(None, description="the zone of days and hours; null: that of `start`")
     horizon: int = Field(description="the longest window, in periods")
     minimum: int
     confidence: float
@@ -228,6 +236,11 @@ class MobilityReport(_Model):
     attributes: tuple[AskedAttribute, ...] = Field(description="what was asked: the names of values and groups")
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
+
+    @property
+    def calendar(self) -> Calendar:
+        """When its periods begin and end."""
+        return Calendar(self.start, timedelta(seconds=self.period_seconds), self.time_zone)
 
     def window(self, first: int, last: int) -> WindowReport:
         return next(window for window in self.windows if (window.first, window.last) == (first, last))

@@ -17,7 +17,7 @@ from analytics.mobility.model import Kind, Suppression
 from analytics.mobility.suppression import suppressions
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
 from protocols.question import Question
-from protocols.survey import Survey
+from protocols.survey import DAY, Survey
 
 LONGEST_TRIANGLE = 31
 FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
@@ -102,8 +102,7 @@ def triangle_windows(survey: Survey, periods: range) -> list[Window]:
 
     Whether it is days or periods depends on the survey alone, so that the triangles of successive reports fit together.
     """
-    two_days = range(2 * UNITS["day"] // survey.period)
-    by_day = len(two_days) <= survey.horizon and calendar_windows(survey, two_days, "day")
+    by_day = not DAY % survey.period and 2 * DAY // survey.period <= survey.horizon
     steps = (calendar_windows(survey, periods, "day") if by_day else [Window(t, t) for t in periods])[
         -LONGEST_TRIANGLE:
     ]

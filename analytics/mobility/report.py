@@ -31,6 +31,7 @@ def mobility_report(history: CountHistory) -> MobilityReport:
         fingerprint=history.scheme.fingerprint,
         start=survey.start,
         period_seconds=int(survey.period.total_seconds()),
+        time_zone=survey.time_zone,
         horizon=survey.horizon,
         minimum=survey.minimum,
         confidence=CONFIDENCE,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from itertools import groupby
+from datetime import timedelta
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from protocols.survey import Survey
+import numpy as np
+
+from protocols.survey import DAY, HOUR, Calendar, Survey
 
 Unit = Literal["hour", "day", "week"]
-UNITS: dict[Unit, timedelta] = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+UNITS: dict[Unit, timedelta] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
+MONDAY = 3  # days from the Monday before 1970-01-01
 
 
 class Window(NamedTuple):
@@ -36,7 +39,7 @@ class Window(NamedTuple):
 def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]:
     """The whole hours, days or weeks (from Monday) among these periods, in the survey's own time zone.
 
-    A unit that is not a whole number of periods, or is longer than the horizon, has no windows.
+    A unit that is not a whole number of periods has no windows. One that is longer than the horizon is left out.
 
     >>> from protocols.survey_text import parse_survey
     >>> survey = parse_survey('''{id: s, start: 2026-01-05T18:00:00+01:00, period: 6h, eps: 1, horizon: 28,
@@ -45,10 +48,16 @@ def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]
     [Window(first=1, last=4), Window(first=5, last=8)]
     """
     size = UNITS[unit] // survey.period
-    if UNITS[unit] % survey.period or size > survey.horizon:
+    if UNITS[unit] % survey.period:
         return []
-    runs = [list(run) for _, run in groupby(periods, key=lambda t: _unit_begin(survey.bounds(t)[0], unit))]
-    return [Window(run[0], run[-1]) for run in runs if len(run) == size]
+    around, calendar = np.arange(periods.start - 1, periods.stop + 1), survey.calendar
+    units = calendar.hour(around) if unit == "hour" else calendar.day(around)
+    if unit == "week":
+        units = (units + MONDAY) // 7
+    begins = (np.flatnonzero(units[1:] != units[:-1]) + periods.start).tolist()
+    windows = [Window(begin, following - 1) for begin, following in pairwise(begins)]
+    # Where clocks change by half an hour, there are half hours. Days have more or fewer hours, and stay days.
+    return [w for w in windows if w.length <= survey.horizon and (unit != "hour" or w.length == size)]
 
 
 def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
@@ -61,36 +70,33 @@ def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
     return [Window(listed[0].first, later.last) for later in listed[1:] if later.last - listed[0].first + 1 <= horizon]
 
 
-def comparable(window: Window, period: timedelta, known: range) -> tuple[Window, str] | None:
+def comparable(window: Window, calendar: Calendar, known: range) -> tuple[Window, str] | None:
     """The previous window to compare with: the same time a week before, or a day before, or the one just before."""
-    for words, back in (
-        ("a week before", UNITS["week"]),
-        ("the day before", UNITS["day"]),
-        ("the window just before", None),
-    ):
-        shift = window.length if back is None else back // period
-        if back is not None and (back % period or shift < window.length):
-            continue
-        earlier = window.shifted(-shift)
-        if earlier.first in known and earlier.last in known:
-            return earlier, words
-    return None
+    for words, days in (("a week before", 7), ("the day before", 1)):
+        if not days * DAY % calendar.period:
+            earlier = _moved(window, calendar, -days)
+            if earlier.last < window.first and _within(earlier, known):
+                return earlier, words
+    earlier = window.shifted(-window.length)
+    return (earlier, "the window just before") if _within(earlier, known) else None
 
 
-def same_phase(window: Window, period: timedelta, known: range) -> list[Window]:
-    """Windows of this length at the same time of the week (or else of the day, or else at any time) within `known`."""
-    for season in (UNITS["week"], UNITS["day"], period):
-        if season % period:
-            continue
-        step = season // period
-        starts = [t for t in known if (t - window.first) % step == 0 and t + window.length - 1 in known]
-        if starts:
-            return [Window(t, t + window.length - 1) for t in starts]
-    return []
+def same_phase(window: Window, calendar: Calendar, known: range) -> list[Window]:
+    """Windows at the same time of the week (or else of the day, or else of this length at any time) within `known`."""
+    for days in (7, 1):
+        if not days * DAY % calendar.period:
+            day = calendar.day(window.first)
+            near, far = (round((calendar.day(end) - day) / days) for end in (known[0], known[-1]))
+            found = [_moved(window, calendar, days * steps) for steps in range(near - 1, far + 2)]
+            if found := [moved for moved in found if _within(moved, known)]:
+                return found
+    return [Window(t, t + window.length - 1) for t in known if t + window.length - 1 in known]
 
 
-def _unit_begin(moment: datetime, unit: Unit) -> datetime:
-    if unit == "hour":
-        return moment.replace(minute=0, second=0, microsecond=0)
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    return midnight if unit == "day" else midnight - timedelta(days=midnight.weekday())
+def _moved(window: Window, calendar: Calendar, days: int) -> Window:
+    """The periods between the same local times so many days later; of another length if clocks change in between."""
+    return Window(calendar.days_later(window.first, days), calendar.days_later(window.last + 1, days) - 1)
+
+
+def _within(window: Window, known: range) -> bool:
+    return window.first <= window.last and window.first in known and window.last in known

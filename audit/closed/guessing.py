@@ -13,6 +13,7 @@ from math import inf, lgamma, log
 
 import numpy as np
 
+from audit.closed.counting import guess_by_counts
 from audit.likelihoods.linked import bit_counts
 from protocols.arrays import Floats
 from protocols.mechanisms import Buckets, Flip, Hashed, MatrixRound
@@ -31,8 +32,9 @@ def prior_guess(k: int, prior: Floats | None) -> float:
 def guess(question: Question, t: float, memoised: bool, prior: Floats | None = None) -> float | None:
     """The accuracy of the best guess from t linked reports (infinity: all there will ever be).
 
-    None where it has no closed form: ordered values and uneven shares, for t between 1 and infinity; uneven shares of
-    values in buckets, or among drawn fakes of bits.
+    None where it has no closed form: ordered values and symbols with uneven shares, for t between 1 and infinity, if
+    there are too many counts to go through (`counting`); uneven shares of values in buckets, or among drawn fakes of
+    bits. `best_guess` then has a bound.
 
     >>> from protocols.scheme import Scheme
     >>> from protocols.survey_text import parse_survey
@@ -51,7 +53,20 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     if prior is None:
         truth = _even(replace(question, share=1.0), t)
         return None if truth is None else share * truth + (1 - share) / question.k
+    if not memoised and t > 1 and question.faked and question.fake is not None:
+        return None  # fakes without a memo are drawn again in every report
     return _uneven(question, t, prior)
+
+
+def best_guess(scheme: Scheme, question: Question, t: float, prior: Floats | None = None) -> tuple[float | None, bool]:
+    """The accuracy of the best guess from the reports of t periods, and whether it is exact.
+
+    Where it has no closed form and there are memos, it is a bound: what all reports that there will ever be tell.
+    """
+    known = guess_in_periods(scheme, question, t, prior)
+    if known is not None or not scheme.survey.longitudinal:
+        return known, known is not None
+    return guess(question, inf, True, prior), False
 
 
 def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats | None = None) -> float | None:
@@ -101,7 +116,7 @@ def _even(question: Question, t: float) -> float | None:
     if t == inf or second is None:
         return encoding.best_likelihoods(first) / k
     if isinstance(first, MatrixRound) or isinstance(second, MatrixRound):
-        return None
+        return guess_by_counts(question, int(t), np.full(k, 1 / k))
     if isinstance(encoding, Buckets):
         raise AssertionError("buckets have one round")
     if isinstance(encoding, Hashed):
@@ -172,8 +187,10 @@ def _uneven(question: Question, t: float, prior: Floats) -> float | None:
     encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
     single = t == 1 or t == inf or second is None
     noise = first if t == inf else mechanism.one_report
-    if isinstance(encoding, Buckets) or (not single and (encoding.exclusive or isinstance(encoding, Hashed))):
+    if isinstance(encoding, Buckets):
         return None
+    if not single and (encoding.exclusive or isinstance(encoding, Hashed)):
+        return guess_by_counts(question, int(t), prior)
     if isinstance(encoding, Hashed):
         assert isinstance(noise, Flip)
         rows = [np.array([prior[row == s].max(initial=0.0) for s in range(encoding.g)]) for row in encoding.hashes]

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Buckets, Flip, Hashed, MatrixRound
-from protocols.privacy import memo_ones, memo_shares, of_the_value
+from protocols.mechanisms import Buckets, Flip, Hashed
+from protocols.privacy import memos_of
 from protocols.question import Question
 
-KEPT = Flip(1.0, 0.0)
 NEVER = 1e-300  # in place of a chance of 0, so that scores stay finite
 
 
@@ -47,23 +46,14 @@ class PairScores:
 
 def pair_scores(question: Question, memoised: bool) -> PairScores:
     """The scores of pairs of answers to a question, with values spread evenly or like the survey's prior."""
-    if not memoised:
-        question = of_the_value(question)
-    mechanism = question.mechanism
-    second = mechanism.second
-    if isinstance(mechanism.first, MatrixRound):
-        assert second is None or isinstance(second, MatrixRound)
-        blur = np.eye(question.k) if second is None else second.matrix
-        return PairScores(question, _table(mechanism.first.matrix.mean(axis=0), blur), None)
-    noise = second or KEPT
-    assert isinstance(noise, Flip)
-    if not isinstance(mechanism.encoding.memo, PackedBits):
-        memos = memo_shares(question)
-        return PairScores(question, _table(memos, noise.q + noise.gain * np.eye(len(memos))), None)
-    ones = memo_ones(question)
-    if isinstance(mechanism.encoding, Buckets):  # an answer shows a bit where it is held and set
-        ones = np.full(question.k, ones[0] * mechanism.encoding.d / question.k)
-    return PairScores(question, None, _cells(ones, noise))
+    memos, encoding = memos_of(question, memoised), question.mechanism.encoding
+    if not memos.bits:
+        return PairScores(question, _table(memos.shares, memos.matrix), None)
+    assert isinstance(memos.noise, Flip)
+    ones = memos.shares
+    if isinstance(encoding, Buckets):  # an answer shows a bit where it is held and set
+        ones = np.full(question.k, ones[0] * encoding.d / question.k)
+    return PairScores(question, None, _cells(ones, memos.noise))
 
 
 def _table(memos: Floats, noise: Floats) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from audit.measured.observed import Observed
 from audit.report import Figure, Finding
+from protocols.arrays import Whole
 from protocols.privacy import trait_values
 from protocols.scheme import Scheme
 
@@ -30,18 +31,21 @@ class Followed:
 
     def add(self, observed: Observed) -> None:
         """One block of devices."""
-        for name in self._names:
+        for name in self.names:
             answering = observed.answering(name) if self._divided else True
             for period in range(observed.periods):
                 there = observed.present[period] & answering
-                self._reports[name, period] += int(there.sum())
-                gaps, counts = np.unique(observed.gaps[period][there], return_counts=True)
-                for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
-                    if gap < self._scheme.survey.horizon:
-                        self._gaps[name, period, gap] += count
+                self.count(name, period, *np.unique(observed.gaps[period][there], return_counts=True))
+
+    def count(self, name: str, period: int, gaps: Whole, counts: Whole) -> None:
+        """Reports of one of the `names` in one period, by gap."""
+        self._reports[name, period] += int(counts.sum())
+        for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
+            if gap < self._scheme.survey.horizon and count > 0:
+                self._gaps[name, period, gap] += count
 
     @property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """Under smp every attribute has a crowd of its own, unless reports may answer nothing."""
         questions = self._scheme.questions
         return [question.name for question in (questions if self._divided else questions[:1])]
@@ -61,7 +65,7 @@ class Followed:
 
     def figures(self) -> Iterator[Figure]:
         """The chance to name the report before, of the reports that are worst off."""
-        for name in self._names:
+        for name in self.names:
             pairs = self._candidates(name)
             if pairs:
                 reached = np.cumsum([count for _, count in pairs])
@@ -74,12 +78,12 @@ class Followed:
 
     def findings(self) -> Iterator[Finding]:
         """Periods in which too few reported."""
-        for name in self._names:
+        for name in self.names:
             pairs = self._candidates(name)
             if pairs and pairs[0][0] < FEW:
                 few = sum(count for candidates, count in pairs if candidates < FEW)
                 text = (
-                    f"{name}: {few:,} of {sum(count for _, count in pairs):,} measured reports with a gap below the "
+                    f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports with a gap below the "
                     f"horizon follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
                 )
                 yield Finding(code="small-crowd", text=text)

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from analytics.estimation import estimate, norm_sub
-from audit.closed.guessing import guess_in_periods, tuple_guess
+from audit.closed.guessing import best_guess, tuple_guess
 from audit.closed.which import attribute_inference
 from audit.computed import FORGED, FORGERS, WHOLE, Priors, cheapest, shares_known
 from audit.intervals import Trials
@@ -133,12 +133,14 @@ class Population:
         """Computed for the values that the devices have; exact where a guess is as good for any value."""
         if prior is not None:
             shares = self._spread[question.name]
-            return guess_in_periods(self._scheme, question, reports, shares), not question.faked
+            best, exact = best_guess(self._scheme, question, reports, shares)
+            return best, exact and not question.faked
         alike = not isinstance(question.mechanism.encoding, Hashed) and not isinstance(
             question.mechanism.first, MatrixRound
         )
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
-        return guess_in_periods(self._scheme, question, reports), alike and not uneven_fakes
+        best, exact = best_guess(self._scheme, question, reports)
+        return best, exact and alike and not uneven_fakes
 
     def _which(self) -> Iterator[Figure]:
         knows = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}

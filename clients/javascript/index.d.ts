@@ -85,6 +85,11 @@ export interface Report {
   says: Record<string, string[]>;
 }
 
+/** For each answered attribute the values that its memo speaks for; empty where nothing is memoised. Never sent. */
+export interface Memos {
+  memos: Record<string, string[]>;
+}
+
 /** A device that answers surveys for one person, and trusts nobody. */
 export class Device {
   constructor(storage: DeviceStorage, options?: DeviceOptions);
@@ -97,7 +102,7 @@ export class Device {
     options?: SendOptions,
   ): Promise<{ id: string; fingerprint: string; losses: Losses }>;
   /** What the next report says. Nothing is stored or sent. `settled`: it is made already, whatever the values. */
-  preview(survey: string, values: Values): Promise<Report & { settled: boolean }>;
+  preview(survey: string, values: Values): Promise<Report & Memos & { settled: boolean }>;
   /** Make the report of this period and store it; the same again for the rest of the period. */
   settle(survey: string, values: Values): Promise<Report>;
   /** Record that the settled report of a period has arrived; for apps that send it themselves. */

@@ -77,7 +77,7 @@ class Auditing:
         return self.report([*found, *left], told).model_copy(update=facts)
 
     def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
-        """What coins prove about the loss; together wrong with alpha."""
+        """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
         planned = experiments(self.scheme, people.periods)
         size = self._block(people.periods)
         for number, experiment in enumerate(planned):
@@ -87,7 +87,7 @@ class Auditing:
                 truths = of_coins(experiment.coins, coins)
                 experiment.add(way.observe(self.survey, len(coins), people.periods, truths, step), coins)
         looks = sum(len(experiment.looks) for experiment in planned)
-        return [figure for experiment in planned for figure in experiment.figures(self.alpha / looks)]
+        return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
 
     def _reidentified(
         self, people: Scenario, way: Way, step: Step, background: Table | None

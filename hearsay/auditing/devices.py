@@ -117,7 +117,7 @@ class ThroughKafka:
             _report(self.store, respondent, sink, witness, devices, periods, truths, step)
             if self.settings.clock_key is not None:  # so that workers need not keep these periods open
                 clock = SourceClock(scheme.survey, self.settings.clock_key_bytes(), sink)
-                clock.advance(periods + clock.lag)
+                clock.finish(periods - 1)
         for done, record in enumerate(read_topic(self.settings.kafka, topics.reports, begin)):
             step(done, done + 1, f"reading {topics.reports}")
             kinds = dict(record.headers or ())

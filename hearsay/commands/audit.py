@@ -30,7 +30,13 @@ HEADINGS = {
 
 
 def audit(
-    survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
+    survey: Annotated[
+        str | None,
+        typer.Argument(help="The survey file (YAML); of what was collected, the survey's id.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Audit what was collected in this data directory.", show_default=False)
+    ] = None,
     devices: Annotated[
         int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
     ] = None,
@@ -50,7 +56,10 @@ def audit(
     ] = None,
     kafka: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Send the reports through this Kafka cluster, and read them back."),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="With devices: send their reports through this cluster. Without: audit what was collected there.",
+        ),
     ] = None,
     crowd: Annotated[
         int | None,
@@ -79,21 +88,31 @@ def audit(
     out, on devices that the audit makes itself: their own code, a memo store, and the wire format. Each figure stands
     beside luck, beside what the published histogram alone tells, and beside the best possible one.
 
-    Ends with code 1 if a limit of --fail-above is exceeded, and with 70 if a measured figure contradicts what is
-    computed: then our own code is wrong.
+    With --data, or with --kafka and the id of a survey, nothing is attacked: published counts are checked. The audit
+    says of each period whether they can have come from honest devices, among how few reports one hides, and which
+    claims of the survey they contradict.
+
+    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if a measured
+    figure contradicts what is computed: then our own code is wrong.
 
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
     from hearsay.auditing.auditing import Auditing
     from hearsay.survey_files import read_survey
 
-    auditing = Auditing(read_survey(survey), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
-    if devices is None and scenario is None and csv is None:
-        if kafka is not None or periods is not None:
-            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
-        report = auditing.computed()
+    measures = devices is not None or scenario is not None or csv is not None
+    if data is not None or (kafka is not None and not measures):
+        report = _collected(data, kafka, survey, measures or periods is not None, fail_above)
+    elif survey is None:
+        raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
     else:
-        report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
+        auditing = Auditing(read_survey(Path(survey)), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
+        if measures:
+            report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
+        elif periods is not None:
+            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+        else:
+            report = auditing.computed()
     _show(report, as_json)
     if html is not None:  # last: the figures are shown even if the file cannot be written
         from pages.documents import audit_event
@@ -103,6 +122,17 @@ def audit(
         if not as_json:
             console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
     _leave(report)
+
+
+def _collected(data: Path | None, kafka: str | None, survey: str | None, measures: bool, limits: str) -> AuditReport:
+    from hearsay.auditing.collected import audit_collected
+
+    if measures:
+        raise typer.BadParameter("what was collected has its own devices: leave out --devices, --scenario and --csv")
+    if kafka is not None and survey is not None and Path(survey).exists():
+        raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+    with console.progress("reading what was collected") as step:
+        return audit_collected(data, kafka, survey, limits, step)
 
 
 def _measured(
@@ -148,7 +178,7 @@ def attacks(text: str) -> tuple[Attack, ...]:
 
 def _leave(report: AuditReport) -> None:
     for sentence in report.breaches:
-        console.err.print(f"[red]above its limit:[/] {escape(sentence)}", soft_wrap=True)
+        console.err.print(f"[red]not accepted:[/] {escape(sentence)}", soft_wrap=True)
     for defect in report.defects:
         console.err.print(f"[red bold]defect:[/] {escape(defect.text)}", soft_wrap=True)
     if report.defects:
@@ -173,6 +203,9 @@ def _show(report: AuditReport, as_json: bool) -> None:
         if figures:
             console.out.print()
             console.out.print(_table(heading, figures))
+    if report.integrity:
+        console.out.print()
+        console.out.print(_verdicts(report))
     for finding in report.findings:
         console.out.print(f"\n[yellow]![/] [bold]{finding.code}[/]  {escape(finding.text)}", soft_wrap=False)
 
@@ -192,4 +225,22 @@ def _table(heading: str, figures: list[Figure]) -> Table:
             trials = "" if figure.trials is None else f" of {figure.trials:,.0f}"
             cells.append(f"{shown(figure, figure.measured)}\n[dim]{interval(figure)}{trials}[/]")
         table.add_row(f"{escape(figure.target)}\n[dim]{escape(figure.knows)}[/]", *cells, best)
+    return table
+
+
+def _verdicts(report: AuditReport) -> Table:
+    """One row for each collected period: its verdict, its smallest p-value, and the forged share to be noticed."""
+    table = Table(title="Integrity", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for place, column in enumerate(("period", "verdict", "smallest p", "noticed from", "claimed", "reported")):
+        table.add_column(column, justify="left" if place < 2 else "right")
+    for found in report.integrity:
+        one = found.integrity
+        checks = [c for a in one.attributes for c in (a.sum, a.widths, a.negativity, a.jump) if c is not None]
+        shares = [check.smallest for check in checks if check.smallest is not None]
+        flow = ("", "") if one.flow is None else (f"{one.flow.claimed:,}", f"{one.flow.reported:,}")
+        least = min((check.adjusted for check in checks), default=1.0)
+        style = {"consistent": "", "changed": "yellow", "contradicted": "red"}[one.verdict]
+        noticed = f"{min(shares):.1%}" if shares else ""
+        table.add_row(str(found.period), one.verdict, f"{least:.2g}", noticed, *flow, style=style)
+    table.caption = f"p for all periods and checks; {report.alpha:.0%} is the chance of a false alarm ever"
     return table

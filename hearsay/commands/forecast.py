@@ -59,7 +59,8 @@ def forecast(
     ] = None,
     truth: Annotated[str | None, typer.Option(help="Column of the file: the truth, to backtest against.")] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The data directory of a run.", show_default="hearsay-data/demo")
+        Path | None,
+        typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
     ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
@@ -121,7 +122,7 @@ def _published(survey: str | None, data: Path | None, kafka: str | None) -> Iter
     """The results of a data directory or a cluster, and the survey in question."""
     from hearsay.reports.files import chosen, open_results
 
-    with open_results(data or Path("hearsay-data/demo"), kafka) as results:
+    with open_results(survey, data, kafka) as (results, _):
         wanted = chosen(results, survey)
         yield results, next(found for found in results.surveys() if found.id == wanted)
 

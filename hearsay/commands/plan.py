@@ -67,7 +67,8 @@ def plan(
             f"The memos of {data} were lost once: devices may exceed their memo_cap, and this is the plan without it.",
             markup=False,
         )
-    drawn = plan_survey(asked, devices, error)
+    with console.progress("planning"):
+        drawn = plan_survey(asked, devices, error)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return

@@ -34,7 +34,9 @@ def replay(
         bool,
         typer.Option("--any-order", help="Read all files before the first report: if not sorted by time."),
     ] = False,
-    zone: Annotated[str | None, typer.Option(help="The time zone of times without one, such as Europe/Paris.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of times without one. [the survey's, if it has one]")
+    ] = None,
     time_format: Annotated[
         list[str] | None, typer.Option(help='Another format of times, such as "%d/%m/%Y %H:%M". May be repeated.')
     ] = None,
@@ -57,9 +59,7 @@ def replay(
     kafka: console.Kafka = None,
     capture: Annotated[Path | None, typer.Option(help="Write reports to this directory, for `hearsay send`.")] = None,
     partitions: Annotated[int, typer.Option(help="With --capture: partitions of the reports topic.", min=1)] = 8,
-    data: Annotated[
-        Path, typer.Option("--data", help="Directory for keys, memos and results. Run again to resume.")
-    ] = Path("hearsay-data/replay"),
+    data: console.Data = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Turn recorded events into one report per person and period, as a trusted edge does.
@@ -72,6 +72,7 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
+    from hearsay.places import directory_of
     from hearsay.reports.area_files import keep_areas
     from hearsay.running.replay_check import check_events, inspection_json, show_inspection
     from hearsay.running.replaying import replay_events, show_summary, summary_json
@@ -80,19 +81,19 @@ def replay(
 
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
+    survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
         ColumnMapping(person, time, columns),
         ANY_ORDER if any_order else _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
-        _zone(zone),
+        _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
         _moment(until),
         FileFormat(delimiter, quotes, encoding),
         time_format or (),
         strict,
         _share(most_faults),
     )
-    survey = read_survey(survey_file)
     if check:
         inspection = check_events(events, survey, options)
         if as_json:
@@ -101,16 +102,24 @@ def replay(
             show_inspection(inspection)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
     if capture is None:
-        keep_areas(survey_file, survey, data)
+        keep_areas(survey_file, survey, directory_of(survey.id, data))
     summary = replay_events(
-        events, survey, options, data, speed=speed, kafka=kafka, capture=capture, partitions=partitions
+        events,
+        survey,
+        options,
+        directory_of(survey.id, data),
+        speed=speed,
+        kafka=kafka,
+        capture=capture,
+        partitions=partitions,
     )
     if as_json:
         console.print_json(summary_json(summary))
     else:
         show_summary(summary)
-        if capture is not None:
-            console.out.print(f"Next: hearsay send {capture}", markup=False, soft_wrap=True)
+        there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
+        following = f"report {survey.id}{there}" if capture is None else f"send {capture}"
+        console.out.print(f"Next: hearsay {following}", markup=False, soft_wrap=True)
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:

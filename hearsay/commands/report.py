@@ -27,16 +27,23 @@ def report(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data directory of a run. With --kafka: only mark the losses of presence noted there.",
-            show_default="hearsay-data/demo",
+            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+            "With --kafka: only mark the losses of presence noted there.",
+            show_default=False,
         ),
     ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
     ] = None,
+    forged: Annotated[
+        float | None,
+        typer.Option("--robust", metavar="SHARE", help="Show bounds too, if up to this share of reports is forged."),
+    ] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show final results: visitors of every period, and the answers of the latest period or of the one given.
+
+    A verdict says whether the counts of each period can have come from honest devices. Estimates do not depend on it.
 
     With a period or a window, files and JSON contain only that; otherwise everything that was published.
 
@@ -44,30 +51,35 @@ def report(
     """
     from hearsay.reports.area_files import area_shapes
     from hearsay.reports.files import chosen, latest, narrowed, open_results, with_noted_losses, write_tables
+    from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
     from hearsay.reports.page import report_page, survey_of, write_page
     from hearsay.reports.sources import mobility_of
     from hearsay.reports.tables import answers_table, visitors_table
     from hearsay.running.data_directory import DataDirectory
+    from protocols.scheme import Scheme
 
-    root = data or Path("hearsay-data/demo")
-    with console.progress("reading results"), open_results(root, kafka) as results:
+    with console.progress("reading results"), open_results(survey, data, kafka) as (results, root):
         normal = None if baseline is None else _span("--baseline", baseline)
         span = normal and range(normal[0], normal[1] + 1)
-        asked_of = survey_of(results, chosen(results, survey))
-        whole = mobility_of(results, asked_of.id, span)
-        live, forecasts = results.live(asked_of.id), results.forecasts(asked_of.id)
-    if kafka is None or data is not None:
+        published = survey_of(results, chosen(results, survey))
+        whole = mobility_of(results, published.id, span)
+        live, forecasts = results.live(published.id), results.forecasts(published.id)
+    if root is not None:
         whole = with_noted_losses(whole, root)
     asked = _asked(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
+    bounds = None if forged is None else robust_of(Scheme(published), latest(selected), forged)
     written = write_tables(selected, csv, parquet)
     if html is not None:
-        places = [*([areas] if areas else []), root / "areas", Path()]
-        lost = (kafka is None or data is not None) and DataDirectory(root).loss_note.exists()
+        places = [*([areas] if areas else []), *([root / "areas"] if root else []), Path()]
+        lost = root is not None and DataDirectory(root).loss_note.exists()
         more = (live, forecasts) if asked is None else ()
-        shapes = area_shapes(asked_of, places)
-        write_page(html, report_page(asked_of, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
+        shapes = area_shapes(published, places)
+        write_page(html, report_page(published, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
         written.insert(0, html)
+    if as_json and bounds is not None:
+        console.print_json({**selected.model_dump(mode="json"), "robust": robust_json(bounds)})
+        return
     if as_json:
         console.print_json_text(selected.model_dump_json())
         return
@@ -77,6 +89,10 @@ def report(
         if asked is None:
             console.out.print(visitors_table(selected))
         console.out.print(answers_table(selected, latest(selected)))
+        if bounds is not None:
+            console.out.print(robust_table(selected, latest(selected), bounds))
+        for line in verdict_lines(selected):
+            console.out.print(line)
 
 
 def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from producers.scenarios import Scenario
     from protocols.survey import Survey
 
-DataDir = Annotated[Path, typer.Option("--data", help="Directory for state and results. Run again to resume.")]
-
 
 def demo(
-    data: DataDir = Path("hearsay-data/demo"),
+    data: console.Data = None,
     devices: Annotated[int | None, typer.Option(help="Number of people; the festival has 88,935.", min=10)] = None,
     kafka: console.Kafka = None,
 ) -> None:
@@ -43,7 +41,7 @@ def run(
     devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated population.")] = 0,
-    data: DataDir = Path("hearsay-data/run"),
+    data: console.Data = None,
     kafka: console.Kafka = None,
 ) -> None:
     """Simulate a population, collect a survey from it end to end, and show the results.
@@ -55,6 +53,7 @@ def run(
 
     Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
+    from hearsay.places import directory_of
     from hearsay.reports.area_files import keep_areas
     from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
@@ -64,16 +63,17 @@ def run(
     if survey is not declared:
         console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)
     population = populate(survey, scenario_name, devices, periods, seed)
-    keep_areas(survey_file, survey, data)
+    keep_areas(survey_file, survey, directory_of(survey.id, data))
     _simulate(survey, population, data, kafka)
-    here = "" if kafka is None else f" --kafka {kafka}"
-    console.out.print(f"Next: hearsay report {survey.id}{here or f' --data {data}'}", soft_wrap=True, markup=False)
+    there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
+    console.out.print(f"Next: hearsay report {survey.id}{there}", soft_wrap=True, markup=False)
     if kafka is None:
         real = f"hearsay stack up, then hearsay survey publish {survey_file}"
         console.out.print(f"To collect from real devices: {real}", soft_wrap=True, markup=False)
 
 
-def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None) -> None:
+def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None) -> None:
+    from hearsay.places import directory_of
     from hearsay.reports.area_files import area_shapes
     from hearsay.reports.files import latest, open_results
     from hearsay.reports.page import report_page, write_page
@@ -82,11 +82,12 @@ def _simulate(survey: Survey, scenario: Scenario, data: Path, kafka: str | None)
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
 
+    data = directory_of(survey.id, named)
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
         report = simulate(survey, scenario, data, kafka, step, stop)
     console.out.print(visitors_table(report))
     console.out.print(answers_table(report, latest(report)))
-    with open_results(data, kafka) as results:
+    with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
     directory = DataDirectory(data)
     page = directory.reports / f"{survey.id}.html"

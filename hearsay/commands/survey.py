@@ -38,14 +38,14 @@ def publish(
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
     from servers.settings import load
-    from stream_app.kafka import existing
+    from stream_app.kafka import Topics
     from stream_app.kafka import publish as publish_survey
 
     scheme = Scheme(read_survey(file))
     survey = scheme.survey
     settings = (load() if kafka is None else load().at(kafka)).kafka
     with console.progress("publishing"):
-        new = publish_survey(settings, existing(settings), survey)
+        new = publish_survey(settings, Topics(settings.prefix), survey)
     if as_json:
         console.print_json({"survey": survey.id, "fingerprint": scheme.fingerprint, "published": new})
     else:

@@ -38,11 +38,12 @@ def survey_series(
         series = _visitors(results, survey, measure, window)
     else:
         series = _cells(results, survey, measure, attribute, value)
-    begin = survey.bounds(series[0].first)[0].replace(tzinfo=None)
+    first = series[0].first
+    begin = survey.bounds(first)[0].replace(tzinfo=None)
     names = {s.name for s in series}
     attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.attributes] if measure == "share" else []
     wholes = [whole for whole in attributes if names.issuperset(whole)]
-    return Loaded(series, TimeAxis(begin, survey.period), wholes=wholes)
+    return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 
 
 def scenario_truth(

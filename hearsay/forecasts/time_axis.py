@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.errors import ResultsError
+from protocols.survey import Calendar
 
 DATES = "%Y-%m-%d %Y/%m/%d %d/%m/%Y %m/%d/%Y %d.%m.%Y %d-%m-%Y %m-%d-%Y %Y%m%d %d/%m/%y %m/%d/%y"
 TIMES = ("", " %H:%M:%S", " %H:%M", " %H", " %I:%M:%S %p", " %I:%M %p")
@@ -30,15 +31,19 @@ MONTH = timedelta(days=30.4375)
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Evenly spaced times. `step` of a month means calendar months."""
+    """Evenly spaced times. `step` of a month means calendar months; those of a survey follow its calendar."""
 
     begin: datetime | None  # None: rows are numbered
     step: timedelta
+    survey: tuple[Calendar, int] | None = None  # the calendar, and the period of the first row
 
     def at(self, period: int) -> datetime | int:
         """The time of a period; its number if rows have no times."""
         if self.begin is None:
             return period
+        if self.survey is not None:
+            calendar, first = self.survey
+            return calendar.local(calendar.begin(first + period)).replace(tzinfo=None)
         if self.step == MONTH:
             months = self.begin.year * 12 + self.begin.month - 1 + period
             return self.begin.replace(year=months // 12, month=months % 12 + 1)

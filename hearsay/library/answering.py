@@ -17,7 +17,7 @@ from protocols.mechanisms import Values
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import MAX_PERIOD, Attribute, Survey
+from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, encode_frame
 
 ROWS_PER_FRAME = 4096
@@ -68,7 +68,7 @@ class Fleet:
         """The devices that report, checked: each one exists, is named once, and has not reported this period."""
         count = len(self._last)
         chosen = np.arange(count) if devices is None else np.asarray(devices, dtype=np.int64)
-        if not 0 <= period < MAX_PERIOD:
+        if not 0 <= period <= self._scheme.survey.calendar.last:
             raise ScenarioError(f"there is no period {period}", "periods are counted from 0")
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
             raise ScenarioError("devices has a number that is not in the fleet", f"its devices are 0 to {count - 1}")

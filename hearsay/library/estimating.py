@@ -33,9 +33,13 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that does not fit the
     survey raises an error. `minimum` and `presence_epsilon` are not applied: they are for published results.
     """
-    scheme = Scheme(survey)
+    scheme = _compiled(survey, confidence)
     by_period: dict[int, list[Frame]] = {}
+    if not isinstance(reports, bytes | Iterable) or isinstance(reports, str):
+        raise WireError(f"reports are {type(reports).__name__}", "give bytes, or a list of them")
     for place, report in enumerate([reports] if isinstance(reports, bytes) else reports):
+        if not isinstance(report, bytes):
+            raise WireError(f"report {place} is {type(report).__name__}", "give bytes")
         frame = _decode(scheme, report, place)
         by_period.setdefault(frame.period, []).append(frame)
     rows = []
@@ -55,20 +59,41 @@ def estimate_counts(
     There is no period in it: the counts may be of one, or of any set of reports with at most one from each device. In a
     survey with one_in, `n` counts answers; they are taken as a sample of an unlimited population.
     """
-    scheme = Scheme(survey)
-    given = {}
+    scheme, given = _compiled(survey, confidence), {}
+    if not isinstance(counts, Mapping) or not isinstance(n, Mapping):
+        raise SurveyError("counts and n are not by attribute", 'give them as {"attribute": ...}')
     for question in scheme.questions:
         if question.name not in counts or question.name not in n:
             raise SurveyError(
                 f"attribute {question.name!r} has no counts or no n", "give both for every attribute of the survey"
             )
-        given[question.name] = np.asarray(counts[question.name], dtype=np.int64)
+        given[question.name] = _whole(f"counts of attribute {question.name!r}", counts[question.name])
+        _whole(f"n of attribute {question.name!r}", n[question.name])
         if given[question.name].shape != (question.k,):
             raise SurveyError(
                 f"attribute {question.name!r} has {question.k} values and {given[question.name].size} counts",
                 "give one count for each value, in the survey's order",
             )
     return pa.Table.from_pylist(_rows(scheme, given, n, confidence), schema=ESTIMATES)
+
+
+def _compiled(survey: Survey, confidence: float) -> Scheme:
+    if not isinstance(survey, Survey):
+        raise SurveyError(f"the survey is {type(survey).__name__}", "give what hearsay.load_survey returns")
+    if not isinstance(confidence, float) or not 0 < confidence < 1:
+        raise SurveyError(f"a confidence of {confidence}", "give a share between 0 and 1, such as 0.95")
+    return Scheme(survey)
+
+
+def _whole(what: str, given: ArrayLike) -> NDArray[np.int64]:
+    """Whole numbers that are not negative; raises SurveyError for anything else."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+        if not (np.isfinite(numbers).all() and (numbers >= 0).all() and (numbers % 1 == 0).all()):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise SurveyError(f"{what}: not whole numbers from 0 on", "give numbers of reports") from None
+    return numbers.astype(np.int64)
 
 
 def _decode(scheme: Scheme, report: bytes, place: int) -> Frame:

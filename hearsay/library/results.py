@@ -11,8 +11,7 @@ import pyarrow as pa
 from analytics.mobility import MobilityReport, tables
 from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.sources import Results, mobility_of
-from hearsay.running.simulating import populate, simulate
-from protocols.errors import SettingsError
+from hearsay.running.simulating import populate, rehearsal, simulate
 from protocols.survey import Survey
 from stream_app.results import histogram_table
 
@@ -28,14 +27,17 @@ def run(
 ) -> dict[str, pa.Table]:
     """Collect a survey from a simulated population in this process, and return what is published, beside the truth.
 
-    `scenario` is telemetry (fits any survey), virtual-humans or commuters. The survey must have `clock: source`. State
-    and results are kept in the directory `data`; run it again to resume. Without `data` nothing is kept. The tables
-    are those of `read_results`, with the truth in their column `truth`.
+    `scenario` is telemetry (fits any survey), virtual-humans, commuters or demand. A survey with `clock: wall` is
+    rehearsed: a copy with `clock: source` is collected, whose id has -sim at its end. State and results are kept in the
+    directory `data`; run it again to resume. Without `data` nothing is kept. The tables are those of `read_results`,
+    with the truth in their column `truth`.
     """
     with ExitStack() as held:
         directory = Path(held.enter_context(TemporaryDirectory()) if data is None else data)
-        report = simulate(survey, populate(survey, scenario, devices, periods, seed), directory)
-        return _tables(held.enter_context(open_results(directory, None)), report)
+        collected = rehearsal(survey)
+        report = simulate(collected, populate(collected, scenario, devices, periods, seed), directory)
+        results, _ = held.enter_context(open_results(None, directory, None))
+        return _tables(results, report)
 
 
 def read_results(
@@ -44,7 +46,8 @@ def read_results(
     """What was published of a survey, in a data directory or on the Kafka cluster at `kafka` (HOST:PORT).
 
     With both, the results are those of the cluster, and windows are marked where the data directory has noted a loss
-    of presence. `survey` is the survey's id; it may be left out if there is only one. The tables, by name:
+    of presence. Without both, the directory is hearsay-data/SURVEY, as for commands. `survey` is the survey's id, which
+    may be left out if there is only one. The tables, by name:
 
         histograms    shares of each value, by period: what `estimate` returns
         visitors      of each period and window: unique devices, new and returning ones, changes
@@ -57,12 +60,10 @@ def read_results(
 
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
-    if data is None and kafka is None:
-        raise SettingsError("give a data directory or kafka", "for example hearsay.read_results('hearsay-data/demo')")
-    with open_results(Path(data or ""), kafka) as results:
+    with open_results(survey, None if data is None else Path(data), kafka) as (results, root):
         report = mobility_of(results, chosen(results, survey))
-        if data is not None:
-            report = with_noted_losses(report, Path(data))
+        if root is not None:
+            report = with_noted_losses(report, root)
         return _tables(results, report)
 
 

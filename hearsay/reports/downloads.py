@@ -13,9 +13,11 @@ from pydantic_core import to_json
 
 from analytics.mobility import MobilityReport, tables
 from hearsay.reports.files import spreadsheet_table
+from hearsay.reports.page import survey_of
 from hearsay.reports.sources import Results, mobility_of
 from pages.dashboard import Wanted
 from protocols.errors import ResultsError
+from protocols.survey import Calendar
 from stream_app.results import histogram_table
 
 HISTOGRAMS = "histograms"
@@ -34,18 +36,19 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
         if "attribute" not in table.column_names:
             raise ResultsError(f"the table {wanted.table!r} is not about attributes", "ask for it without one")
         table = table.filter(pc.equal(table["attribute"], wanted.attribute))
-    return FORMATS[wanted.format](table)
+    return FORMATS[wanted.format](table, survey_of(results, wanted.survey).calendar)
 
 
-def _csv(table: pa.Table) -> bytes:
-    return _written(table, lambda table, file: pyarrow.csv.write_csv(spreadsheet_table(table), file))
+def _csv(table: pa.Table, calendar: Calendar) -> bytes:
+    """As `hearsay report` writes it: with local times."""
+    return _written(spreadsheet_table(table, calendar), pyarrow.csv.write_csv)
 
 
-def _parquet(table: pa.Table) -> bytes:
+def _parquet(table: pa.Table, calendar: Calendar) -> bytes:
     return _written(table, pyarrow.parquet.write_table)
 
 
-def _json(table: pa.Table) -> bytes:
+def _json(table: pa.Table, calendar: Calendar) -> bytes:
     """One object for each row."""
     return to_json(table.to_pylist(), inf_nan_mode="null") + b"\n"
 
@@ -56,4 +59,4 @@ def _written(table: pa.Table, write: Callable[[pa.Table, Any], None]) -> bytes:
     return file.getvalue()
 
 
-FORMATS: dict[str, Callable[[pa.Table], bytes]] = {"csv": _csv, "parquet": _parquet, "json": _json}
+FORMATS: dict[str, Callable[[pa.Table, Calendar], bytes]] = {"csv": _csv, "parquet": _parquet, "json": _json}

@@ -15,6 +15,7 @@ import uvloop
 from aiohttp import web
 
 from analytics.mobility import MobilityReport
+from hearsay.places import known_directory
 from hearsay.reports.area_files import area_shapes
 from hearsay.reports.downloads import download
 from hearsay.reports.files import open_results, with_noted_losses
@@ -28,27 +29,30 @@ from servers.settings import load
 from stream_app.kafka import TopicFollower, Topics
 from stream_app.local import DirectoryFollower
 
-DEMO = Path("hearsay-data/demo")
 END_SECONDS = 5.0
 """How long open requests may take when the dashboard ends."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Published:
-    """Results on a cluster, or in a data directory; and a directory in which losses are noted, if there is one.
+    """Results on a cluster, or in a data directory; and the directory in which losses are noted, if there is one.
 
+    Where neither is named, the directory is that of the only survey, or the only one that there is.
     `areas` is a file with the shapes of areas, or a directory with such files.
     """
 
-    def __init__(self, data: Path | None, kafka: str | None, areas: Path | None = None) -> None:
-        self._root = data or DEMO
+    def __init__(
+        self, surveys: Collection[str], data: Path | None, kafka: str | None, areas: Path | None = None
+    ) -> None:
+        only = next(iter(surveys)) if len(surveys) == 1 else None
+        self._root = data if data is not None or kafka is not None else known_directory(only)
         self._kafka = kafka
-        self._areas = [*([areas] if areas else []), self._root / "areas", Path()]
-        self._notes = None if data is None and kafka is not None else self._root
+        kept = [] if self._root is None else [self._root / "areas"]
+        self._areas = [*([areas] if areas else []), *kept, Path()]
 
     def check(self, surveys: Collection[str]) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
-        with open_results(self._root, self._kafka) as results:
+        with open_results(None, self._root, self._kafka) as (results, _):
             known = sorted(survey.id for survey in results.surveys())
         for survey in surveys:
             if survey not in known:
@@ -59,22 +63,23 @@ class Published:
     def follow(self) -> TopicFollower | DirectoryFollower:
         """Read them from the beginning."""
         if self._kafka is None:
+            assert self._root is not None
             return DirectoryFollower(self._root / COLLECTOR)
         settings = load().at(self._kafka).kafka
         return TopicFollower(settings, Topics(settings.prefix))
 
     def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
         """The event of a survey."""
-        lost = self._notes is not None and DataDirectory(self._notes).loss_note.exists()
+        lost = self._root is not None and DataDirectory(self._root).loss_note.exists()
         return survey_event(survey, shapes=area_shapes(survey, self._areas), notes=notes, loss_accepted=lost)
 
     def adjust(self, report: MobilityReport) -> MobilityReport:
         """A report with the losses that are noted."""
-        return report if self._notes is None else with_noted_losses(report, self._notes)
+        return report if self._root is None else with_noted_losses(report, self._root)
 
     def download(self, wanted: Wanted) -> bytes:
         """A table as a file."""
-        with open_results(self._root, self._kafka) as results:
+        with open_results(None, self._root, self._kafka) as (results, _):
             return download(results, wanted, self.adjust)
 
 

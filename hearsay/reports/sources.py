@@ -47,7 +47,7 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
     report = with_changes(with_shortfall(combine(reports), lates, lost), baseline)
     if baseline is not None and not any(window.baseline for window in report.windows):
         raise ResultsError(
-            f"no report of periods {baseline[0]} to {baseline[-1]} is published that could be compared with",
+            f"no report of periods {baseline[0]} to {baseline[-1]} is published that others could be compared with",
             f"published: periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
         )
     return report

@@ -2,49 +2,87 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analytics.mobility import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
+from analytics.mobility import (
+    AskedAttribute,
+    AttributeReport,
+    Change,
+    MobilityReport,
+    Quantity,
+    WindowReport,
+    window_ends,
+)
 
 MOST_VALUES = 12
 BAR = 16
 LABEL = 28
 
 
+NOTHING = "–"
+
+
 def visitors_table(report: MobilityReport) -> Table:
     """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
     periods = [window for window in report.windows if window.kind == "period"]
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
-    known = any(window.truth is not None for window in periods)
-    normal = any(window.baseline is not None for window in periods)
-    table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False)
-    extra = (*(["truth"] if known else []), *(["vs baseline"] if normal else []))
-    for column in ("period", "visitors", *extra, "new", "returning", "unique so far"):
+    columns: dict[str, Callable[[WindowReport], str]] = {"visitors": lambda window: _count(window.visitors)}
+    if any(window.truth is not None for window in periods):
+        columns["truth"] = lambda window: _number(window.truth)
+    if any(window.baseline is not None for window in periods):
+        columns["vs baseline"] = lambda window: _percent(window.baseline)
+    if report.horizon > 1:  # otherwise nobody is known to return
+        columns["new"] = lambda window: _count(window.new)
+        columns["returning"] = lambda window: _count(window.returning)
+        columns["unique so far"] = lambda window: _count(since[window.last].visitors) if window.last in since else ""
+    table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False, caption_justify="left")
+    for column in ("period", *columns):
         table.add_column(column, justify="left" if column == "period" else "right")
-    if any(window.presence_lost for window in report.windows):
-        table.caption = "some windows may count devices twice: presence records were lost"
-    for window in periods:
-        cells = [_when(window), _count(window.visitors)]
-        if known:
-            cells.append(_number(window.truth))
-        if normal:
-            cells.append(_percent(window.baseline))
-        so_far = since.get(window.last)
-        cells += [_count(window.new), _count(window.returning), _count(so_far.visitors) if so_far else ""]
-        table.add_row(*cells)
+    rows = [[cell(window) for cell in columns.values()] for window in periods]
+    for window, row in zip(periods, rows, strict=True):
+        table.add_row(_when(report, window), *row)
+    lacking = {column for row in rows for column, cell in zip(columns, row, strict=True) if cell == NOTHING}
+    table.caption = "\n".join(_footnotes(report, lacking)) or None
     return table
+
+
+def _footnotes(report: MobilityReport, lacking: set[str]) -> Iterator[str]:
+    """What explains the table; `lacking` are the columns in which something is not known."""
+    if lacking - {"vs baseline"}:
+        yield f"{NOTHING} is not published: it would show a number of fewer than {report.minimum} visitors"
+    if "vs baseline" in lacking:
+        yield f"{NOTHING} against the baseline: part of it, or nothing comparable in it is published"
+    if any(window.presence_lost for window in report.windows):
+        yield "some windows may count devices twice: presence records were lost"
 
 
 def answers_table(report: MobilityReport, window: WindowReport) -> RenderableType:
     """The answers of one window: estimates, half the width of their intervals, and the truth where it is known."""
+    head = f"\nAnswers, {_when(report, window)}"
+    if window.suppressed or window.visitors is None:
+        return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
+    head += f": {_count(window.visitors)} visitors"
+    if window.baseline is not None:
+        head += f", {_percent(window.baseline)} against {window.baseline.against}"
     tables = [_answers(report.asked(attribute.name), attribute, window.visitors) for attribute in window.attributes]
-    visitors = "" if window.visitors is None else f": {_count(window.visitors)} visitors"
-    return Group(Text(f"\nAnswers, {_when(window)}{visitors}", style="italic"), *tables)
+    if not tables:
+        tables = [Text("With presence_epsilon, only single periods have answers: choose one with --period.")]
+    return Group(Text(head, style="italic"), *tables)
+
+
+def _why_nothing(report: MobilityReport, window: WindowReport) -> str:
+    if window.suppressed == "difference":
+        return (
+            "Nothing is published about this window: together with a window inside it, it would show a number of fewer "
+            f"than {report.minimum} visitors, the survey's minimum."
+        )
+    return f"Nothing is published about fewer than {report.minimum} visitors, the survey's minimum."
 
 
 def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> RenderableType:
@@ -55,8 +93,9 @@ def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quanti
     table = Table(box=None, pad_edge=False)
     if attribute.values is None or visitors is None:
         return Group(head, table)
-    people, truth = attribute.values.people(visitors), attribute.values.truth
-    for title in ("", "people", "± 95 %", *([] if truth is None else ["truth"])):
+    people, truth, normal = attribute.values.people(visitors), attribute.values.truth, attribute.values.baseline
+    extra = (*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"]))
+    for title in ("", "people", "± 95 %", *extra):
         table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
     table.add_column("")
     listed = np.argsort(-people.value, kind="stable")
@@ -66,28 +105,33 @@ def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quanti
         row: list[RenderableType] = [Text(asked.values[place]), _count(one), _half_width(one)]
         if truth is not None:
             row.append(_number(truth[place]))
+        if normal is not None:
+            row.append(_shown_percent(normal.percent.at(place)))
         table.add_row(*row, "█" * round(BAR * max(0, one.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
     return Group(head, table)
 
 
-def _when(window: WindowReport) -> str:
-    """When its first period begins; for a window of several periods, also when its last one begins."""
-    whole_days = (window.end - window.begin) % timedelta(days=1) == timedelta(0) and window.begin.hour == 0
-    style = "%a %Y-%m-%d" if whole_days else "%Y-%m-%d %H:%M"
-    if window.first == window.last:
-        return window.begin.strftime(style)
-    last = window.begin + (window.end - window.begin) / (window.last - window.first + 1) * (window.last - window.first)
-    return f"{window.begin.strftime(style)} to {last.strftime(style)}"
+def _when(report: MobilityReport, window: WindowReport) -> str:
+    """Its days; where it is not made of whole days, when its first and its last period begin."""
+    first, last = (
+        at.strftime("%Y-%m-%d %H:%M" if isinstance(at, datetime) else "%a %Y-%m-%d")
+        for at in window_ends(report.calendar, window.first, window.last)
+    )
+    return first if first == last else f"{first} to {last}"
 
 
 def _count(quantity: Quantity | None) -> str:
-    return "–" if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
+    return NOTHING if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
 
 
 def _percent(change: Change | None) -> str:
-    return "–" if change is None or change.percent.value is None else f"{change.percent.value:+.1f} %"
+    return NOTHING if change is None else _shown_percent(change.percent)
+
+
+def _shown_percent(percent: Quantity) -> str:
+    return NOTHING if percent.value is None else f"{percent.value:+.1f} %"
 
 
 def _half_width(quantity: Quantity) -> str:

@@ -7,22 +7,23 @@ of a run is the same for both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from hearsay.reports.sources import Results
-from hearsay.running.data_directory import DataDirectory
+from hearsay.running.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.scenarios import Scenario
 from producers.sinks import KafkaSink, Sink
+from producers.source_clock import require_source_clock
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
-from stream_app.kafka import KafkaResults, cluster_id, existing, publish
+from stream_app.kafka import KafkaResults, Topics, cluster_id, publish
 from stream_app.local import EmbeddedApp
 
 PARTITIONS = 4
@@ -51,11 +52,15 @@ class Collection(Origin):
     results: Results
 
 
-def collect(
-    data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None
-) -> AbstractContextManager[Collection]:
-    """A collection in this process, or on the Kafka cluster at `kafka`."""
-    return embedded(data, survey, settings) if kafka is None else on_kafka(data, survey, settings.at(kafka))
+@contextmanager
+def collect(data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None) -> Iterator[Collection]:
+    """A collection in this process, or on the Kafka cluster at `kafka`. If it is refused, it leaves nothing behind."""
+    require_source_clock(survey)
+    with (
+        left_as_it_was(data.root),
+        embedded(data, survey, settings) if kafka is None else on_kafka(data, survey, settings.at(kafka)) as collection,
+    ):
+        yield collection
 
 
 @contextmanager
@@ -66,19 +71,22 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
         EmbeddedApp(data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key()) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
+        data.record_destination(survey.id, THIS_PROCESS)
         yield Collection(**vars(origin), results=app.store)
 
 
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; publishes the survey first."""
-    topics = existing(settings.kafka)
-    data.check_destination(survey.id, f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*")
+    topics, clock_key = Topics(settings.kafka.prefix), settings.clock_key_bytes()
+    destination = f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*"
+    data.check_destination(survey.id, destination)
     publish(settings.kafka, topics, survey)
     with (
         closing(KafkaSink(settings.kafka, topics.reports)) as sink,
-        reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
+        reporting(data, survey, settings, sink, clock_key) as origin,
     ):
+        data.record_destination(survey.id, destination)
         yield Collection(**vars(origin), results=KafkaResults(settings.kafka, topics))
 
 

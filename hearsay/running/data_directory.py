@@ -5,10 +5,12 @@ Secrets are made once, readable by their owner only, and never leave the directo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 
-from protocols.errors import ScenarioError, SettingsError
+from protocols.errors import HearsayError, ScenarioError, SettingsError
 from protocols.randomness import Keyring
 from servers.key_files import keyring_in, secret_in
 from servers.private_files import create_private, open_private, private_directory, write_private
@@ -16,12 +18,26 @@ from servers.private_files import create_private, open_private, private_director
 COLLECTOR = "collector"
 
 
+@contextmanager
+def left_as_it_was(root: Path) -> Iterator[None]:
+    """Remove a data directory that is made in this block, if the block is refused before devices have a destination."""
+    made = [path for path in (root, *root.parents) if not path.exists()]
+    try:
+        yield
+    except HearsayError:
+        if root in made and not any(root.glob("*.destination")):
+            rmtree(root, ignore_errors=True)
+            with suppress(OSError):  # others may have put something there
+                for path in made[1:]:
+                    path.rmdir()
+        raise
+
+
 class DataDirectory:
-    """The files of one run, under one root."""
+    """The files of one run, under one root. The directory is made when something is first written to it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        private_directory(root)
 
     @property
     def redis(self) -> Path:
@@ -55,6 +71,7 @@ class DataDirectory:
         """Record losses. They are appended, so that two processes may do it at once."""
         new = sorted(set(losses) - self.presence_losses(survey))
         if new:
+            private_directory(self.root)
             with open_private(self._losses(survey), "a") as file:
                 file.write("".join(f"{period}\n" for period in new))
 
@@ -75,48 +92,63 @@ class DataDirectory:
 
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
-        key = self.root / "fleet.key"
+        key = private_directory(self.root) / "fleet.key"
         if not key.exists():
             self.new_store_mark.touch(mode=0o600)
         return keyring_in(key)
 
     def clock_key(self) -> bytes:
         """The operator's key, which signs clock records."""
-        return secret_in(self.root / "clock.key")
+        return secret_in(private_directory(self.root) / "clock.key")
 
     def presence_key(self) -> bytes:
         """The key of the noise on published counts of devices; kept, so that a republication has the same noise."""
-        return secret_in(self.root / "presence.key")
+        return secret_in(private_directory(self.root) / "presence.key")
 
     def check_population(self, survey: str, population: str) -> None:
-        """Record the digest of a survey's population, or refuse another population: its truth would be wrong."""
-        if self._record_once(f"{survey}.population", population) != population:
+        """Refuse another population than the recorded one: its truth would be wrong."""
+        if self._recorded(f"{survey}.population") not in (None, population):
             raise ScenarioError(
                 f"{self.root} holds reports of another population for survey {survey!r}",
                 "use the same scenario, devices and seed as before, or another directory with --data",
             )
 
+    def record_population(self, survey: str, population: str) -> None:
+        """Record the digest of a survey's population, before its first report is sent."""
+        self._record(f"{survey}.population", population)
+        self.check_population(survey, population)
+
     def check_destination(self, survey: str, destination: str) -> None:
-        """Record where the devices report to, or refuse another destination.
+        """Refuse another destination than the recorded one.
 
         A device that has reported does not report again, so another destination would get clock records that close
         periods, and no reports. A destination may be given in more detail later: it begins with the earlier text.
         """
-        recorded = self._record_once(f"{survey}.destination", destination)
-        if destination != recorded and destination.startswith(recorded):
-            write_private(self.root / f"{survey}.destination", f"{destination}\n")
-        elif not recorded.startswith(destination):
+        recorded = self._recorded(f"{survey}.destination")
+        if recorded is not None and not (recorded.startswith(destination) or destination.startswith(recorded)):
             raise SettingsError(
                 f"the devices of {self.root} report to {recorded} for survey {survey!r}, not to {destination}",
                 "continue there, or use another directory with --data: its devices have new keys, so real people would "
                 "spend their budget once more",
             )
 
-    def _record_once(self, name: str, text: str) -> str:
-        """The text in a file of this name; written now if there is none. One without its last line end is damaged."""
+    def record_destination(self, survey: str, destination: str) -> None:
+        """Record where the devices report to, before the first report is sent there."""
+        self._record(f"{survey}.destination", destination)
+        self.check_destination(survey, destination)
+        if len(destination) > len(self._recorded(f"{survey}.destination") or ""):
+            write_private(self.root / f"{survey}.destination", f"{destination}\n")
+
+    def _record(self, name: str, text: str) -> None:
+        """Write a file of this name unless there is one: of processes that race, one writes it."""
+        if not (self.root / name).exists():
+            create_private(private_directory(self.root) / name, f"{text}\n")
+
+    def _recorded(self, name: str) -> str | None:
+        """The text in a file of this name; None if there is none. One without its last line end is damaged."""
         file = self.root / name
         if not file.exists():
-            create_private(file, f"{text}\n")
+            return None
         recorded = file.read_text()
         if not recorded.strip() or not recorded.endswith("\n"):
             raise SettingsError(f"{file} is damaged", "restore it from a copy of the directory")

@@ -14,6 +14,7 @@ from hearsay.running.replay_check import event_paths, fault_rows, faults_json, r
 from hearsay.terminal import console
 from producers.replay import Options, Pace, Progress, Replay, Summary
 from producers.sinks import DirectorySink, KafkaSink, Sent, read_capture, send_capture
+from producers.source_clock import require_source_clock
 from producers.stopping import ctrl_c_asks
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -82,11 +83,14 @@ def _capturing(
     data: DataDirectory, survey: Survey, settings: Settings, directory: Path, partitions: int
 ) -> Iterator[Origin]:
     """An origin whose reports are written to a directory, for a cluster with this number of partitions."""
+    require_source_clock(survey)
     data.check_destination(survey.id, CLUSTER)
+    clock_key = settings.clock_key_bytes()
     with (
         closing(DirectorySink(directory, partitions, Scheme(survey))) as sink,
-        reporting(data, survey, settings, sink, settings.clock_key_bytes()) as origin,
+        reporting(data, survey, settings, sink, clock_key) as origin,
     ):
+        data.record_destination(survey.id, CLUSTER)
         yield origin
 
 

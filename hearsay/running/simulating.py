@@ -15,6 +15,7 @@ from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
 from producers.stopping import Stop, never
+from protocols.errors import Stopped
 from protocols.survey import Survey
 from servers.settings import load
 
@@ -45,9 +46,10 @@ def simulate(
 ) -> MobilityReport:
     """Collect the scenario's periods, from where an earlier run stopped; everything published, beside the truth."""
     check_scenario(survey, scenario)
-    data = DataDirectory(directory)
-    data.check_population(survey.id, population_digest(scenario))
+    data, population = DataDirectory(directory), population_digest(scenario)
+    data.check_population(survey.id, population)
     with collect(data, survey, load(), kafka) as collection:
+        data.record_population(survey.id, population)
         _collect_periods(collection, scenario, step, stop)
         report = mobility_of(collection.results, survey.id)
     return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
@@ -59,5 +61,8 @@ def _collect_periods(collection: Collection, scenario: Scenario, step: Step, sto
     def show(reported: Reported) -> None:
         step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
-    collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+    try:
+        collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+    except Stopped as stopped:
+        raise Stopped(stopped.message, "run the same command again to continue from there") from None
     wait_for_final(results, survey, scenario.periods - 1, step)

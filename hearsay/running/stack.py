@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +13,14 @@ from protocols.errors import ServerError
 from servers.kafka_broker import KafkaBroker
 from servers.kafka_jars import java, kafka_jars
 from servers.private_files import open_private, private_directory, write_private
-from servers.processes import ServerProcess
+from servers.processes import ServerProcess, lock_within
 from servers.redis_server import RedisServer
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 
 Step = Callable[[int, int, str], None]
+ALONE_SECONDS = 1200.0
+"""How long another `up` may take: it may be fetching Kafka."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class Stack:
         """One `up` or `down` at a time; the next one waits."""
         private_directory(self.directory)
         with open_private(self.directory / "stack.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            other = f"another `hearsay stack` command in {self.directory}"
+            lock_within(ALONE_SECONDS, lock, other, "wait for it, or end it, and run the same command again")
             yield
 
 

@@ -35,6 +35,9 @@ SHOWN_CHARACTERS = 3000
 class WorkerProcess:
     """One `hearsay worker` of a cluster. Its log stays in a file, over restarts; its `options` are the command's."""
 
+    program = "from hearsay.cli import main; main()"
+    """What its Python runs."""
+
     def __init__(self, kafka: KafkaSettings, topics: Topics, clock_key: bytes, log: Path, *options: str) -> None:
         self.log = log
         self.port = free_port()
@@ -44,7 +47,7 @@ class WorkerProcess:
             "HEARSAY_CLOCK_KEY": clock_key.hex(),
         }
         arguments = ["--app", topics.prefix, "--web-port", str(self.port), "--session", str(SESSION_SECONDS), *options]
-        self._command = [sys.executable, "-c", "from hearsay.cli import main; main()", "worker", *arguments]
+        self._command = [sys.executable, "-c", self.program, "worker", *arguments]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> WorkerProcess:

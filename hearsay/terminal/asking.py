@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import typer
 from pydantic import ValidationError
@@ -22,7 +23,6 @@ Price = Callable[[Survey], str]
 # Placeholders for keys that were not asked yet, so that each answer can be checked at once.
 UNASKED: Data = {
     "id": "new",
-    "start": "2026-01-01T00:00:00Z",
     "period": "1d",
     "eps": "1",
     "attributes": [{"name": "a", "values": ["yes", "no"]}],
@@ -31,12 +31,13 @@ UNASKED: Data = {
 
 def ask_for_survey() -> Survey:
     """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     data: Data = {}
     _prompt(data, "Id of the survey (lower-case letters, digits, - . _)", _key("id"))
     _prompt(data, "Title", _key("title"), default="")
-    _prompt(data, "Start of the first period", _key("start"), default=midnight.strftime("%Y-%m-%dT%H:%M:%SZ"))
     _prompt(data, "Length of a period, in which a device reports once (15m, 1h, 1d, ...)", _key("period"), default="1d")
+    question = "Time zone of days and hours, such as Europe/Paris (nothing: days of 24 hours)"
+    _prompt(data, question, _optional("time_zone"), default="")
+    _prompt(data, "Start of the first period", _key("start"), default=_midnight(data))
     lasting = typer.confirm("Will the same devices report in many periods?", default=True)
     if lasting:
         _prompt(
@@ -118,9 +119,24 @@ def _optional(name: str) -> Read:
     return lambda answer: {name: answer.strip()} if answer.strip() else {}
 
 
+def _midnight(data: Data) -> str:
+    """When tomorrow begins, in the survey's time zone; in UTC if it has none, or none that is known."""
+    try:
+        zone = ZoneInfo(data.get("time_zone", "UTC"))
+    except (OSError, ValueError, KeyError):
+        zone = ZoneInfo("UTC")
+    tomorrow = datetime.combine(datetime.now(zone).date() + timedelta(days=1), time(), zone)
+    return tomorrow.isoformat().replace("+00:00", "Z")
+
+
+def _so_far(data: Data, found: Data) -> Data:
+    given = data | found
+    return UNASKED | {"start": _midnight(given)} | given
+
+
 def _draft(data: Data, found: Data) -> Survey:
     """The survey so far, with an answer; raises ValidationError."""
-    draft = UNASKED | data | found
+    draft = _so_far(data, found)
     if "eps_inf" in draft:
         del draft["eps"]
     return Survey.model_validate(draft)
@@ -134,7 +150,7 @@ def _prompt(data: Data, question: str, read: Read, default: str | None = None, p
         try:
             _draft(data, found)
         except ValidationError as error:
-            draft = UNASKED | data | found
+            draft = _so_far(data, found)
             raise typer.BadParameter(explain(error, Document(draft))) from None
         return found
 

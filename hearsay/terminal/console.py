@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Protocol
 
@@ -34,6 +35,14 @@ err = SafeConsole(stderr=True, highlight=False)
 
 Kafka = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Send reports to this Kafka cluster; its workers count them.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        help="Directory for state and results; if left out, hearsay-data/ID with the survey's id. Run again to resume.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from producers.replay.files import Batch, EventFiles
 from producers.replay.files.answers import UNKNOWN
 from producers.replay.files.times import BAD, moments, without_zone
-from producers.replay.interpreting import EPOCH, Events, Interpreter, Options
+from producers.replay.interpreting import Events, Interpreter, Options
 from producers.replay.people import Distinct, People
 from producers.replay.quality import Fault, Located, Quality
 from protocols.randomness import Keyring
-from protocols.survey import Survey
+from protocols.survey import EPOCH, Survey
 
 SAMPLED_ROWS = 100_000
 """Of each file, before a replay; about as many as are read in one piece."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -21,13 +20,11 @@ from producers.replay.files import Batch, ColumnMapping, FileFormat
 from producers.replay.files.answers import UNKNOWN, places
 from producers.replay.files.times import BAD, moments
 from producers.replay.quality import Fault, Quality
-from protocols.survey import MAX_PERIOD, Survey
+from protocols.survey import MICROSECOND, Survey, micros
 
 Whole = NDArray[np.int64]
-Moment = TypeVar("Moment", int, Whole)
 ANY_ORDER = timedelta(days=1 << 23)
 """A tolerance longer than the time between any two valid events: nothing is reported before all files are read."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -87,11 +84,11 @@ class Interpreter:
         self._quality = quality
         attributes = {a.name: options.columns.attributes.get(a.name, a.name) for a in survey.attributes}
         self.columns = replace(options.columns, attributes=attributes)  # by default a column has the attribute's name
-        self.start = _microseconds(survey.start)
-        self._period = survey.period // timedelta(microseconds=1)
-        self.tolerance = min(options.tolerance, ANY_ORDER) // timedelta(microseconds=1)
-        last = self.start + (MAX_PERIOD + 1) * self._period
-        self.until = min(last, _microseconds(options.until)) if options.until else last
+        self.calendar = survey.calendar
+        self.start = micros(survey.start)
+        self.tolerance = min(options.tolerance, ANY_ORDER) // MICROSECOND
+        last = self.calendar.end(self.calendar.last)
+        self.until = min(last, micros(options.until)) if options.until else last
         self._watermark = int(BAD)
         self.enough_tolerance = self.tolerance
         """The tolerance, in microseconds, at which none of the events read so far would be late."""
@@ -110,10 +107,11 @@ class Interpreter:
         note(Fault.BAD_TIME, batch.rows[~good], f"column {self.columns.time}")
         watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._watermark))
         self._watermark = int(watermark[-1]) if len(watermark) else self._watermark
-        period = (np.where(good, time, self.start) - self.start) // self._period
-        late = good & (self.end(period) + self.tolerance <= watermark)
+        period = self.calendar.of(np.where(good, time, self.start))
+        end = self.calendar.end(period)
+        late = good & (end + self.tolerance <= watermark)
         note(Fault.LATE, batch.rows[late])
-        behind = (watermark - self.end(period))[late]
+        behind = (watermark - end)[late]
         self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
         values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
         for i, attribute in enumerate(self._survey.attributes):
@@ -124,15 +122,8 @@ class Interpreter:
             self._quality.require_none()
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
 
-    def end(self, period: Moment) -> Moment:
-        """The end of a period, in microseconds since 1970."""
-        return self.start + (period + 1) * self._period
-
     @property
     def last_ended(self) -> int:
-        """The last period whose end plus the tolerance is not after the watermark."""
-        return (self._watermark - self.tolerance - self.start) // self._period - 1
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
+        """The last period whose end plus the tolerance is not after the watermark; negative: none."""
+        earliest = self.start - 1
+        return self.calendar.closed(max(self._watermark - self.tolerance, earliest))

@@ -119,7 +119,7 @@ class Replay:
                 self._report(self._interpreter.last_ended, stop)
                 progress(Progress(batch.share_read, self._quality.rows, self._totals.through, self._totals.reports))
             self._report(max(self._spool.periods, default=-1), stop)
-            self._clock.advance(self._totals.through + 1 + self._clock.lag)
+            self._clock.finish(self._totals.through)
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         finally:
@@ -139,7 +139,7 @@ class Replay:
         """Report the spooled periods up to `through`, and close those whose grace has ended."""
         for period in [p for p in self._spool.periods if p <= through]:
             self._require_few_faults()
-            self._pace.wait_for((self._interpreter.end(period) + self._interpreter.tolerance) / SECOND, stop)
+            self._pace.wait_for((self._interpreter.calendar.end(period) + self._interpreter.tolerance) / SECOND, stop)
             self._clock.advance(period)
             totals = replace(self._totals, through=period, periods=self._totals.periods + 1)
             for events in self._spool.take(period, partial(self._respondent.tokens, period=period)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from kafka import KafkaProducer
@@ -12,7 +13,7 @@ from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
 from protocols.wire import CONTENT_TYPE_HEADER, MAX_RECORD_BYTES
-from servers.kafka_clients import opened
+from servers.kafka_clients import is_refusal, not_allowed, opened
 from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
@@ -28,6 +29,7 @@ CLOSE_SECONDS = 5.0
 class _InFlight:
     partition: int
     size: int
+    sent_at: float
     outcome: Any  # a future of kafka-python
 
 
@@ -48,6 +50,7 @@ class KafkaSink:
         in_flight_bytes: int = IN_FLIGHT_BYTES,
     ) -> None:
         self.topic = topic
+        self._not_allowed = not_allowed(settings, f"Write topic {topic}")
         self._deadline = deadline
         self._room = in_flight_bytes
         self._in_flight: deque[_InFlight] = deque()
@@ -73,9 +76,10 @@ class KafkaSink:
             self.partitions = len(self._producer.partitions_for(topic))
         except KafkaError as error:
             self.close()
+            if is_refusal(error):
+                raise self._not_allowed from None
             raise DeliveryError(
-                f"Kafka at {settings.bootstrap} has no topic {topic!r} that this user can write to: {_name(error)}",
-                "create the topics first, and allow this user to write to them",
+                f"Kafka at {settings.bootstrap} has no topic {topic!r}: {_name(error)}", "create the topics first"
             ) from None
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
@@ -91,7 +95,7 @@ class KafkaSink:
             self._failed.append((partition, error))
             self.flush()
         else:
-            self._in_flight.append(_InFlight(partition, len(value), outcome))
+            self._in_flight.append(_InFlight(partition, len(value), monotonic(), outcome))
             self._room -= len(value)
 
     def flush(self) -> None:
@@ -99,6 +103,8 @@ class KafkaSink:
             self._await_oldest()
         failed, count = self._failed, self._since_flush
         self._failed, self._since_flush = [], 0
+        if any(is_refusal(error) for _, error in failed):
+            raise self._not_allowed
         if failed:
             raise DeliveryError(*self._explain(failed, count))
 
@@ -107,10 +113,14 @@ class KafkaSink:
             self._producer.close(timeout=CLOSE_SECONDS)
 
     def _await_oldest(self) -> None:
-        """Wait until the oldest record is acknowledged, or fails; at the deadline the producer lets it fail."""
+        """Wait until the oldest record is acknowledged, or fails.
+
+        At the deadline the producer lets it fail. One that is stuck does not: then the spare time ends the wait.
+        """
         oldest = self._in_flight.popleft()
         try:
-            oldest.outcome.get(timeout=self._deadline + OPEN_SECONDS)
+            left = oldest.sent_at + self._deadline + OPEN_SECONDS - monotonic()
+            oldest.outcome.get(timeout=max(0.0, left))
         except KafkaError as error:
             self._failed.append((oldest.partition, error))
         self._room += oldest.size

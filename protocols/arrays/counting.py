@@ -43,6 +43,20 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     return counts
 
 
+def count_ones(packed: Bytes, k: int) -> Counts:
+    """counts[c] of a column of vectors of k packed bits: how many have c bits set; ValueError if one has more than k.
+
+    >>> count_ones(np.array([[1], [3], [2]], dtype=np.uint8), 2).tolist()
+    [0, 2, 1]
+    """
+    from protocols.arrays.counting_loops import tally_ones
+
+    counts = np.zeros(k + 1, dtype=np.int64)
+    if not tally_ones(frozen(packed.reshape(-1)), packed.shape[1], counts):
+        raise ValueError(f"a vector of {k} bits has more than {k} bits set")
+    return counts
+
+
 def _sizes(groups: Whole, size: int, rows: int) -> Counts:
     """How many rows each group has. Often all are in one (a survey without windows), which is quickly checked."""
     shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups

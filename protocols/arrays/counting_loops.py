@@ -70,6 +70,36 @@ def word_at(data: Bytes, place: np.uint64) -> np.uint64:
     return word
 
 
+def _ones(typing: Any, word: Any) -> Any:
+    """How many bits of a word are set: one instruction, for which numba has no call."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+ones_of: Any = intrinsic(_ones)
+
+
+@compiled
+def tally_ones(data: Bytes, width: int, counts: Counts) -> bool:
+    """Count rows of `width` bytes by how many of their bits are set; False if a row has more than can be counted."""
+    size = np.uint64(width)
+    whole = size // EIGHT * EIGHT
+    rest = (ONE << (EIGHT * (size - whole))) - ONE  # of the last word: the bits that belong to this row
+    for row in range(np.uint64(len(data)) // size):
+        ones, start = ZERO, np.uint64(row) * size
+        for byte in range(ZERO, whole, EIGHT):
+            ones += ones_of(load_word(data, start + np.uint64(byte)))
+        if rest:
+            ones += ones_of(word_at(data, start + whole) & rest)
+        if ones >= np.uint64(len(counts)):
+            return False
+        counts[ones] += 1
+    return True
+
+
 @compiled
 def full_add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The sum and the carry of three words, place by place."""

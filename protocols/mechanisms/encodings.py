@@ -20,7 +20,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole, Words
 from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
-from protocols.arrays.counting import count_bits, count_symbols
+from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
@@ -104,6 +104,14 @@ class Encoding(Protocol):
 
     def finish(self, column: Column, traits: Traits) -> Column: ...
     def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
+    @property
+    def widths(self) -> int:
+        """How many cells `count_widths` has: k + 1, or 0 where every answer supports one value."""
+        ...
+
+    def count_widths(self, answers: Column) -> Counts:
+        """How many answers support 0, 1 .. k values."""
+        ...
 
 
 class _Plain:
@@ -135,6 +143,7 @@ class Direct(_Plain):
     k: int
     exclusive = True
     detail = ""
+    widths = 0
 
     @property
     def terms(self) -> dict[str, int | str]:
@@ -190,6 +199,9 @@ class Direct(_Plain):
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_symbols(answers, groups, size, self.k)
+
+    def count_widths(self, answers: Column) -> Counts:
+        return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -262,8 +274,15 @@ class Unary(_Plain):
         column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
         return column
 
+    @property
+    def widths(self) -> int:
+        return self.k + 1
+
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
+
+    def count_widths(self, answers: Column) -> Counts:
+        return count_ones(answers, self.k)
 
 
 def bit_flip(noise: Round) -> Flip:

@@ -13,7 +13,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole
 from protocols.arrays.columns import PackedBits, Symbols
-from protocols.arrays.counting import count_bits, count_symbols
+from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together, independent
 from protocols.mechanisms.encodings import Direct, FakeKind, Tables, Unary, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
@@ -130,6 +130,21 @@ class Hashed:
         by_value = np.take_along_axis(counts, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
         return np.asarray(by_value.sum(axis=1))
 
+    @property
+    def widths(self) -> int:
+        return self.k + 1
+
+    @cached_property
+    def width_of(self) -> Whole:
+        """How many values each answer supports: the values that its hash sends to its symbol."""
+        return np.asarray((self.hashes[:, :, None] == np.arange(self.g)).sum(axis=1).ravel())
+
+    def count_widths(self, answers: Column) -> Counts:
+        symbols = count_symbols(answers, np.zeros(len(answers), dtype=np.uint8), 1, self.family * self.g)[0]
+        counts = np.zeros(self.widths, dtype=np.int64)
+        np.add.at(counts, self.width_of, symbols)
+        return counts
+
 
 @dataclass(frozen=True)
 class Buckets:
@@ -219,5 +234,12 @@ class Buckets:
         np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
         return self.answer.pack(bits)
 
+    @property
+    def widths(self) -> int:
+        return self.k + 1
+
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
+
+    def count_widths(self, answers: Column) -> Counts:
+        return count_ones(answers, self.k)

@@ -4,10 +4,11 @@ from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_value
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
-from protocols.privacy.linking import first_guess, memo_ones, memo_shares, of_the_value, pair_information
+from protocols.privacy.linking import first_guess, memos_of, of_the_value, pair_information
 from protocols.privacy.loss import Loss, Relation
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
+from protocols.privacy.widths import width_laws
 
 __all__ = [
     "Evidence",
@@ -24,10 +25,10 @@ __all__ = [
     "hidden_bits",
     "loss_of_values",
     "mean_of_largest",
-    "memo_ones",
-    "memo_shares",
+    "memos_of",
     "of_the_value",
     "pair_information",
     "trait_values",
     "value_guess",
+    "width_laws",
 ]

@@ -63,19 +63,44 @@ def pair_information(question: Question, memoised: bool = True) -> float:
 
 
 def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
-    """What a pair of answers to a question consists of. Where nothing is memoised, the value itself links them."""
+    """What a pair of answers to a question consists of."""
+    memos = memos_of(question, memoised)
+    if not isinstance(memos.noise, Flip):
+        return [_of_matrix(memos.shares, memos.noise)]
+    return list(_of_bits(memos.shares, memos.noise)) if memos.bits else [_of_symbols(memos.shares, memos.noise)]
+
+
+@dataclass(frozen=True, eq=False)
+class Memos:
+    """What two answers of a device have in common: how memos are spread, and the noise that each answer adds.
+
+    `shares` is how often each symbol is the memo or, of bits, how often each bit of a memo is set.
+    """
+
+    shares: Floats
+    noise: Flip | Floats  # of ordered values a matrix
+    bits: bool = False
+
+    @property
+    def matrix(self) -> Floats:
+        """The noise on symbols: row = memo, column = answer."""
+        if isinstance(self.noise, Flip):
+            return self.noise.q + self.noise.gain * np.eye(len(self.shares))
+        return self.noise
+
+
+def memos_of(question: Question, memoised: bool = True) -> Memos:
+    """The memos of a question. Where nothing is memoised, the value itself links answers."""
     if not memoised:
         question = of_the_value(question)
-    mechanism = question.mechanism
-    noise = mechanism.second
-    if isinstance(mechanism.first, MatrixRound):
-        assert noise is None or isinstance(noise, MatrixRound)
-        return [_of_matrix(mechanism.first.matrix.mean(axis=0), None if noise is None else noise.matrix)]
-    assert isinstance(noise, Flip | None)
-    second = noise or KEPT
-    if isinstance(mechanism.encoding.memo, PackedBits):
-        return list(_of_bits(question, second))
-    return [_of_symbols(memo_shares(question), second)]
+    first, second = question.mechanism.first, question.mechanism.second
+    if isinstance(first, MatrixRound):
+        assert second is None or isinstance(second, MatrixRound)
+        return Memos(first.matrix.mean(axis=0), np.eye(question.k) if second is None else second.matrix)
+    assert isinstance(second, Flip | None)
+    if isinstance(question.mechanism.encoding.memo, PackedBits):
+        return Memos(_memo_ones(question), second or KEPT, bits=True)
+    return Memos(_memo_shares(question), second or KEPT)
 
 
 def of_the_value(question: Question) -> Question:
@@ -85,7 +110,7 @@ def of_the_value(question: Question) -> Question:
     return replace(question, mechanism=replace(question.mechanism, first=kept, second=noise), share=1.0, fake=None)
 
 
-def memo_shares(question: Question) -> Floats:
+def _memo_shares(question: Question) -> Floats:
     """How memos are spread over symbols: of the truth, and of fakes where there are any."""
     first = question.mechanism.first
     assert isinstance(first, Flip)
@@ -98,7 +123,7 @@ def memo_shares(question: Question) -> Floats:
     return np.asarray(question.share * shares + (1 - question.share) * question.fake_memo)
 
 
-def memo_ones(question: Question) -> Floats:
+def _memo_ones(question: Question) -> Floats:
     """How often each bit of a memo is set: of the truth, and of fakes where there are any."""
     first = question.mechanism.first
     assert isinstance(first, Flip)
@@ -122,9 +147,9 @@ def _of_symbols(memos: Floats, second: Flip) -> Pairs:
     return Pairs(together, apart)
 
 
-def _of_bits(question: Question, second: Flip) -> Iterator[Pairs]:
+def _of_bits(ones: Floats, second: Flip) -> Iterator[Pairs]:
     """Pairs of bits: both set, one of them, none; bits with the same share of ones gathered."""
-    for share, count in zip(*np.unique(memo_ones(question).round(15), return_counts=True), strict=True):
+    for share, count in zip(*np.unique(ones.round(15), return_counts=True), strict=True):
         cells = [(second.p**a * (1 - second.p) ** (2 - a), second.q**a * (1 - second.q) ** (2 - a)) for a in (2, 1, 0)]
         times = np.array([1, 2, 1])
         together = times * np.array([share * up + (1 - share) * down for up, down in cells])
@@ -133,10 +158,8 @@ def _of_bits(question: Question, second: Flip) -> Iterator[Pairs]:
         yield Pairs(together, apart, int(count))
 
 
-def _of_matrix(memos: Floats, second: Floats | None) -> Pairs:
+def _of_matrix(memos: Floats, second: Floats) -> Pairs:
     """Pairs of symbols of an ordered domain."""
-    if second is None:
-        return Pairs(np.diag(memos).ravel(), np.outer(memos, memos).ravel())
     both, marginal = second.T @ (memos[:, None] * second), memos @ second
     return Pairs(both.ravel(), np.outer(marginal, marginal).ravel())
 

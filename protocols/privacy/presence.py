@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p
+from math import exp
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from protocols.arrays.aliases import Column, Floats, Mask, Whole
 from protocols.mechanisms.channels import Channel, SupportChannel
 from protocols.mechanisms.encodings import Unary, bit_flip
 from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.privacy.widths import with_own_bit
 from protocols.question import Question
 
 CELLS_PER_PRESENCE = 3
@@ -134,8 +135,8 @@ def support_law(question: Question) -> Floats:
         law = np.zeros(_most(question) + 1)
         law[-1] = 1
         return law
-    flip, others = bit_flip(question.mechanism.one_report), _most(question) - 1
-    return np.convolve(_binomial(others, flip.q), [1 - flip.p, flip.p])
+    flip = bit_flip(question.mechanism.one_report)
+    return with_own_bit(_most(question), flip.p, flip.q)
 
 
 def _possible(question: Question) -> int:
@@ -159,13 +160,3 @@ def _supported(question: Question, answers: Column) -> Whole:
     if isinstance(question.mechanism.encoding, Unary | Buckets):
         return np.asarray(np.bitwise_count(answers).sum(axis=1, dtype=np.int64))
     return np.full(len(answers), _most(question))
-
-
-def _binomial(n: int, q: float) -> Floats:
-    """The chances of 0 .. n successes, in logarithms: their tails go far below the smallest float's accuracy."""
-    if not 0 < q < 1:
-        return np.asarray(np.eye(1, n + 1, n if q >= 1 else 0)[0])
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
-    times = np.arange(n + 1)
-    logarithms = factorials[n] - factorials - factorials[::-1] + times * log(q) + (n - times) * log1p(-q)
-    return np.asarray(np.exp(logarithms))

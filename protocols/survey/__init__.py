@@ -1,16 +1,25 @@
 """The survey model: attributes, values, budgets, periods, and the declared terms."""
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
+from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
 from protocols.survey.durations import parse_duration
-from protocols.survey.model import MAX_PERIOD, Solution, Survey
+from protocols.survey.model import Solution, Survey
 from protocols.survey.roles import dwell_times
+from protocols.survey.zones import TimeZone
 
 __all__ = [
+    "DAY",
+    "EPOCH",
+    "HOUR",
     "MAX_PERIOD",
+    "MICROSECOND",
     "MIN_SHARE",
     "Attribute",
+    "Calendar",
     "Solution",
     "Survey",
+    "TimeZone",
     "dwell_times",
+    "micros",
     "parse_duration",
 ]

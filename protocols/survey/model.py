@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from math import ceil
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from protocols.errors import SurveyError
 from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
+from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, calendar_of, micros
 from protocols.survey.durations import Duration, format_duration
 from protocols.survey.names import Text
 from protocols.survey.outlook import ForecastPlan
+from protocols.survey.zones import TimeZone, resolve
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -25,7 +26,6 @@ Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
 FILE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.(geojson|json)$"
-MAX_PERIOD = (1 << 32) - 1
 MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
@@ -42,6 +42,10 @@ def _budget(value: Any) -> Any:
     if isinstance(value, str) and "_" in value:  # Python and YAML read the typing error 1_0 as 10
         raise ValueError("a _ in a number; write it like 1.0")
     return value
+
+
+def _also_a_name(schema: dict[str, Any]) -> None:
+    schema["anyOf"].insert(0, {"type": "string"})
 
 
 Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
@@ -61,6 +65,12 @@ class Survey(Strict):
     start: Moment = Field(description="when period 0 begins, with a time zone, such as 2026-01-01T00:00:00Z")
     period: Duration = Field(
         description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"
+    )
+    time_zone: TimeZone | None = Field(
+        None,
+        description="makes days, weeks and hours of the day local, such as Europe/Paris: periods of whole days begin "
+        "when the local day does, so some last an hour less or more",
+        json_schema_extra=_also_a_name,
     )
     eps_inf: Epsilon | None = Field(
         None, description="what all reports of one value may ever reveal; 0.001 to 20, under spl for each attribute"
@@ -126,6 +136,14 @@ class Survey(Strict):
     )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
 
+    @field_validator("time_zone", mode="before")
+    @classmethod
+    def _resolve(cls, given: Any, info: ValidationInfo) -> Any:
+        """Look a zone up that is given by its name; a wrong start is a problem of its own."""
+        if isinstance(given, str):
+            return resolve(given, info.data["start"]) if "start" in info.data else None
+        return given
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         names = tuple(attribute.name for attribute in self.attributes)
@@ -152,6 +170,21 @@ class Survey(Strict):
             raise ValueError(
                 f"grace: {format_duration(self.grace)} keeps more than {MAX_GRACE_PERIODS} periods open; choose less"
             )
+        if self.time_zone is not None:
+            self._check_time_zone(self.time_zone)
+
+    def _check_time_zone(self, zone: TimeZone) -> None:
+        calendar = self.calendar
+        (first, _), begin = zone.offsets[0], calendar.local(calendar.begin(0))
+        if first != int((self.start - DAY).timestamp()):
+            raise ValueError("time_zone: its offsets begin not a day before start; write the name of the zone instead")
+        if begin != self.start:
+            raise ValueError(
+                f"start: {self.start.isoformat()} is {calendar.local(micros(self.start)):%H:%M} in {zone.name}, "
+                f"and periods of whole days begin with a local day; write {begin.isoformat()}"
+            )
+        if calendar.last < 1:
+            raise ValueError("time_zone: its offsets end before the second period does; write the zone's name instead")
 
     def _check_budgets(self) -> None:
         if (self.eps is None) == (self.eps_inf is None):
@@ -216,16 +249,20 @@ class Survey(Strict):
         With `clock: wall` workers close periods, so reports of `OUTAGE` are accepted that came while none was running.
         """
         waiting = max(self.grace, OUTAGE) if self.clock == "wall" else self.grace
-        return ceil(waiting / self.period) + 2
+        return self.calendar.span(waiting) + 2
+
+    @property
+    def calendar(self) -> Calendar:
+        """When periods begin and end."""
+        return calendar_of(self.start, self.start.utcoffset() or timedelta(0), self.period, self.time_zone)
 
     def bounds(self, period: int) -> tuple[datetime, datetime]:
-        """When a period begins and ends."""
-        begin = self.start + period * self.period
-        return begin, begin + self.period
+        """When a period begins and ends, in local time."""
+        return self.calendar.bounds(period)
 
     def period_of(self, moment: datetime) -> int:
         """The period a moment belongs to; negative before the start."""
-        return (moment - self.start) // self.period
+        return self.calendar.period_of(moment)
 
     def attribute(self, name: str) -> Attribute:
         return self.attributes[self.index(name)]

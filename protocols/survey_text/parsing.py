@@ -20,7 +20,12 @@ from protocols.survey.model import Survey
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
 INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  # models within models, by key
-KINDS = {"tuple_type": "should be a list"} | dict.fromkeys(
+KINDS = {
+    "tuple_type": "should be a list",
+    "string_pattern_mismatch": "not written as it must be",
+    "float_parsing": "should be a number",
+    "int_parsing": "should be a whole number",
+} | dict.fromkeys(
     ("dict_type", "model_type", "model_attributes_type"), "should be keys and values"
 )  # by pydantic's names, which are those of Python
 PYTHON = re.compile("^(Input|Tuple|String) | after validation")  # parts of its other messages that are left out
@@ -87,6 +92,8 @@ def format_survey(survey: Survey) -> str:
     # title: ''
     """
     given = survey.model_dump(mode="json", exclude_defaults=True, exclude={"attributes"})
+    if survey.time_zone is not None:
+        given["time_zone"] = survey.time_zone.name
     lines = []
     for name, field in Survey.model_fields.items():
         lines.append(f"# {field.description}")

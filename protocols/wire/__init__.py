@@ -1,13 +1,14 @@
 """Bytes on the wire: frames, single reports and clock records, and the reasons for refusing them."""
 
-from protocols.wire.clock import Clock, decode_clock, encode_clock
+from protocols.wire.clock import Clock, decode_clock, encode_clock, last_due, time_fault
 from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
 from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
-from protocols.wire.header import Lookup
+from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.naming import Named, named
 from protocols.wire.reasons import Reason, Reject
-from protocols.wire.report import decode_report, encode_report
+from protocols.wire.report import ReportRow, decode_report, encode_report, read_report, row_of, rows_frame
 from protocols.wire.rows import ROW_REASONS, row_faults
+from protocols.wire.strict_json import read_json
 from protocols.wire.terms import MAX_TERMS_BYTES, TERMS, decode_terms
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Named",
     "Reason",
     "Reject",
+    "ReportHeader",
+    "ReportRow",
     "decode_clock",
     "decode_frame",
     "decode_report",
@@ -34,7 +37,13 @@ __all__ = [
     "encode_frame",
     "encode_report",
     "join_frames",
+    "last_due",
     "named",
     "partition_of",
+    "read_json",
+    "read_report",
     "row_faults",
+    "row_of",
+    "rows_frame",
+    "time_fault",
 ]

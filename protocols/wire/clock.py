@@ -1,13 +1,18 @@
-"""Clock records: `survey` is closed through period `through`. They are signed with the operator's key."""
+"""Clock records, which close a survey through a period, and what that means for reports.
+
+They are signed with the operator's key.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from protocols.survey.model import MAX_PERIOD
+from protocols.survey.calendar import MAX_PERIOD, micros
+from protocols.survey.model import Survey
 from protocols.wire.header import read_hex, read_id
 from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
@@ -44,6 +49,32 @@ def decode_clock(data: bytes, key: bytes) -> Clock | Reject:
     if not hmac.compare_digest(mac, bytes.fromhex(_mac(clock, key))):
         return Reject(Reason.BAD_MAC, "not made with the operator's key")
     return clock
+
+
+def last_due(survey: Survey, now: datetime) -> int:
+    """The last period whose end plus grace has passed; -1 if none has.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> hourly = parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1h, grace: 30m, eps: 1,
+    ...                           attributes: [{name: a, values: [x, y]}]}''')
+    >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
+    [-1, 0, 1]
+    """
+    return max(min(survey.calendar.closed(micros(now), survey.grace), survey.calendar.last), -1)
+
+
+def time_fault(survey: str, period: int, rows: int, through: int, ahead: int) -> Reject | None:
+    """Why reports of a period are too late or too early, if it is closed `through` a period and open for `ahead` more.
+
+    >>> time_fault("buttons", 3, 1, through=3, ahead=2).reason.value
+    'late'
+    """
+    if period <= through:
+        return Reject(Reason.LATE, f"period {period} is closed", survey, rows)
+    if period > through + ahead:
+        detail = f"period {period} is beyond {through + ahead}, the last one open"
+        return Reject(Reason.TOO_FAR_AHEAD, detail, survey, rows)
+    return None
 
 
 def _typed(record: dict[str, Any]) -> tuple[Clock, bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +86,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
         batch = read_batch(data, MAX_ROWS)
-        header = _read_header(*batch.metadata.items())
+        header = ReportHeader.read(batch.metadata)
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
     scheme = header.scheme(lookup, batch.rows)
@@ -99,11 +98,6 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     tokens, gaps, *_ = batch.columns.values()
     answers = {name: column for name, column in batch.columns.items() if name not in ("token", "gap")}
     return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, answers)
-
-
-@lru_cache(maxsize=256)  # senders repeat the same metadata
-def _read_header(*metadata: tuple[str, str]) -> ReportHeader:
-    return ReportHeader.read(dict(metadata))
 
 
 def _misfit(batch: Batch, scheme: Scheme) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from protocols.scheme import Scheme
@@ -28,9 +29,10 @@ class ReportHeader:
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> ReportHeader:
         """Read it from a record; raises ValueError."""
-        fingerprint = read_hex(record.get("fingerprint"), 16, "fingerprint").hex()
-        period = int.from_bytes(read_hex(record.get("period"), 4, "period"), "big")
-        return cls(read_id(record.get("survey")), fingerprint, period)
+        texts = record.get("survey"), record.get("fingerprint"), record.get("period")
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("survey, fingerprint and period are not all text")
+        return _read_header(*texts)
 
     def write(self) -> dict[str, str]:
         return {"survey": self.survey, "fingerprint": self.fingerprint, "period": f"{self.period:08x}"}
@@ -42,7 +44,16 @@ class ReportHeader:
             return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
         if self.fingerprint != scheme.fingerprint:
             return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
+        if self.period > scheme.survey.calendar.last:
+            detail = f"period {self.period} is after the survey's last one, {scheme.survey.calendar.last}"
+            return Reject(Reason.TOO_FAR_AHEAD, detail, self.survey, rows)
         return scheme
+
+
+@lru_cache(maxsize=256)  # senders repeat the same header
+def _read_header(survey: str, fingerprint: str, period: str) -> ReportHeader:
+    digest = read_hex(fingerprint, 16, "fingerprint").hex()
+    return ReportHeader(read_id(survey), digest, int.from_bytes(read_hex(period, 4, "period"), "big"))
 
 
 def read_id(text: Any) -> str:

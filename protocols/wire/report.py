@@ -6,7 +6,8 @@ same length, which reveals nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,13 +34,40 @@ def encode_report(frame: Frame, scheme: Scheme) -> bytes:
     return write_object({**frame.header.write(), **numbers, "answers": answers})
 
 
+class ReportRow(NamedTuple):
+    """A report as it was read, not yet a column: its header, which attributes it answers, and its numbers as bytes."""
+
+    header: ReportHeader
+    answered: tuple[str, ...]
+    token: bytes  # big-endian, as the gap
+    gap: bytes
+    answers: tuple[bytes, ...]
+
+
 def decode_report(data: bytes, lookup: Lookup) -> Frame | Reject:
     """A frame of one row, or the reason why not. Never raises, whatever the bytes."""
+    row = read_report(data, lookup)
+    if isinstance(row, Reject):
+        return row
+    scheme = row.header.scheme(lookup)
+    return scheme if isinstance(scheme, Reject) else rows_frame([row], scheme)
+
+
+def read_report(data: bytes, lookup: Lookup) -> ReportRow | Reject:
+    """A report that has the form of its survey, or the reason why not; its numbers are checked by `row_faults`."""
     if len(data) > MAX_REPORT_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_REPORT_BYTES}")
     try:
         record = read_object(data)
-        if set(record) != _KEYS:
+    except ValueError as error:
+        return Reject(Reason.UNDECODABLE, f"not a report: {error}")
+    return row_of(record, lookup)
+
+
+def row_of(record: dict[str, Any], lookup: Lookup) -> ReportRow | Reject:
+    """The same for an object that was read from JSON."""
+    try:
+        if record.keys() != _KEYS:
             raise ValueError(f"expected exactly the keys {', '.join(sorted(_KEYS))}")
         header = ReportHeader.read(record)
     except ValueError as error:
@@ -53,19 +81,25 @@ def decode_report(data: bytes, lookup: Lookup) -> Frame | Reject:
         return Reject(Reason.UNDECODABLE, str(error), header.survey)
 
 
-def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> Frame:
-    token = np.frombuffer(read_hex(record["token"], 8, "token"), dtype=">u8")
-    gap = np.frombuffer(read_hex(record["gap"], 2, "gap"), dtype=">u2")
-    answers = record["answers"]
-    known = [question.name for question in scheme.questions]
-    if not isinstance(answers, dict) or not set(answers) <= set(known):
+def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> ReportRow:
+    token, gap = read_hex(record["token"], 8, "token"), read_hex(record["gap"], 2, "gap")
+    answers, widths = record["answers"], scheme.answer_bytes
+    if not isinstance(answers, dict) or not answers.keys() <= widths.keys():
         raise ValueError("answers is not an object of the survey's attributes")
-    answered = tuple(name for name in known if name in answers)
+    answered = tuple(name for name in widths if name in answers)
     if answered not in scheme.forms:
         raise ValueError(f"a report of this survey {scheme.forms_in_words}")
+    columns = tuple(read_hex(answers[name], widths[name], name) for name in answered)
+    return ReportRow(header, answered, token, gap, columns)
+
+
+def rows_frame(rows: Sequence[ReportRow], scheme: Scheme) -> Frame:
+    """Rows with the same header that answer the same attributes, as one frame, in the order given."""
+    header, answered, *_ = rows[0]
+    tokens = np.frombuffer(b"".join([row.token for row in rows]), dtype=">u8").astype(np.uint64)
+    gaps = np.frombuffer(b"".join([row.gap for row in rows]), dtype=">u2").astype(np.uint16)
     columns = {}
-    for name in answered:
-        layout = scheme.question(name).mechanism.encoding.answer
-        columns[name] = layout.from_bytes(np.frombuffer(read_hex(answers[name], layout.bytes, name), dtype=np.uint8))
-    tokens, gaps = token.astype(np.uint64), gap.astype(np.uint16)
+    for place, name in enumerate(answered):
+        raw = np.frombuffer(b"".join([row.answers[place] for row in rows]), dtype=np.uint8)
+        columns[name] = scheme.question(name).mechanism.encoding.answer.from_bytes(raw)
     return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, columns)

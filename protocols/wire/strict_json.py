@@ -1,4 +1,4 @@
-"""Strict JSON from untrusted senders: one object, in UTF-8, without duplicate keys."""
+"""Strict JSON from untrusted senders: in UTF-8, without duplicate keys, without NaN and infinities."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ def read_object(data: bytes) -> dict[str, Any]:
     Traceback (most recent call last):
     ValueError: not JSON: a key twice
     """
+    value = read_json(data)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def read_json(data: bytes) -> Any:
+    """Any JSON value; raises ValueError, and nothing else."""
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg}") from None
     except RecursionError:
         raise ValueError("not JSON: nested too deeply") from None
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return value
 
 
 def write_object(record: dict[str, Any]) -> bytes:

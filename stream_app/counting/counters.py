@@ -4,13 +4,15 @@ Reports that only show a presence (one_in) are counted by gap like the answers t
 name `PRESENCE_ONLY`. So `n` of an attribute counts its answers, and all reports are the sum over `Scheme.kinds`.
 
 Nothing in here is debiased, so everything can be added: across partitions, workers and periods. Only gaps that occur
-take memory, however long the horizon is.
+take memory, however long the horizon is. Reports are also counted by width, how many values they support: by that
+forged ones are noticed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +29,15 @@ Rows = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """One attribute's counts by gap: `n[row]` reports have the gap `gaps[row]`, and `N[row, value]` support a value."""
+    """One attribute's counts by gap: `n[row]` reports have the gap `gaps[row]`, and `N[row, value]` support a value.
+
+    Of all gaps together: `widths[c]` reports support c values; empty where every report supports one.
+    """
 
     gaps: NDArray[np.uint16]  # ascending
     n: Whole
     N: Whole
+    widths: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def total(self) -> int:
@@ -52,33 +58,43 @@ class Statistics:
 
     @property
     def arrays(self) -> list[Array]:
-        return [self.gaps, self.n, self.N]
+        return [self.gaps, self.n, self.N, self.widths]
 
 
 Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
 
 
-def sizes(scheme: Scheme) -> dict[str, int]:
-    """What is counted in a survey: the number of values of each attribute, and of presence-only reports (none)."""
-    return {**{q.name: q.k for q in scheme.questions}, **({PRESENCE_ONLY: 0} if scheme.takes_turns else {})}
+class Size(NamedTuple):
+    """How much is counted of an attribute: its number of values, and of cells by width."""
+
+    k: int
+    widths: int
 
 
-def add(parts: Iterable[Statistics], k: int) -> Statistics:
-    """The sum of some statistics of one attribute with k values."""
+def sizes(scheme: Scheme) -> dict[str, Size]:
+    """What is counted in a survey: the sizes of each attribute, and of presence-only reports (nothing by value)."""
+    asked = {q.name: Size(q.k, q.mechanism.encoding.widths) for q in scheme.questions}
+    return {**asked, **({PRESENCE_ONLY: Size(0, 0)} if scheme.takes_turns else {})}
+
+
+def add(parts: Iterable[Statistics], size: Size) -> Statistics:
+    """The sum of some statistics of one attribute."""
     listed = list(parts)
     gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
-    n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), k), dtype=np.int64)
+    n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), size.k), dtype=np.int64)
+    widths = np.zeros(size.widths, dtype=np.int64)
     for part in listed:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
         N[rows] += part.N
-    return Statistics(gaps, n, N)
+        widths += part.widths
+    return Statistics(gaps, n, N, widths)
 
 
 def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
     """The sum of some counts, attribute by attribute."""
     listed = list(parts)
-    return {name: add([part[name] for part in listed], k) for name, k in sizes(scheme).items()}
+    return {name: add([part[name] for part in listed], size) for name, size in sizes(scheme).items()}
 
 
 def arrays_of(counts: Counts) -> list[Array]:
@@ -86,7 +102,7 @@ def arrays_of(counts: Counts) -> list[Array]:
 
 
 def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
-    return {name: Statistics(*arrays[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
+    return {name: Statistics(*arrays[4 * place : 4 * place + 4]) for place, name in enumerate(names)}
 
 
 def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
@@ -108,8 +124,8 @@ class PeriodCounts:
     def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
         self._encodings = {q.name: q.mechanism.encoding for q in scheme.questions}
         self._counters = {
-            name: _Counter(k, scheme.survey.horizon, counts[name] if counts else None)
-            for name, k in sizes(scheme).items()
+            name: _Counter(size, scheme.survey.horizon, counts[name] if counts else None)
+            for name, size in sizes(scheme).items()
         }
 
     def count(self, frame: Frame) -> None:
@@ -118,22 +134,29 @@ class PeriodCounts:
         for name, answers in frame.answers.items():
             self._counters[name].count(frame.gaps, answers, self._encodings[name])
 
+    @property
+    def nbytes(self) -> int:
+        """How much they take as a record."""
+        return sum(counter.nbytes for counter in self._counters.values())
+
     def snapshot(self) -> Counts:
         return {name: counter.snapshot() for name, counter in self._counters.items()}
 
 
 class _Counter:
-    """N and n of one attribute, a row for each gap in the order in which gaps first occurred."""
+    """N and n of one attribute, a row for each gap in the order in which gaps first occurred; and its widths."""
 
-    def __init__(self, k: int, horizon: int, initial: Statistics | None) -> None:
+    def __init__(self, size: Size, horizon: int, initial: Statistics | None) -> None:
         self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
-        self._N = np.zeros((0, k), dtype=np.int64)
+        self._N = np.zeros((0, size.k), dtype=np.int64)
+        self._widths = np.zeros(size.widths, dtype=np.int64)
         if initial is not None:
             self._add_gaps(initial.gaps)
             self._n[: len(initial.gaps)] = initial.n
             self._N[: len(initial.gaps)] = initial.N
+            self._widths += initial.widths
 
     def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
         grouped = group(gaps, self._rows, len(self._gaps))
@@ -145,11 +168,17 @@ class _Counter:
         self._n[: len(n)] += n
         if answers is not None and encoding is not None:
             self._N[: len(n)] += encoding.count(answers, rows, len(n))
+            if len(self._widths):
+                self._widths += encoding.count_widths(answers)
+
+    @property
+    def nbytes(self) -> int:
+        return len(self._gaps) * (2 + 8 + 8 * self._N.shape[1])
 
     def snapshot(self) -> Statistics:
         gaps = np.array(self._gaps, dtype=np.uint16)
         order = np.argsort(gaps)
-        return Statistics(gaps[order], self._n[order], self._N[order])
+        return Statistics(gaps[order], self._n[order], self._N[order], self._widths.copy())
 
     def _add_gaps(self, gaps: NDArray[np.uint16]) -> None:
         """Give gaps that occur for the first time a row. The arrays double, so that adding many gaps is cheap."""

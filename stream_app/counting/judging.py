@@ -93,7 +93,8 @@ def _known(clock: Clock | Reject, lookup: Lookup) -> Clock | Reject:
     if scheme is None:
         return Reject(Reason.UNKNOWN_SURVEY, f"no survey {clock.survey!r} is published")
     try:
-        scheme.survey.bounds(clock.through + scheme.survey.ahead)
+        survey = scheme.survey
+        survey.bounds(max(clock.through, min(clock.through + survey.ahead, survey.calendar.last)))
     except OverflowError:
         return Reject(Reason.UNDECODABLE, f"period {clock.through} ends after the calendar does", clock.survey)
     return clock
@@ -106,17 +107,6 @@ def refused_skip(skipped: Skipped) -> tuple[Record, Reject] | None:
     how = "decompresses to more than is allowed" if skipped.why is Why.TOO_LARGE else "cannot be read"
     detail = f"the batch with the records {skipped.first} to {skipped.last} {how}"
     return Record(skipped.first, None, None), Reject(Reason(skipped.why), detail, rows=skipped.last - skipped.first + 1)
-
-
-def time_fault(frame: Frame, through: int, ahead: int) -> Reject | None:
-    """Why a frame is too late or too early, if the survey is closed `through` a period and open for `ahead` more."""
-    if frame.period <= through:
-        detail = f"period {frame.period} is closed"
-        return Reject(Reason.LATE, detail, frame.survey, len(frame))
-    if frame.period > through + ahead:
-        detail = f"period {frame.period} is beyond {through + ahead}, the last one open"
-        return Reject(Reason.TOO_FAR_AHEAD, detail, frame.survey, len(frame))
-    return None
 
 
 def judge_rows(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> Judged:

@@ -24,7 +24,8 @@ class Part:
     offset: int
     closed: bool
     counts: Counts = field(repr=False)
-    late: int = 0  # late rows that came while this was the next period to close; only where presence has noise
+    late: dict[int, int] = field(default_factory=dict)  # by period: late rows that came while this was next to close
+    refused: int = 0  # rows of this period that were refused, without repeats
 
     @property
     def total(self) -> int:
@@ -64,7 +65,7 @@ def encode_partial(partial: Partial) -> bytes:
         return pack(head | lacking | {"kind": "progress", "through": partial.through})
     names = list(partial.counts)
     head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
-    head |= {"late": partial.late}
+    head |= {"late": sorted(partial.late.items()), "refused": partial.refused}
     return pack(head, arrays_of(partial.counts))
 
 
@@ -76,7 +77,8 @@ def decode_partial(data: bytes) -> Partial:
             return Progress(*common, head["through"], head["rejects"], dict(head["lates"]), dict(head["lost"]))
         survey, partition, offset = common
         counts = from_arrays(head["attributes"], arrays)
-        return Part(survey, head["period"], partition, offset, head["closed"], counts, head["late"])
+        late, refused = dict(head["late"]), head["refused"]
+        return Part(survey, head["period"], partition, offset, head["closed"], counts, late, refused)
     except (KeyError, TypeError) as error:
         raise StateError(
             f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"

@@ -3,6 +3,8 @@
 Whatever a record changes belongs to one of two things. An open period has its counts, its tokens and the rows it
 refused, through the last offset that changed it. The position has the rest (clocks, refused records, messages) through
 its own offset. Each skips the offsets it contains already, so the log may be read again from any earlier offset.
+
+Of a survey that was set aside, the position has the rest through an offset of its own, until the survey has caught up.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames, time_fault
 from stream_app.counting.batching import Decoded, DecodedRecord, batches
 from stream_app.counting.judging import (
     Judged,
@@ -23,12 +25,14 @@ from stream_app.counting.judging import (
     refused_record,
     refused_rows,
     refused_skip,
-    time_fault,
 )
-from stream_app.counting.partials import Part, Progress, message
+from stream_app.counting.open_periods import OpenPeriods, Saving
+from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
-from stream_app.counting.state import OpenPeriod, Period, Rejects, counter_key, position_key, tokens_key
+from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.skipped import Skipped, Why
 
@@ -36,12 +40,13 @@ PLAIN = (
     "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
     "recover` lets workers go on"
 )
+DEFAULT_SAVING = Saving()
 UNKNOWN = ""  # the survey of a record that could not be read
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What one record did: rows counted, rows refused by reason, or how far a survey was closed."""
+    """What some records of a survey did: rows counted, rows refused by reason, or how far the survey was closed."""
 
     survey: str = UNKNOWN
     counted: int = 0
@@ -62,7 +67,8 @@ class PartitionCounter(LogReader):
 
     `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
     `log_start`. Read on at `next_offset`; `missing` is what the log no longer has, perhaps reports of these `surveys`.
-    `check_tokens=False` counts repeats too: for senders that are known never to repeat.
+    `check_tokens=False` counts repeats too: for senders that are known never to repeat. No record of a survey that is
+    written has more than `limit` bytes; `saving` says when a counter is written.
     """
 
     NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
@@ -77,26 +83,31 @@ class PartitionCounter(LogReader):
         log_start: int = 0,
         check_tokens: bool = True,
         surveys: Iterable[str] = (),
+        limit: int = VALUE_BYTES,
+        saving: Saving = DEFAULT_SAVING,
     ) -> None:
-        recovered = recover(partition, records, lookup, log_start, surveys)
-        position = recovered.position
-        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
+        with of_this_release(f"the state of partition {partition} of the reports"):
+            recovered = recover(partition, records, lookup, log_start, surveys)
+        position, stale = recovered.position, recovered.stale
+        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        self.failed += recovered.failed
         self.partition = partition
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
-        self._check_tokens = check_tokens
         self._position = position
-        self._periods = recovered.periods
+        self._recovered = position.encode()
+        self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit, saving)
         self._listed = dict(position.open)
+        # What the position contains of surveys that are read again because they were aside.
+        self._behind = {survey: aside.offset for survey, aside in position.asides.items() if aside.offset is not None}
         self._pending = 0
-        self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
         # Surveys whose rejects or losses the merge may lack.
-        self._unsent_progress = {*self.rejects, *surveys_losing(position)} - {UNKNOWN}
+        self._unsent_progress = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *self.asides}
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
-        return self._periods
+        return self._periods.all
 
     @property
     def pending_bytes(self) -> int:
@@ -104,17 +115,23 @@ class PartitionCounter(LogReader):
         return self._pending
 
     @property
+    def is_pressing(self) -> bool:
+        return super().is_pressing or bool(self._unsent_progress) or self._periods.has_first
+
+    @property
+    def has_first(self) -> bool:
+        return self._periods.has_first
+
+    @property
     def rejects(self) -> Rejects:
         """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
-        totals = {survey: Counter(reasons) for survey, reasons in self._position.rejects.items()}
-        for (survey, _), period in self._periods.items():
-            totals.setdefault(survey, Counter()).update(period.rejects)
-        return totals
+        names = {*self._position.rejects, *self._periods.surveys()}
+        return {survey: self._rejects_of(survey) for survey in sorted(names)}
 
     @property
     def lost(self) -> dict[str, Counter[int]]:
         """Reports that are lost at most, by survey and period, for periods that windows can still include."""
-        names = surveys_losing(self._position)
+        names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
         return {survey: self._position.lost_of(survey, ahead_of(self._lookup, survey)) for survey in names}
 
     def closed_through(self, survey: str) -> int:
@@ -149,27 +166,40 @@ class PartitionCounter(LogReader):
                 postponed = decoded
                 break
             decoded_records.append((record, decoded))
+            self._periods.note_read(len(record.value or b""))
             self._advance_to(record.offset, record.epoch)
         in_batches = batches(decoded_records, self._contained, self._is_late)
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
-    def flush(self, provisional: bool = True) -> Flush:
-        """All that changed since the last flush; with `provisional`, what open periods have counted so far as well."""
-        changed = {key: period for key, period in sorted(self._periods.items()) if period.unsaved}
-        tokens = [
-            Write(tokens_key(self.partition, key, period.offset), period.take_tokens())
-            for key, period in changed.items()
-            if period.new_tokens
-        ]
-        counters = [Write(counter_key(self.partition, key), period.encode()) for key, period in changed.items()]
-        for period in changed.values():
-            period.unsaved = False
+    def flush(self, provisional: bool = True, everything: bool = False) -> Flush:
+        """What is to be written now; with `provisional`, what open periods have counted so far as well.
+
+        Counters may wait for later flushes, unless `everything` is wanted: then recovery has nothing to read again.
+        """
+        tokens: list[Write] = []
+        counters: list[Write] = []
         shown: list[Output] = []
-        if provisional and self._read >= self._contained:  # what is read again was sent before
-            shown += [self._part(key, period) for key, period in sorted(self._periods.items()) if period.unsent]
-            shown += [self._progress(survey, self._read) for survey in sorted(self._unsent_progress)]
+        provisional = provisional and self._read >= self._contained  # what is read again was sent before
+        for survey in sorted({*self._periods.surveys(), *self._unsent_progress}):
+            with self._caring_for(survey):
+                seen, counted = self._periods.writes(survey, everything)
+                shown += self._shown(survey, everything) if provisional else []
+                tokens += seen
+                counters += counted
         self._pending = 0
         return self._flush(tokens, counters, [self._position_record()], shown)
+
+    def _shown(self, survey: str, everything: bool) -> list[Output]:
+        """What the merge lacks of a survey that is not closed."""
+        parts = self._periods.unsent(survey, everything)
+        return [*parts, self._progress(survey, self._read)] if survey in self._unsent_progress else parts
+
+    def _forget(self, survey: str) -> None:
+        self._position.restore(survey, flushed := Position.decode(self._saved_position or self._recovered))
+        self._listed = {key: due for key, due in self._listed.items() if key[0] != survey}
+        self._listed |= {key: due for key, due in flushed.open.items() if key[0] == survey}
+        self._periods.forget(survey)
+        self._unsent_progress.discard(survey)
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""
@@ -185,39 +215,50 @@ class PartitionCounter(LogReader):
         return frame.period <= self.closed_through(frame.survey)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
-        together = self._count_together(batch) if len(batch) > 1 else None
-        return [together] if together else [self._apply_one(record, decoded) for record, decoded in batch]
+        survey = batch[0][1].survey or UNKNOWN
+        if not self._is_aside(survey):
+            with self._caring_for(survey):
+                together = self._count_together(batch) if len(batch) > 1 else None
+                return [together] if together else [self._apply_one(record, decoded) for record, decoded in batch]
+        self.passed_over[survey] += len(batch)
+        return []
 
     def _apply_one(self, record: Record, decoded: Decoded) -> Changes:
         if isinstance(decoded, Frame):
             return self._apply_frame(record, decoded)
-        if record.offset <= self._contained:
+        if self._contains(record, decoded.survey):
             return Changes()
         if isinstance(decoded, Clock):
             return self._apply_clock(record.offset, decoded)
         return self._refuse(record, decoded)
+
+    def _contains(self, record: Record, survey: str | None) -> bool:
+        """Whether what a record did to the position is in it."""
+        return record.offset <= self._behind.get(survey or UNKNOWN, self._contained)
 
     def _count_together(self, batch: Sequence[DecodedRecord]) -> Changes | None:
         """Count frames as one; None if one of them may need treatment of its own, and nothing was counted."""
         (first, _), (last, _) = batch[0], batch[-1]
         frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
         scheme = known_scheme(self._lookup, frame.survey)
-        if time_fault(frame, self.closed_through(frame.survey), scheme.survey.ahead):
+        through = self.closed_through(frame.survey)
+        if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
-        period = self._period((frame.survey, frame.period), scheme)
+        period = self._periods.open((frame.survey, frame.period), scheme)
         if judged.bad or first.offset <= period.offset:
             return None
-        return self._count(last.offset, period, judged)
+        return self._count(last.offset, period, judged, sum(len(record.value or b"") for record, _ in batch))
 
     def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
-        contained = record.offset <= self._contained
-        reject = time_fault(frame, clock.through_before(record.offset), scheme.survey.ahead)
+        contained = self._contains(record, frame.survey)
+        through = clock.through_before(record.offset)
+        reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
-            if reject.reason is Reason.LATE and scheme.presence is not None:
-                self._note_late(record.offset, frame, scheme)
+            if reject.reason is Reason.LATE:
+                self._note_late(record, frame, scheme)
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
@@ -228,52 +269,32 @@ class PartitionCounter(LogReader):
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
-        period = self._period((frame.survey, frame.period), scheme)
+        period = self._periods.open((frame.survey, frame.period), scheme)
         if record.offset <= period.offset:
             return Changes()
-        return self._count(record.offset, period, judged)
+        changes = self._count(record.offset, period, judged, len(record.value or b""))
+        return Changes() if contained else changes  # what is counted again is no news
 
-    def _note_late(self, offset: int, frame: Frame, scheme: Scheme) -> None:
-        """Add late rows to the next period to close, whose final will have their number, with noise.
+    def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
+        """Add late rows to the next period to close: its final takes them into account.
 
         Nothing changes if that period was closed since (when the log is read again), or contains this offset.
         """
-        clock = self._position.clock(frame.survey)
+        clock, offset = self._position.clock(frame.survey), record.offset
         through = clock.through_before(offset)
         if through < clock.through or frame.period <= through - scheme.survey.horizon:
             return
-        period = self._period((frame.survey, through + 1), scheme)
+        period = self._periods.open((frame.survey, through + 1), scheme)
         if offset > period.offset:
-            period.late += len(frame)
-            period.offset = offset
-            period.unsaved = period.unsent = True
+            period.late[frame.period] += len(frame)
+            self._periods.change(period, offset, len(record.value or b""))
 
-    def _period(self, key: Period, scheme: Scheme) -> OpenPeriod:
-        """An open period; the first frame of a period opens it."""
-        if key not in self._periods:
-            self._periods[key] = OpenPeriod.empty(scheme)
-            self._periods[key].tokens.reserve(self._expected.get(key[0], 0))
-        return self._periods[key]
-
-    def _count(self, offset: int, period: OpenPeriod, judged: Judged) -> Changes:
-        good = judged.good
-        refused = {reason: len(rows) for reason, rows in judged.bad.items()}
-        if self._check_tokens and len(good):
-            new = period.tokens.insert(good.tokens)
-            if not new.all():
-                refused[Reason.REPEAT] = int(len(good) - new.sum())
-                good = good.take(new)
-            if len(good):
-                period.new_tokens.append(good.tokens)
-                self._pending += good.tokens.nbytes
-        if len(good):
-            period.counts.count(good)
-        period.rejects.update({reason.value: rows for reason, rows in refused.items()})
+    def _count(self, offset: int, period: OpenPeriod, judged: Judged, size: int) -> Changes:
+        counted, refused = self._periods.count(offset, period, judged, size)
+        self._pending += counted * judged.good.tokens.itemsize
         if refused:
-            self._unsent_progress.add(good.survey)
-        period.offset = offset
-        period.unsaved = period.unsent = True
-        return Changes(good.survey, len(good), refused)
+            self._unsent_progress.add(judged.good.survey)
+        return Changes(judged.good.survey, counted, refused)
 
     def _apply_clock(self, offset: int, clock: Clock) -> Changes:
         """Close what a clock record closes. Each one is acknowledged by progress, also a repeat or an empty one."""
@@ -284,15 +305,12 @@ class PartitionCounter(LogReader):
         through = self.closed_through(survey)
         if moved:
             self._position.settle_lost(survey, before, scheme.survey.ahead)
-        for key in sorted(key for key in self._periods if key[0] == survey and key[1] <= through):
-            period = self._periods.pop(key)
+        for key, period in self._periods.close(survey, through):
             period.offset = offset
-            self._expected[survey] = len(period.tokens) * 17 // 16  # some spare room: growing the table costs much
-            self._send([self._part(key, period, closed=True)])
+            self._send([self._periods.part(key, period, closed=True)])
             self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
             self._listed.pop(key, None)
-            keys = [tokens_key(self.partition, key, at) for at in period.token_offsets]
-            self._deletions += [Write(gone, None) for gone in (counter_key(self.partition, key), *keys)]
+            self._deletions += [Write(gone, None) for gone in self._periods.records_of(key, period)]
         for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
             for forgotten in [period for period in by_period if period <= through - scheme.survey.horizon]:
                 del by_period[forgotten]
@@ -307,13 +325,12 @@ class PartitionCounter(LogReader):
         self._send([refused_record(record, reject, self.partition)])
         return Changes(survey, refused={reject.reason: reject.rows})
 
-    def _part(self, key: Period, period: OpenPeriod, closed: bool = False) -> Output:
-        period.unsent = False
-        return message(Part(*key, self.partition, period.offset, closed, period.counts.snapshot(), period.late))
+    def _rejects_of(self, survey: str) -> Counter[str]:
+        return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
 
     def _progress(self, survey: str, offset: int) -> Output:
         self._unsent_progress.discard(survey)
-        rejects = dict(self.rejects.get(survey, Counter()))
+        rejects = dict(self._rejects_of(survey))
         lates = dict(self._position.lates.get(survey, Counter()))
         lost = dict(self._position.lost_of(survey, ahead_of(self._lookup, survey)))
         return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates, lost))
@@ -325,7 +342,14 @@ class PartitionCounter(LogReader):
 
     def _position_record(self) -> Write:
         """The position, which lists through which offset the counter of each open period must be."""
-        self._position.offset = max(self._contained, self._read)
-        self._position.mark = self._mark
-        self._position.open = {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.items()}
-        return Write(position_key(self.partition), self._position.encode())
+        position = self._position
+        position.offset = max(self._contained, self._read)
+        position.mark = self._mark
+        periods = self._periods.all
+        position.open = {key: due for key, due in self._listed.items() if self._is_aside(key[0])}
+        position.open |= {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in periods.items()}
+        for survey, contained in self._behind.items():
+            if not self._is_aside(survey):
+                own = None if self._read >= self._contained else max(contained, self._read)
+                position.asides[survey] = replace(position.asides[survey], offset=own)
+        return Write(position_key(self.partition), position.encode())

@@ -2,20 +2,23 @@
 
 After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
 can be combined, because each has the offset it contains: what is too old is counted again from the log, what is
-newer skips the offsets it contains, and what belongs to a closed period is deleted.
+newer skips the offsets it contains, and what belongs to a closed period is deleted. A survey whose records cannot be
+used is set aside.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from protocols.errors import StateError
+from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
-from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key
+from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
+from stream_app.counting.tokens import Tokens
+from stream_app.log.asides import NEVER_ASIDE, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Acceptance
@@ -25,13 +28,17 @@ Records = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Recovered:
-    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost."""
+    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost.
+
+    `failed` are surveys that are set aside, because their records cannot be used.
+    """
 
     position: Position
     periods: dict[Period, OpenPeriod]
     start: int = NOTHING
     stale: tuple[Write, ...] = ()
     missing: str = ""
+    failed: tuple[SurveyFailed, ...] = ()
 
 
 def recover(
@@ -46,60 +53,116 @@ def recover(
     accepted = found.pop(accepted_key(partition), None)
     if accepted is not None:
         apply_acceptance(position, Acceptance.decode(accepted), surveys)
-    log_start = max(log_start + position.mark.shift, position.mark.floor)
-    counters, tokens, stale = {}, [], []
+    of_surveys: dict[str, dict[bytes, bytes]] = {survey: {} for survey, _ in position.open}
     for key, value in sorted(found.items()):
-        _, _, kind, survey, period, *rest = key.decode().split("/")
-        if int(period) <= position.clock(survey).through:
-            stale.append(Write(key, None))
-        elif kind == "counter":
-            counters[survey, int(period)] = OpenPeriod.decode(value, known_scheme(lookup, survey))
+        of_surveys.setdefault(survey_of(Write(key, value)), {})[key] = value
+    resumptions = {survey: group.pop(resumed_key(partition, survey), b"") for survey, group in of_surveys.items()}
+    resume(position.asides, {survey: record for survey, record in resumptions.items() if record})
+    log_start = max(log_start + position.mark.shift, position.mark.floor)
+    counters: dict[Period, OpenPeriod] = {}
+    stale: list[Write] = []
+    failed: list[SurveyFailed] = []
+    for survey, group in of_surveys.items():
+        if position.is_aside(survey):
+            continue
+        try:
+            periods, unused = _recover_survey(survey, group, position, lookup)
+        except (MemoryError, AnotherRelease):
+            raise
+        except Exception as error:
+            if not survey:
+                raise
+            position.asides[survey] = position.asides.get(survey, NEVER_ASIDE).again(position.offset, error)
+            failed.append(SurveyFailed(survey, position.asides[survey], error))
         else:
-            tokens.append(((survey, int(period)), int(rest[0]), value))
-    # Listed by the position or known from tokens only: an empty counter, so that its records are deleted with it.
-    for open_period in {*position.open, *(period for period, _, _ in tokens)} - set(counters):
-        counters[open_period] = OpenPeriod.empty(known_scheme(lookup, open_period[0]))
-    for counter in counters.values():
-        counter.tokens.expect(counter.expected_tokens)
-    for open_period, offset, value in tokens:
-        counters[open_period].token_offsets.append(offset)
-        if offset <= counters[open_period].offset:
-            counters[open_period].tokens.insert(unpack(value)[1][0])
-    for open_period, counter in counters.items():
-        if len(counter.tokens) != counter.expected_tokens:  # some deleted by a late writer that had closed the period
-            counters[open_period] = OpenPeriod.empty(counter.scheme, counter.token_offsets)
-    start = resume_after(position.offset, position.open, {key: counter.offset for key, counter in counters.items()})
+            counters |= periods
+            stale += unused
+    held = {key: counter.offset for key, counter in counters.items()}
+    listed = {key: due for key, due in position.open.items() if not position.is_aside(key[0])}
+    behind = [position.offset_of(survey) for survey in position.asides if not position.is_aside(survey)]
+    start = min([resume_after(position.offset, listed, held), *behind])
     missing = ""
     if start + 1 < log_start:
-        held = {key: counter.offset for key, counter in counters.items()}
         note_missing(position, held, log_start, surveys)
-        affected = [f"{s} {p}" for s in surveys_losing(position) for p in position.lost_of(s, ahead_of(lookup, s))]
+        losing = [survey for survey in surveys_losing(position) if lookup(survey) is not None]
+        affected = [f"{s} {p}" for s in losing for p in position.lost_of(s, ahead_of(lookup, s))]
         missing = (
             f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
             f"them are in the state; reports among them are not counted, of these periods: {', '.join(affected)}"
         )
         start = log_start - 1
-    return Recovered(position, counters, start, tuple(stale), missing)
+    return Recovered(position, counters, start, tuple(stale), missing, tuple(failed))
+
+
+def _recover_survey(
+    survey: str, records: Mapping[bytes, bytes], position: Position, lookup: Lookup
+) -> tuple[dict[Period, OpenPeriod], list[Write]]:
+    """The open periods of a survey, and the records of it that are not needed.
+
+    Of a survey that an operator lets go on, a record that cannot be read is given up: its period is counted again.
+    """
+    counters: dict[Period, OpenPeriod] = {}
+    tokens: list[tuple[Period, int, Tokens]] = []
+    stale = []
+    given_up = position.asides.get(survey, NEVER_ASIDE).offset is not None
+    for key, value in records.items():
+        _, _, kind, _, number, *rest = key.decode().split("/")
+        period = survey, int(number)
+        if period[1] <= position.clock(survey).through:
+            stale.append(Write(key, None))
+            continue
+        scheme = known_scheme(lookup, survey)
+        try:
+            if kind == "counter":
+                counters[period] = OpenPeriod.decode(value, scheme)
+            else:
+                tokens.append((period, int(rest[0]), unpack(value)[1][0]))
+        except (StateError, IndexError) as error:
+            if not given_up or isinstance(error, AnotherRelease):
+                raise
+            stale.append(Write(key, None))
+    # Listed by the position or known from tokens only: an empty counter, so that its records are deleted with it.
+    open_periods = {period for period in position.open if period[0] == survey}
+    for period in {*open_periods, *(period for period, _, _ in tokens)} - set(counters):
+        counters[period] = OpenPeriod.empty(known_scheme(lookup, survey))
+    for counter in counters.values():
+        counter.tokens.expect(counter.expected_tokens)
+    for period, offset, seen in tokens:
+        counters[period].token_offsets.append(offset)
+        if offset <= counters[period].offset:
+            counters[period].tokens.insert(seen)
+    for period, counter in counters.items():
+        if len(counter.tokens) != counter.expected_tokens:  # some deleted by a late writer that had closed the period
+            counters[period] = OpenPeriod.empty(counter.scheme, counter.token_offsets)
+    return counters, stale
 
 
 def apply_acceptance(position: Position, acceptance: Acceptance, surveys: Iterable[str]) -> None:
     """Go on with the log that an operator has accepted, unless this position does so already."""
     if acceptance.mark.acceptances > position.mark.acceptances:
         position.mark = acceptance.mark
-        position.lose(surveys, acceptance.lost)
+        position.lose(position.surveys(surveys), acceptance.lost)
 
 
 def note_missing(position: Position, held: Mapping[Period, int], log_start: int, surveys: Iterable[str]) -> None:
-    """Note how many reports are lost at most, if the log begins only at `log_start` and periods hold these offsets."""
+    """Note how many reports are lost at most, if the log begins only at `log_start` and periods hold these offsets.
+
+    Of a survey that is aside it is noted when it goes on.
+    """
     for key, due in position.open.items():
+        if key not in held:
+            continue
         records = min(due, log_start - 1) - held[key]
         if records > 0:
             position.lost.setdefault(key[0], Counter())[key[1]] += records * MAX_ROWS
         if due < log_start:
             position.open[key] = held[key]  # the log cannot bring it further: do not report it again
-    records = log_start - 1 - position.offset
-    if records > 0:
-        position.lose(surveys, records * MAX_ROWS)
+    for survey in position.surveys(surveys):
+        records = log_start - 1 - position.offset_of(survey)
+        if records > 0 and not position.is_aside(survey):
+            position.lose([survey], records * MAX_ROWS)
+            if survey in position.asides:
+                position.asides[survey] = replace(position.asides[survey], offset=log_start - 1)
 
 
 def surveys_losing(position: Position) -> list[str]:

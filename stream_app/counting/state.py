@@ -1,10 +1,11 @@
 """The counting state as records, each with the offset of the log that it contains.
 
     count/P/position                        last offset, which log, moves of the clocks, rejects, losses,
-                                            {open period: its offset}
+                                            {open period: its offset}, {survey that is or was aside: its offset}
     count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
+    count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.asides.Resumption`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
-    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens added by one flush, after which the counter stood at OFFSET
+    count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens since the record before, after which the counter stood at OFFSET
 
 Token records are never deleted while their period is open: an older counter, written late by a worker that was paused,
 may still need them.
@@ -15,14 +16,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from protocols.errors import StateError
+from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tokens import Tokens, TokenSet
+from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.marks import Mark
 
@@ -48,6 +51,10 @@ def accepted_key(partition: int) -> bytes:
     return f"count/{partition}/accepted".encode()
 
 
+def resumed_key(partition: int, survey: str) -> bytes:
+    return f"count/{partition}/resumed/{survey}".encode()
+
+
 def counter_key(partition: int, period: Period) -> bytes:
     return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
 
@@ -68,13 +75,39 @@ class Position:
     lost: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period: in reports, at most
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, int] = field(default_factory=dict)
+    asides: Asides = field(default_factory=dict)
+
+    def offset_of(self, survey: str) -> int:
+        """Through which offset the clock, the rejects and the dead letters of a survey are contained."""
+        aside = self.asides.get(survey)
+        return self.offset if aside is None or aside.offset is None else aside.offset
+
+    def restore(self, survey: str, flushed: Position) -> None:
+        """Set a survey back to what an earlier position has of it."""
+        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            (self.clocks, flushed.clocks),
+            (self.rejects, flushed.rejects),
+            (self.lates, flushed.lates),
+            (self.lost, flushed.lost),
+            (self.losing, flushed.losing),
+        ]
+        for ours, theirs in pairs:
+            ours.pop(survey, None)
+            ours.update({name: value for name, value in theirs.items() if name == survey})
+
+    def is_aside(self, survey: str) -> bool:
+        return survey in self.asides and bool(self.asides[survey].why)
+
+    def surveys(self, others: Iterable[str] = ()) -> set[str]:
+        """The surveys of which something is known, and these others."""
+        return {*others, *self.clocks, *(survey for survey, _ in self.open)}
 
     def lose(self, surveys: Iterable[str], reports: int) -> None:
         """Up to so many reports of each survey are lost, of whatever periods were open.
 
         A clock record may be lost, too, so which periods those were is known only when the next one is read.
         """
-        for survey in {*surveys, *self.clocks, *(survey for survey, _ in self.open)}:
+        for survey in surveys:
             self.losing[survey] = self.losing.get(survey, 0) + reports
 
     def lost_of(self, survey: str, ahead: int) -> Counter[int]:
@@ -103,6 +136,7 @@ class Position:
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "lost": {survey: sorted(reports.items()) for survey, reports in self.lost.items()},
                 "losing": self.losing,
+                "asides": heads(self.asides),
                 "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
             }
         )
@@ -116,7 +150,8 @@ class Position:
         lost = {survey: Counter(dict(reports)) for survey, reports in head["lost"].items()}
         open_periods = {(s, t): offset for s, t, offset in head["open"]}
         mark, losing = Mark(**head["mark"]), head["losing"]
-        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods)
+        asides = from_heads(head["asides"])
+        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, asides)
 
 
 @dataclass
@@ -127,20 +162,26 @@ class OpenPeriod:
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
     rejects: Counter[str] = field(default_factory=Counter)
-    late: int = 0  # rows of earlier periods that came while this was the next one to close, if presence has noise
+    late: Counter[int] = field(default_factory=Counter)  # by period: late rows that came while this was next to close
     tokens: TokenSet = field(default_factory=TokenSet)
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
     token_offsets: list[int] = field(default_factory=list)  # offsets of its token records
     unsaved: bool = False
     unsent: bool = False  # the merge may lack its newest counts
+    brought: int = 0  # bytes that were counted since it was last written
+    brought_unsent: int = 0  # ... since its counts were last sent to the merge
+    changed_at: int = 0  # how much of the log had been read when it last changed
+    saved_at: int | None = None  # ... as its record has it; None if it has no record
+    sent_rows: int = 0  # how many rows its counts had when they were last sent
+    rows: int = 0  # counted since recovery
 
     @staticmethod
     def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> OpenPeriod:
         return OpenPeriod(scheme, PeriodCounts(scheme), token_offsets=list(token_offsets))
 
     def take_tokens(self) -> bytes:
-        """The tokens since the last flush as a record."""
+        """The tokens since the last record as a record."""
         record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
         self.token_offsets.append(self.offset)
         self.new_tokens = []
@@ -152,7 +193,7 @@ class OpenPeriod:
             "offset": self.offset,
             "tokens": len(self.tokens),
             "rejects": self.rejects,
-            "late": self.late,
+            "late": sorted(self.late.items()),
             "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
@@ -162,11 +203,13 @@ class OpenPeriod:
     def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
         head, arrays = unpack(data)
         if head["fingerprint"] != scheme.fingerprint:
-            raise StateError(
+            raise FingerprintChanged(
                 f"the state of survey {scheme.survey.id!r} was counted under other terms",
                 "publish changed terms under a new id",
             )
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
-        late, tokens = head["late"], head["tokens"]
-        return OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
+        late, tokens = Counter[int](dict(head["late"])), head["tokens"]
+        recovered = OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
+        recovered.saved_at = 0
+        return recovered

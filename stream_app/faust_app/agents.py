@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
@@ -14,13 +16,15 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.monitoring.metrics import note_changes, note_finals
+from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
-from stream_app.faust_app.partition_tasks import PartitionTask
+from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
+
+log = structlog.get_logger(__name__)
 
 
 class Counting:
@@ -48,7 +52,7 @@ class Counting:
     async def apply(
         self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
     ) -> bool:
-        """Count records. Returns whether one of them closed a period, which the merge waits for."""
+        """Count records. Returns whether to flush now: one of them closed a period, or opened one while others wait."""
         records = [
             task.skipped(record)
             if isinstance(record, SkippedRecords)
@@ -64,13 +68,14 @@ class Counting:
             for changes in applied.changes:
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:
-                    note_changes(changes)
+                    task.outcomes.update(outcomes_of(changes))
                 closed |= changes.closed_through is not None
+            note_passed_over(task.reader, self._surveys.lookup)
             if applied.postponed is not None:
                 known_end = end(task.tp) + task.reader.mark.shift
                 await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
-        return closed
+        return closed or is_awaited(task, end(task.tp))
 
     async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int, end: int) -> bool:
         """Whether a clock record may close periods: not if reports may be in partitions that nobody counts."""
@@ -103,7 +108,7 @@ class Merging:
     async def apply(
         self, task: PartitionTask[Merger], records: Sequence[ConsumerRecord], end: Callable[[TP], int]
     ) -> bool:
-        """Merge partials. Returns whether one of them made a period final."""
+        """Merge partials. Returns whether to flush now: one of them made a period final, or is the first of one."""
         made: list[Period] = []
         for record in records:
             if isinstance(record, SkippedRecords):
@@ -111,9 +116,21 @@ class Merging:
                 continue
             if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
                 await self._surveys.make_certain(task.tp, record.offset, end(task.tp))
-            made += task.reader.apply(record.offset + task.reader.mark.shift, record.value or b"", epoch_of(record))
+            offset = record.offset + task.reader.mark.shift
+            made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
+        note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
-        return bool(made)
+        for survey, period in made:
+            for attribute, check in task.reader.alarms_of(survey, period):
+                log.warning(
+                    "reports do not fit honest devices", survey=survey, period=period, attribute=attribute, check=check
+                )
+        return bool(made) or is_awaited(task, end(task.tp))
+
+
+def is_awaited(task: PartitionTask[Any], end: int) -> bool:
+    """Whether there is a first result of a period, and nothing more to read before it."""
+    return task.reader.has_first and task.next_offset >= end
 
 
 def epoch_of(record: ConsumerRecord) -> int:

@@ -24,7 +24,7 @@ from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp, Hooks
 from stream_app.faust_app.overrides.table import StateTable
-from stream_app.faust_app.partition_tasks import PartitionTasks
+from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
 from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
@@ -85,7 +85,9 @@ class StreamApp:
             StateCollector(
                 lambda: self._counting.lag | self._merging.lag,
                 lambda: self._counting.faults | self._merging.faults,
+                lambda: self._counting.asides | self._merging.asides,
                 lambda: self._counting.readers,
+                lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )
         )
 
@@ -142,6 +144,7 @@ class StreamApp:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
                 await self._counting.check_logs(self._topics.partitions)
                 await self._merging.check_logs(self._topics.merge_partitions)
+                await self._watch.check_exists(self._topics.surveys)
 
     async def _acknowledge(self) -> None:
         with fatal("moving the group's offsets"):

@@ -6,31 +6,21 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from protocols.survey import Survey
-from protocols.wire import Clock
+from protocols.wire import Clock, last_due
 from stream_app.counting.clocks import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.partition_tasks import PartitionTasks
+from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.topics import Topics
 from stream_app.merging.merger import Merger
 
 REPEAT_AFTER = timedelta(seconds=5)
-"""When to send a clock record again if a partition has not acknowledged it; repeats are harmless."""
+"""When to send a clock record again if a partition has not acknowledged it; repeats are harmless. The next one waits
+twice as long, and so on ..."""
+REPEAT_AT_LEAST = timedelta(minutes=5)
+"""... up to this: a survey that is set aside acknowledges none."""
 
 log = structlog.get_logger(__name__)
-
-
-def last_due(survey: Survey, now: datetime) -> int:
-    """The last period whose end plus grace has passed.
-
-    >>> from protocols.survey_text import parse_survey
-    >>> hourly = parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1h, grace: 30m, eps: 1,
-    ...                           attributes: [{name: a, values: [x, y]}]}''')
-    >>> [last_due(hourly, datetime.fromisoformat(f"2026-01-01T{time}Z")) for time in ("01:29", "01:30", "03:00")]
-    [-1, 0, 1]
-    """
-    return max(survey.period_of(now - survey.grace) - 1, NEVER)
 
 
 class WallClock:
@@ -41,7 +31,7 @@ class WallClock:
         self._merging = merging
         self._topics = topics
         self._writer = writer
-        self._sent: dict[str, tuple[int, datetime]] = {}
+        self._sent: dict[str, tuple[int, datetime, timedelta]] = {}  # what, when, and how long to wait for an answer
 
     async def tick(self, now: datetime) -> None:
         """Close the periods that are due and not yet closed in every partition."""
@@ -54,8 +44,9 @@ class WallClock:
             status = task.reader.statuses.get(survey.id)
             closed = NEVER if status is None else status.closed_everywhere(self._topics.partitions)
             due = last_due(survey, now)
-            sent, at = self._sent.get(survey.id, (NEVER, now))
-            if due > closed and (due > sent or now - at >= REPEAT_AFTER):
-                self._sent[survey.id] = due, now
+            sent, at, wait = self._sent.get(survey.id, (NEVER, now, REPEAT_AFTER))
+            if due > closed and (due > sent or now - at >= wait):
+                wait = REPEAT_AFTER if due > sent else min(2 * wait, REPEAT_AT_LEAST)
+                self._sent[survey.id] = due, now, wait
                 await self._writer.close(Clock(survey.id, due))
                 log.info("clock record sent", survey=survey.id, through=due)

@@ -15,6 +15,8 @@ from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import account_for_all_offsets
 from stream_app.faust_app.overrides.worker import run_until_signalled
+from stream_app.kafka.rights import check_rights
+from stream_app.kafka.roles import roles
 from stream_app.kafka.topics import Topics, check_partitions, existing
 
 RETRY_SECONDS = 1.0
@@ -27,6 +29,7 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics
     while True:
         health.beat()
         try:
+            check_rights(kafka, next(role for role in roles(Topics(prefix)) if role.name == "worker"))
             topics = existing(kafka, prefix)
             check_partitions(kafka, topics)
             return topics

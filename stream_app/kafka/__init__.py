@@ -3,9 +3,12 @@
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
 from stream_app.kafka.following import TopicFollower
 from stream_app.kafka.reading import ends, read_topic
-from stream_app.kafka.registry import Published, publish, publish_for, published, records
+from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
 from stream_app.kafka.results import KafkaResults, last_finals
+from stream_app.kafka.rights import allowed, check_rights
+from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
+from stream_app.kafka.strimzi import resources
 from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
 
 __all__ = [
@@ -15,9 +18,13 @@ __all__ = [
     "KafkaResults",
     "Published",
     "Refusals",
+    "Right",
+    "Role",
     "TopicFollower",
     "Topics",
+    "allowed",
     "check",
+    "check_rights",
     "check_sizes",
     "cluster_id",
     "create",
@@ -28,6 +35,9 @@ __all__ = [
     "publish",
     "publish_for",
     "published",
+    "published_in",
     "read_topic",
     "records",
+    "resources",
+    "roles",
 ]

@@ -11,10 +11,10 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerUnavailable, TopicError
-from servers.kafka_clients import opened
+from servers.kafka_clients import failure, opened
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.kafka.decompression import TooLarge, limit_decompression
-from stream_app.kafka.topics import ANSWER_SECONDS
+from stream_app.kafka.topics import ANSWER_SECONDS, partition_counts
 
 SILENT_SECONDS = 60.0
 """How long a cluster may send nothing of a topic that has more."""
@@ -53,11 +53,12 @@ def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
 @contextmanager
 def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[TopicPartition]]]:
     """A consumer of all partitions of a topic, at their beginnings."""
-    with explained(kafka, topic):
+    with explained(kafka, f"topic {topic}"):
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:
+                partition_counts(kafka, [topic])  # where this user may not even see it, this says so
                 raise TopicError(f"topic {topic} does not exist on {kafka.bootstrap}", "run `hearsay topics create`")
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
@@ -74,4 +75,4 @@ def explained(kafka: KafkaSettings, what: str) -> Iterator[None]:
     except TooLarge as error:
         raise TopicError(f"{what}: {error.message}", error.hint) from None
     except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: reading {what} failed: {error}", NO_KAFKA) from error
+        raise failure(kafka, error, f"Read {what}", f"did not let {what} be read") from error

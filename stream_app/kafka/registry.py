@@ -12,11 +12,11 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, ServerUnavailable, TopicError
+from protocols.errors import FingerprintChanged, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.kafka_clients import opened
-from servers.settings import NO_KAFKA, KafkaSettings
+from servers.kafka_clients import failure, opened
+from servers.settings import KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
@@ -52,17 +52,23 @@ def admit(found: dict[str, Published], record: Any) -> Survey | None:
     """Add a record of the registry to those before it. Returns its survey, or None if it changes nothing."""
     if record.value is None:
         return None
+    published = published_in(record)
+    known = found.get(published.survey.id)
+    if known is not None and known.fingerprint != published.fingerprint:
+        return None
+    found[published.survey.id] = published
+    return published.survey
+
+
+def published_in(record: Any) -> Published:
+    """The survey in a record of the registry."""
     try:
-        survey, fingerprint = Survey.model_validate_json(record.value), fingerprint_of(record)
+        return Published(Survey.model_validate_json(record.value), fingerprint_of(record))
     except (ValidationError, TopicError) as error:
         raise TopicError(
             f"record {record.offset} of {record.topic} is not a survey: {error}",
             "was it written by a newer version, or by something other than `hearsay survey publish`?",
         ) from None
-    if survey.id in found and found[survey.id].fingerprint != fingerprint:
-        return None
-    found[survey.id] = Published(survey, fingerprint)
-    return survey
 
 
 def fingerprint_of(record: Any) -> str:
@@ -132,6 +138,4 @@ def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
         finally:
             producer.close()
     except KafkaError as error:
-        raise ServerUnavailable(
-            f"Kafka at {kafka.bootstrap}: publishing the survey failed: {error}", NO_KAFKA
-        ) from error
+        raise failure(kafka, error, f"Write topic {topics.surveys}", "did not take the survey") from error

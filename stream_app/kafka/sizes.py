@@ -17,6 +17,9 @@ HEAD_BYTES = 2048
 ATTRIBUTE_BYTES = 128
 """More than a counter's head takes for an attribute, without its name."""
 
+LATE_BYTES = 32
+"""More than a counter's head takes for the late rows of a period."""
+
 
 DWELL_BYTES = 64 * 1024 * 1024
 """The largest table for dwell times; several of that size are needed at once."""
@@ -57,22 +60,28 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
             "use shorter names of values, or fewer values",
         )
     if counter_bytes(survey) > limit:
-        free, values = limit - _head_bytes(survey), sum(attribute.k for attribute in survey.attributes)
-        horizon = free // _gap_bytes(survey)
-        fewer = (free // survey.horizon - _gap_bytes(survey)) // 8 + values
+        horizon = (limit - _head_bytes(survey)) // _gap_bytes(survey)
+        values, each = sum(attribute.k for attribute in survey.attributes), 8 * (survey.horizon + 1)
+        fewer = values - -(-(counter_bytes(survey) - limit) // each)
         raise SurveyError(
             f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
             f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
-            if horizon
+            if horizon > 0
             else f"use at most {fewer:,} values in all",
         )
 
 
 def _head_bytes(survey: Survey) -> int:
-    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(attribute.name) for attribute in survey.attributes)
+    """What does not grow with the horizon: of each attribute its name, and its reports by width."""
+    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(asked.name) + 8 * (asked.k + 1) for asked in survey.attributes)
 
 
 def _gap_bytes(survey: Survey) -> int:
-    """For each attribute: the gap, its reports, and the supports of each value; and for presence-only reports."""
-    return sum(2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.attributes), *[0] * (survey.one_in > 1)])
+    """For each attribute: the gap, its reports, and the supports of each value; and for presence-only reports.
+
+    And the late rows of a period.
+    """
+    return LATE_BYTES + sum(
+        2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.attributes), *[0] * (survey.one_in > 1)]
+    )

@@ -9,10 +9,10 @@ from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import TopicAlreadyExistsError
+from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from protocols.errors import TopicError
-from servers.kafka_clients import connected
+from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
 from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
 from stream_app.log.limits import RECORD_BYTES
@@ -157,7 +157,8 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
 
     `replication` -1 means the cluster's default.
     """
-    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
+    right = f"Create topics {topics.prefix}.*"
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, right) as admin:
         present = set(admin.list_topics())
         missing = {
             topic.name: {
@@ -183,7 +184,8 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
     """
     if topics is None:
         topics = existing(kafka)
-    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
+    right = f"DescribeConfigs topics {topics.prefix}.*"
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, right) as admin:
         present = set(admin.list_topics())
         wanted = topics.all()
         found = [topic for topic in wanted if topic.name in present]
@@ -207,25 +209,29 @@ def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
 def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     """The topics of this cluster, with the numbers of partitions of their state, which cannot change."""
     names = Topics(prefix or kafka.prefix)
-    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
-        if not {names.reports, names.partials} <= set(admin.list_topics()):
-            where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
-            raise TopicError(
-                f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
-                f"run `hearsay topics create{where}`",
-            )
-        counts = _partitions(admin, names)
-    return Topics(
-        names.prefix,
-        counts[names.counting_changelog] or counts[names.reports],
-        counts[names.merging_changelog] or counts[names.partials],
-    )
+    counts = partition_counts(kafka, _read(names))
+    partitions = counts[names.counting_changelog] or counts[names.reports]
+    merge_partitions = counts[names.merging_changelog] or counts[names.partials]
+    missing = [name for name in (names.reports, names.partials) if not counts[name]]
+    where = "" if names.prefix == kafka.prefix else f" --prefix {names.prefix}"
+    if missing and counts[names.counting_changelog] and counts[names.merging_changelog]:
+        raise TopicError(
+            f"topic {' and '.join(missing)} was deleted: the state that was counted from it is on {kafka.bootstrap}",
+            f"bring it back, or make it again with as many partitions: `hearsay topics create{where} --partitions "
+            f"{partitions} --merge-partitions {merge_partitions}`; then read in docs/operations.md what to do about a "
+            "log that cannot be read on",
+        )
+    if missing:
+        raise TopicError(
+            f"topics {names.reports} and {names.partials} do not both exist on {kafka.bootstrap}",
+            f"run `hearsay topics create{where}`",
+        )
+    return Topics(names.prefix, partitions, merge_partitions)
 
 
 def check_partitions(kafka: KafkaSettings, topics: Topics) -> None:
     """Raise TopicError if a topic that is counted or merged has another number of partitions than its state."""
-    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
-        counts = _partitions(admin, topics)
+    counts = partition_counts(kafka, _read(topics))
     for name, state in ((topics.reports, topics.counting_changelog), (topics.partials, topics.merging_changelog)):
         if counts[state] and counts[name] != counts[state]:
             raise TopicError(
@@ -234,10 +240,19 @@ def check_partitions(kafka: KafkaSettings, topics: Topics) -> None:
             )
 
 
-def _partitions(admin: KafkaAdminClient, topics: Topics) -> dict[str, int]:
-    """How many partitions the topics that are read and their changelogs have; 0 if there is no such topic."""
-    names = [topics.reports, topics.partials, topics.counting_changelog, topics.merging_changelog]
-    return {described["name"]: len(described["partitions"]) for described in admin.describe_topics(names)}
+def _read(topics: Topics) -> list[str]:
+    """The topics that are read, and their changelogs."""
+    return [topics.reports, topics.partials, topics.counting_changelog, topics.merging_changelog]
+
+
+def partition_counts(kafka: KafkaSettings, names: list[str]) -> dict[str, int]:
+    """How many partitions topics have; 0 if there is no such topic. Raises NotAllowed for those that are not shown."""
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
+        described = admin.describe_topics(names)
+    hidden = [one["name"] for one in described if one["error_code"] == TopicAuthorizationFailedError.errno]
+    if hidden:
+        raise not_allowed(kafka, *(f"Describe topic {name}" for name in sorted(hidden)))
+    return {one["name"]: len(one["partitions"]) for one in described}
 
 
 def cluster_id(kafka: KafkaSettings) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
+import sys
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -28,11 +29,13 @@ from stream_app.counting.state import Rejects
 from stream_app.local.log import LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output
+from stream_app.log.log_reader import LogReader
 from stream_app.merging.merger import Merger
 from stream_app.results.forecasting import Forecasting
 from stream_app.results.result_topics import HISTOGRAMS
 
 SAME_BACKUP = "restore the logs and the results from the same backup"
+NO_LIMIT = sys.maxsize  # a record in the store may be as large as it needs to be
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
 
 
@@ -60,7 +63,7 @@ class EmbeddedApp:
             self._check_partitions(directory)
             lookup = self._compile(directory, surveys).get
             self._counters = [
-                PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"))
+                PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"), limit=NO_LIMIT)
                 for p in range(partitions)
             ]
             self._logs = [
@@ -79,8 +82,15 @@ class EmbeddedApp:
         """Append a record and count it. It is durable after the next `flush`."""
         counter = self._counters[partition]
         counter.apply(self._logs[partition].append(content_type, value))
+        _check(counter)
         if counter.pending_bytes > FLUSH_BYTES:
             self.flush()
+
+    def sync(self) -> None:
+        """Make everything sent so far durable, without a flush: after a crash it is counted from the log."""
+        with self._closed_on_failure():
+            for log in self._logs:
+                log.sync()
 
     def flush(self) -> None:
         """Make everything sent so far durable, and publish the results.
@@ -88,11 +98,14 @@ class EmbeddedApp:
         If that fails, the app is closed: its counts in memory are ahead of the store. Opening the directory again
         recovers them.
         """
+        self.sync()
+        with self._closed_on_failure(), self.store.transaction():
+            self._write()
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
         try:
-            for log in self._logs:
-                log.sync()
-            with self.store.transaction():
-                self._write()
+            yield
         except (OSError, sqlite3.Error) as error:
             self.close()
             raise DeliveryError(
@@ -102,16 +115,23 @@ class EmbeddedApp:
 
     def _write(self) -> None:
         for counter in self._counters:
-            for item in counter.flush():
+            flush = counter.flush(everything=True)
+            _check(counter)
+            for item in flush:
                 if isinstance(item, Output) and item.topic == PARTIALS:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
         flush = self._merger.flush()
+        _check(self._merger)
         self.store.write(flush)
         for item in flush:
             if isinstance(item, Output) and item.topic == HISTOGRAMS.name:
                 self.store.write(self._forecasting.after(item))
+
+    def closed_through(self, survey: str) -> int:
+        """The last period of a survey that is closed in every partition; -1 if none is."""
+        return min(counter.closed_through(survey) for counter in self._counters)
 
     @property
     def rejects(self) -> Rejects:
@@ -173,7 +193,15 @@ class EmbeddedApp:
                 )
             for record in log.read(counter.next_offset):
                 counter.apply(record)
+            _check(counter)
+        _check(self._merger)
         self.flush()
+
+
+def _check(reader: LogReader) -> None:
+    """Raise what went wrong with a survey: here somebody is waiting for the result, and no survey is set aside."""
+    if reader.failed:
+        raise reader.failed[0].error
 
 
 def _lock(directory: Path) -> IO[bytes]:

@@ -37,18 +37,22 @@ class LocalLog:
         self.confirmed_checksum = NO_EPOCH
         self.next_offset, end = self._measure(confirmed)
         self._file.truncate(end)
+        self._unsynced = True  # what an earlier process appended may not be on disk yet
 
     def append(self, content_type: str, value: bytes) -> Record:
         name = content_type.encode()
         body = bytes([len(name)]) + name + value
         checksum = crc32(body)
         self._file.write(_HEAD.pack(len(body), checksum) + body)
+        self._unsynced = True
         self.next_offset += 1
         return Record(self.next_offset - 1, content_type, value, checksum)
 
     def sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        if self._unsynced:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._unsynced = False
 
     def read(self, first: int = 0) -> Iterator[Record]:
         """The records from offset `first` on."""

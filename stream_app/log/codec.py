@@ -1,20 +1,28 @@
 """State records and partials as bytes: a JSON head, then arrays of integers. Equal contents give equal bytes.
 
-"h1" | length of the head: u32 | head: JSON | array | array | ...          integers are little-endian
+"h" | version: one digit | length of the head: u32 | head: JSON | array | array | ...     integers are little-endian
+
+The version grows whenever a release writes something into the state that the one before would misunderstand, or leave
+out when it writes the record again. A release refuses versions that are newer than its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.errors import StateError
+from protocols.errors import AnotherRelease, StateError
 
-MAGIC = b"h1"
+VERSION = 1
+"""What this release writes."""
+OLDEST = 1
+"""The oldest that it reads."""
+ANOTHER_RELEASE = "go on with the release that wrote it; docs/operations.md says what else can be done (upgrades)"
 Head = dict[str, Any]
 Array = NDArray[Any]
 
@@ -28,14 +36,13 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
     little = [array.astype(array.dtype.newbyteorder("<"), copy=False) for array in arrays]
     shapes = [[array.dtype.str, *array.shape] for array in little]
     text = json.dumps([head, shapes], sort_keys=True, separators=(",", ":")).encode()
-    return b"".join([MAGIC, len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in little)])
+    return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in little)])
 
 
 def unpack(data: bytes) -> tuple[Head, list[Array]]:
     """The head and the arrays of one record; the arrays are read-only views of its bytes."""
     try:
-        if data[:2] != MAGIC:
-            raise ValueError("unknown format")
+        _check_version(data)
         body = 6 + int.from_bytes(data[2:6], "little")
         head, shapes = json.loads(data[6:body])
         arrays = []
@@ -49,3 +56,30 @@ def unpack(data: bytes) -> tuple[Head, list[Array]]:
             f"a state record cannot be read: {error}", "was it written by another version, or by something else?"
         ) from error
     return head, arrays
+
+
+def _check_version(data: bytes) -> None:
+    if data[:1] != b"h" or not data[1:2].isdigit():
+        raise ValueError("unknown format")
+    version = int(data[1:2])
+    if version > VERSION:
+        raise AnotherRelease(
+            f"the state has version {version}, and this release reads versions up to {VERSION}: a newer one wrote it",
+            ANOTHER_RELEASE,
+        )
+    if version < OLDEST:
+        raise AnotherRelease(
+            f"the state has version {version}, and this release reads versions from {OLDEST} on: an older one wrote it",
+            ANOTHER_RELEASE,
+        )
+
+
+@contextmanager
+def of_this_release(what: str) -> Iterator[None]:
+    """Raise StateError, and nothing else, if state records are not of the shape that this release gives them."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise StateError(
+            f"{what} is not of the shape that this release writes: {type(error).__name__}: {error}", ANOTHER_RELEASE
+        ) from error

@@ -3,16 +3,21 @@
 A reader is recovered from state records of any age: `next_offset` is where to read on, which may be before what its
 position contains. It is given the records of its log in order, and returns what to write: the next state, and messages.
 What the position contains, and what it sends out, is skipped when the log is read again from an earlier place.
+
+What goes wrong with one survey sets that survey aside (see `asides`), and the reader goes on with the others.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
-from protocols.errors import LogError
+from protocols.errors import AnotherRelease, LogError
+from stream_app.log.asides import NEVER_ASIDE, Aside, Asides, SurveyFailed, survey_of
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.marks import Mark
 from stream_app.log.skipped import Skipped, Why
@@ -28,8 +33,14 @@ class LogReader(ABC):
 
     NOTHING_LACKS: ClassVar[frozenset[Why]] = frozenset({Why.MARKER})
 
-    def __init__(self, start: int, contained: int, mark: Mark, stale: Iterable[Write], missing: str) -> None:
+    def __init__(
+        self, start: int, contained: int, mark: Mark, stale: Iterable[Write], missing: str, asides: Asides
+    ) -> None:
         self.missing = missing
+        self.failed: list[SurveyFailed] = []  # news: whoever reads it takes it away
+        self.passed_over: Counter[str] = Counter()  # records by survey, since this reader was made
+        self._asides = asides
+        self._flushed = contained  # the offset of the position that was flushed last
         self._mark = mark
         self._read = start
         self._contained = contained
@@ -46,6 +57,11 @@ class LogReader(ABC):
     def mark(self) -> Mark:
         return self._mark
 
+    @property
+    def asides(self) -> Mapping[str, Aside]:
+        """The surveys that are set aside."""
+        return {survey: aside for survey, aside in list(self._asides.items()) if aside.why}
+
     def adopt(self, topic: str) -> None:
         """Remember the id of the topic, if none is known yet."""
         if not self._mark.topic:
@@ -56,8 +72,48 @@ class LogReader(ABC):
         return skipped.why in self.NOTHING_LACKS or skipped.last < self._mark.gaps_before
 
     @abstractmethod
-    def flush(self, provisional: bool = True, /) -> Flush:
-        """All that changed since the last flush; with `provisional`, results that are not final as well."""
+    def flush(self, provisional: bool = True, everything: bool = False, /) -> Flush:
+        """What is to be written now; with `provisional`, results that are not final as well.
+
+        What recovery can find in the log may wait for later flushes, unless `everything` is wanted.
+        """
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether there is something to write that others wait for."""
+        return bool(self._outputs or self._deletions)
+
+    @property
+    @abstractmethod
+    def has_first(self) -> bool:
+        """Whether there is a result of an open period that had none, and that is soon made."""
+
+    def _is_aside(self, survey: str) -> bool:
+        return survey in self._asides and bool(self._asides[survey].why)
+
+    @contextmanager
+    def _caring_for(self, survey: str) -> Iterator[None]:
+        """What fails inside sets the survey aside. Too little memory is no fault of one survey, nor is one unnamed."""
+        try:
+            yield
+        except (MemoryError, AnotherRelease):
+            raise
+        except Exception as error:
+            if not survey:
+                raise
+            self._set_aside(survey, error)
+
+    def _set_aside(self, survey: str, error: Exception) -> None:
+        """Forget the survey in memory. Its state is what the last flush left, and nothing more of it is written."""
+        self._asides[survey] = self._asides.get(survey, NEVER_ASIDE).again(self._flushed, error)
+        self._outputs = [output for output in self._outputs if survey_of(output) != survey]
+        self._deletions = [write for write in self._deletions if survey_of(write) != survey]
+        self.failed.append(SurveyFailed(survey, self._asides[survey], error))
+        self._forget(survey)
+
+    @abstractmethod
+    def _forget(self, survey: str) -> None:
+        """Set what is known of a survey back to what the last flush left, and keep nothing of it in memory."""
 
     def _is_next(self, offset: int, log: str, advice: str) -> bool:
         """Whether a record is the one to apply now; not if it was applied before. A missing one is an error."""
@@ -87,5 +143,6 @@ class LogReader(ABC):
         deletions, self._deletions = self._deletions, []
         changed = () if len(position) == 1 and position[0].value == self._saved_position else position
         self._saved_position = position[-1].value or b""
+        self._flushed = max(self._contained, self._read)
         stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

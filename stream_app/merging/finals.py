@@ -11,7 +11,7 @@ together with the final of their period.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from stream_app.counting.state import Period
 from stream_app.log.codec import Array, Head, pack, unpack
 from stream_app.log.encoding import compress, decompress, digest
 from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.merging.verdicts import NotCounted
 from stream_app.results.presence_noise import Release
 
 
@@ -35,10 +36,15 @@ def piece_key(owner: int, period: Period, name: str) -> bytes:
 
 @dataclass
 class Final:
-    """A closed period: its messages, its counts (or release), and the last period published before it."""
+    """A closed period: its messages, its counts (or release), what is missing in them, and its verdict's alarms.
+
+    `after` is the last period that was published before it.
+    """
 
     outputs: tuple[Output, ...]
     counts: Counts | Release
+    missing: NotCounted = field(default_factory=NotCounted)
+    alarms: tuple[tuple[str, str], ...] = ()  # attributes, and what is unusual about them
     after: int = NEVER
     unsaved: bool = True
 
@@ -66,10 +72,16 @@ class Final:
         names, (_, arrays) = inner["attributes"], unpack(decompress(packed.tobytes()))
         released = "late" in inner
         counts = Release.of_arrays(names, inner["late"], arrays) if released else from_arrays(names, arrays)
-        return Final(outputs, counts, head["after"], unsaved=False)
+        refused, late = inner["missing"]
+        alarms = tuple((name, check) for name, check in inner["alarms"])
+        return Final(outputs, counts, NotCounted(refused, dict(late)), alarms, head["after"], unsaved=False)
 
     def _encode(self) -> bytes:
-        head: Head = {"outputs": [_described(output) for output in self.outputs]}
+        head: Head = {
+            "outputs": [_described(output) for output in self.outputs],
+            "missing": [self.missing.refused, sorted(self.missing.late.items())],
+            "alarms": self.alarms,
+        }
         if isinstance(self.counts, Release):
             arrays = self.counts.arrays
             head |= {"attributes": list(self.counts.n), "late": self.counts.late}

@@ -15,17 +15,21 @@ from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.counting.clocks import NEVER
 from stream_app.counting.counters import Counts, add_counts
-from stream_app.counting.partials import Part, Progress, decode_partial
+from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
+from stream_app.log.asides import check_size
+from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
-from stream_app.log.limits import VALUE_BYTES
+from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
-from stream_app.merging.parts import HeldPart
-from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, recover_merge, survey_key
+from stream_app.merging.parts import HeldPart, HeldParts
+from stream_app.merging.recovery import recover_merge
+from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, survey_key
+from stream_app.merging.verdicts import NotCounted, judge
 from stream_app.results.histograms import Live, build_histogram
 from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
 from stream_app.results.presence_noise import Release, release
@@ -52,38 +56,78 @@ class Merger(LogReader):
         mobility: BuildMobility = build_mobility,
         limit: int = VALUE_BYTES,
     ) -> None:
-        recovered = recover_merge(owner, records, log_start)
-        position = recovered.position
-        super().__init__(recovered.start, position.offset, position.mark, recovered.stale, recovered.missing)
+        with of_this_release(f"the merge state of partition {owner} of the partials"):
+            recovered = recover_merge(owner, records, log_start)
+        position, stale = recovered.position, recovered.stale
+        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        self.failed += recovered.failed
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
         self._keyring = keyring
         self._mobility = mobility
-        self._statuses = recovered.statuses
-        self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
-        self._parts = recovered.parts
-        self._finals: defaultdict[str, dict[int, Final]] = defaultdict(dict)  # by survey and period
-        for (survey, period), final in recovered.finals.items():
-            self._finals[survey][period] = final
-        self._pieces = recovered.pieces
         self._limit = limit
+        self._saved = dict(position.surveys)  # the offset that the record of each survey contains
+        self._statuses: dict[str, SurveyStatus] = {}
+        self._parts = HeldParts()
+        self._finals: defaultdict[str, dict[int, Final]] = defaultdict(dict)  # by survey and period
+        self._pieces: dict[Period, set[str]] = {}
+        for survey, state in recovered.surveys.items():
+            self._statuses[survey] = state.status
+            self._finals[survey] = state.finals
+            self._pieces |= state.pieces
+            for key, part in state.parts.items():
+                self._parts.put(key, part)
         self._published = self._published_through()  # as of the last flush
+        self._has_first = False
         # Surveys whose live result may be out of date, and those whose record is.
-        self._changed = set(self._statuses) | self._parts.surveys()
-        self._unsaved = set(self._statuses) if recovered.missing else set(recovered.changed)
+        self._changed = set(self._statuses)
+        self._unsaved = {survey for survey, state in recovered.surveys.items() if state.changed}
+
+    @property
+    def is_pressing(self) -> bool:
+        return super().is_pressing or bool(self._unsaved or self._changed)
+
+    @property
+    def has_first(self) -> bool:
+        return self._has_first
 
     @property
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._statuses
 
-    def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH) -> list[Period]:
-        """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing."""
+    @property
+    def alarms(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """By survey: what is unusual about the newest final, as attributes and checks; other threads may ask."""
+        newest = {survey: max(list(finals), default=NEVER) for survey, finals in list(self._finals.items())}
+        return {survey: self.alarms_of(survey, period) for survey, period in newest.items() if period > NEVER}
+
+    def alarms_of(self, survey: str, period: int) -> tuple[tuple[str, str], ...]:
+        """The same of one period; nothing if its final is no longer kept."""
+        final = self._finals[survey].get(period)
+        return () if final is None else final.alarms
+
+    def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH, key: bytes = b"") -> list[Period]:
+        """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing.
+
+        `key` is the survey, in case that the partial cannot be read.
+        """
         if not self._is_next(offset, "the partials go", PLAIN):
             return []
         self._advance_to(offset, epoch)
-        partial = decode_partial(value)
+        survey = key.decode("utf-8", "replace")
+        with self._caring_for(survey):
+            partial = decode_partial(value)
+            survey = partial.survey
+        if not self._is_aside(survey):
+            with self._caring_for(survey):
+                return self._merge(offset, partial)
+        self._saved[survey] = max(offset, self._saved.get(survey, NOTHING))  # it is read again once the survey goes on
+        self.passed_over[survey] += 1
+        return []
+
+    def _merge(self, offset: int, partial: Partial) -> list[Period]:
         status = self._statuses.setdefault(partial.survey, SurveyStatus(acceptances=self._mark.acceptances))
         new, status.offset = offset > status.offset, max(offset, status.offset)
         if new:
@@ -99,46 +143,72 @@ class Merger(LogReader):
             self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
             self._advance_to(skipped.last, skipped.epoch)
 
-    def flush(self, live: bool = True) -> Flush:
+    def flush(self, live: bool = True, everything: bool = False) -> Flush:
         """Everything that changed since the last flush; with `live`, also the live results that changed."""
         first: list[Write] = []
         finals: list[Write] = []
-        for survey in sorted(self._unsaved):
-            first += [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
-            for period, final in self._finals[survey].items():
-                if final.unsaved:
-                    pieces, manifest = final.writes(self.owner, (survey, period), self._limit)
-                    first += pieces
-                    finals.append(manifest)
-                    final.unsaved = False
-                    names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
-                    self._pieces.setdefault((survey, period), set()).update(names)
-        self._delete_outdated_finals()
-        results, self._outputs = self._outputs, []
+        surveys: list[Write] = []
+        shown: list[Output] = []
+        for survey in sorted(self._unsaved | self._changed if live else self._unsaved):
+            with self._caring_for(survey):
+                before, frozen, status = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
+                deleted = self._outdated_finals(survey)
+                shown += self._live(survey) if live and survey in self._changed else []
+                first += before
+                finals += frozen
+                surveys += status
+                self._deletions += deleted
+        results, self._outputs = [*self._outputs, *shown], []
         if live:
-            shown = sorted(survey for survey in self._changed if self._shows(survey) or self._has_closed(survey))
-            results += [output for survey in shown for output in self._live(survey)]
             self._changed.clear()
+            self._has_first = False
         self._published = self._published_through()
         last = [output for output in results if not is_piece(output)]
-        return self._flush(first, finals, self._position_records(), last, filter(is_piece, results))
+        return self._flush(first, finals, [*surveys, self._position_record()], last, filter(is_piece, results))
 
-    def _delete_outdated_finals(self) -> None:
-        """Delete finals that are not needed again, even if a late write replaces the position by an older one."""
-        for survey in self._changed:
-            horizon = known_scheme(self._lookup, survey).survey.horizon
-            for period in outdated(self._finals[survey], horizon):
-                key = survey, period
-                del self._finals[survey][period]
-                self._deletions.append(Write(final_key(self.owner, key), None))
-                names = sorted(self._pieces.pop(key, ()))
-                self._deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
+    def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write], list[Write]]:
+        """Records of a survey that are not written yet: parts and pieces of finals, finals, and its status."""
+        first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
+        finals: list[Write] = []
+        for write in first:
+            check_size(survey, "a part", write.value or b"", RECORD_BYTES)
+        for period, final in self._finals[survey].items():
+            if final.unsaved:
+                pieces, manifest = final.writes(self.owner, (survey, period), self._limit)
+                first += pieces
+                finals.append(manifest)
+                final.unsaved = False
+                names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
+                self._pieces.setdefault((survey, period), set()).update(names)
+        return first, finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
+
+    def _outdated_finals(self, survey: str) -> list[Write]:
+        """Deletions of finals that are not needed again, even if a late write replaces the position by an older one."""
+        deletions = []
+        horizon = known_scheme(self._lookup, survey).survey.horizon
+        for period in outdated(self._finals[survey], horizon):
+            key = survey, period
+            del self._finals[survey][period]
+            names = sorted(self._pieces.pop(key, ()))
+            deletions += [Write(final_key(self.owner, key), None)]
+            deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
+        return deletions
+
+    def _forget(self, survey: str) -> None:
+        self._statuses.pop(survey, None)
+        self._finals.pop(survey, None)
+        for period in self._parts.periods(survey):
+            self._parts.take((survey, period))
+        for key in [key for key in self._pieces if key[0] == survey]:
+            del self._pieces[key]
+        self._changed.discard(survey)
+        self._unsaved.discard(survey)
 
     def live(self, survey: str) -> Live:
         """The live result of a survey. With noise on presence it only says what is closed."""
         scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
         exact = scheme.presence is None
-        open_periods = self._parts.periods(survey) if exact else []
+        open_periods = self._counted_periods(survey) if exact else []
         return Live(
             survey=survey,
             closed_through=status.closed_everywhere(self._partitions),
@@ -158,11 +228,13 @@ class Merger(LogReader):
         if held is not None and (offset <= held.offset or held.part.closed):
             return
         if held is None or part.closed or part.offset > held.part.offset:
+            first = not self._parts.of(part.survey, part.period)
             self._parts.put(key, HeldPart(offset, part))
             status.listed[key] = max(offset, status.listed.get(key, NOTHING))
             self._unsaved.add(part.survey)
             if self._shows(part.survey):
                 self._changed.add(part.survey)
+                self._has_first |= first
 
     def _advance(self, progress: Progress, status: SurveyStatus) -> list[Period]:
         survey = progress.survey
@@ -204,22 +276,30 @@ class Merger(LogReader):
         """
         if scheme.presence is not None:
             return range(min(closed + 1, scheme.survey.ahead))
-        survey = scheme.survey.id
-        counted = (t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t)))
-        return range(next(counted, closed + 1), closed + 1)
+        return range(next(iter(self._counted_periods(scheme.survey.id)), closed + 1), closed + 1)
+
+    def _counted_periods(self, survey: str) -> list[int]:
+        """The periods with a report; a part may have none, but late rows of earlier periods."""
+        return [t for t in self._parts.periods(survey) if any(part.total for part in self._parts.of(survey, t))]
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
         finals = self._finals[scheme.survey.id]
         if period not in finals:  # else it was written before a crash, and is published as written
-            counts = self._closed(scheme, period)
-            histogram = build_histogram("final", scheme, period, counts)
-            report = self._mobility(scheme, period, self._window_periods(scheme, period, counts))
+            exact, missing = self._counts(scheme, period), NotCounted.of(self._parts.of(*key))
+            counts = self._closed(scheme, period, exact, missing)
+            windows, missed = self._window_periods(scheme, period, counts), {period: missing}
+            missed |= {earlier: finals[earlier].missing for earlier in finals}
+            before = {period - 1: finals[period - 1].counts} if period - 1 in finals else {}
+            judged = judge(scheme, period, exact, before | windows, missed)
+            histogram = build_histogram("final", scheme, period, counts, judged.published)
+            report = self._mobility(scheme, period, windows, judged.published)
             outputs = (
                 *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
                 *MOBILITY.messages(ResultKey(*key), report, self._limit),
             )
-            finals[period] = Final(outputs, counts, self._published.get(scheme.survey.id, NEVER))
+            after = self._published.get(scheme.survey.id, NEVER)
+            finals[period] = Final(outputs, counts, missing, judged.alarms, after)
         self._outputs += finals[period].outputs
         listed = self._statuses[scheme.survey.id].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
@@ -236,32 +316,30 @@ class Merger(LogReader):
             known[earlier] = finals[earlier].counts
         return known
 
-    def _closed(self, scheme: Scheme, period: int) -> ClosedPeriod:
+    def _closed(self, scheme: Scheme, period: int, counts: Counts, missing: NotCounted) -> ClosedPeriod:
         """What is kept of a period that is closed: its counts or, with noise on presence, its release."""
-        counts = self._counts(scheme, period)
         if scheme.presence is None:
             return counts
         before = self._finals[scheme.survey.id].get(period - 1)
         known = before.counts if before is not None and isinstance(before.counts, Release) else None
-        late = sum(part.late for part in self._parts.of(scheme.survey.id, period))
-        return release(counts, late, scheme, period, known, self._keyring)
+        return release(counts, sum(missing.late.values()), scheme, period, known, self._keyring)
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:
         return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
 
     def _live(self, survey: str) -> list[Output]:
+        if not (self._shows(survey) or self._has_closed(survey)):
+            return []
         return LIVE.messages(ResultKey(survey), self.live(survey), self._limit)
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""
         return {survey: status.through for survey, status in self._statuses.items() if status.begun}
 
-    def _position_records(self) -> list[Write]:
-        """The records of the surveys that changed, and the position, which lists how far each of them has come."""
-        unsaved = sorted(self._unsaved)
-        self._unsaved.clear()
-        for survey in unsaved:  # one that is being read again is not as far yet as it was
+    def _position_record(self) -> Write:
+        """The position, which lists how far the record of each survey has come."""
+        for survey in self._unsaved:  # one that is being read again is not as far yet as it was
             self._saved[survey] = max(self._statuses[survey].offset, self._saved.get(survey, NOTHING))
-        position = MergePosition(max(self._contained, self._read), self._mark, self._saved)
-        surveys = [Write(survey_key(self.owner, survey), self._statuses[survey].encode()) for survey in unsaved]
-        return [*surveys, Write(merged_key(self.owner), position.encode())]
+        self._unsaved.clear()
+        position = MergePosition(max(self._contained, self._read), self._mark, self._saved, self._asides)
+        return Write(merged_key(self.owner), position.encode())

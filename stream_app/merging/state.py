@@ -1,8 +1,10 @@
-"""The merge state as records, recovered by the same rule as the counting state.
+"""The merge state as records.
 
-    merge/Q/position                          last offset, which log, {survey: the offset its record contains}
+    merge/Q/position                          last offset, which log, {survey: the offset its record contains},
+                                              {survey that is or was aside: its offset}
     merge/Q/survey/SURVEY                     its last offset, the status of the survey, {part: its offset}
     merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
+    merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.asides.Resumption`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
     merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts (or release) for later windows
     merge/Q/piece/SURVEY/PERIOD/DIGEST        a piece of a final that is too large for one record (`finals`)
@@ -13,20 +15,18 @@ same bytes and headers.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Progress
-from stream_app.counting.recovery import Records, resume_after
-from stream_app.counting.state import NOTHING, Period
+from stream_app.counting.state import NOTHING
+from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import pack, unpack
-from stream_app.log.flushes import Write
-from stream_app.log.marks import Acceptance, Mark
-from stream_app.merging.finals import Final, final_key, piece_key
-from stream_app.merging.parts import HeldPart, HeldParts, PartKey
+from stream_app.log.marks import Mark
+from stream_app.merging.parts import PartKey
 
 K = TypeVar("K", str, int)
 
@@ -41,6 +41,10 @@ def survey_key(owner: int, survey: str) -> bytes:
 
 def merge_accepted_key(owner: int) -> bytes:
     return f"merge/{owner}/accepted".encode()
+
+
+def merge_resumed_key(owner: int, survey: str) -> bytes:
+    return f"merge/{owner}/resumed/{survey}".encode()
 
 
 def part_key(owner: int, part: PartKey) -> bytes:
@@ -137,94 +141,16 @@ class MergePosition:
     offset: int = NOTHING
     mark: Mark = field(default_factory=Mark)
     surveys: dict[str, int] = field(default_factory=dict)
+    asides: Asides = field(default_factory=dict)
+
+    def is_aside(self, survey: str) -> bool:
+        return survey in self.asides and bool(self.asides[survey].why)
 
     def encode(self) -> bytes:
-        return pack({"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys})
+        head = {"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys}
+        return pack({**head, "asides": heads(self.asides)})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:
         head, _ = unpack(data)
-        return MergePosition(head["offset"], Mark(**head["mark"]), head["surveys"])
-
-
-@dataclass(frozen=True)
-class RecoveredMerge:
-    """The recovered state: read on after `start`, delete `stale` records; `missing` describes lost records, if any."""
-
-    position: MergePosition
-    statuses: dict[str, SurveyStatus]
-    parts: HeldParts
-    finals: dict[Period, Final]
-    pieces: dict[Period, set[str]]
-    start: int
-    stale: tuple[Write, ...]
-    missing: str
-    changed: set[str]  # surveys whose records must be written again
-
-
-def recover_merge(owner: int, records: Records, log_start: int = 0) -> RecoveredMerge:
-    """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
-    found = dict(records)
-    position = MergePosition.decode(found.pop(merged_key(owner))) if merged_key(owner) in found else MergePosition()
-    accepted = found.pop(merge_accepted_key(owner), None)
-    lost, changed = 0, set[str]()
-    if accepted is not None:
-        lost = Acceptance.decode(accepted).lost
-        if Acceptance.decode(accepted).mark.acceptances > position.mark.acceptances:
-            position.mark = Acceptance.decode(accepted).mark
-    acceptances = position.mark.acceptances
-    log_start = max(log_start + position.mark.shift, position.mark.floor)
-    statuses: defaultdict[str, SurveyStatus] = defaultdict(lambda: SurveyStatus(acceptances=acceptances))
-    manifests: dict[Period, bytes] = {}
-    pieces: dict[Period, dict[str, bytes]] = {}
-    written: dict[PartKey, bytes] = {}
-    for key, value in sorted(found.items()):
-        _, _, kind, survey, *rest = key.decode().split("/")
-        if kind == "survey":
-            statuses[survey] = SurveyStatus.decode(survey, value)
-            if statuses[survey].acceptances < acceptances:
-                statuses[survey].lose(lost)
-                statuses[survey].acceptances = acceptances
-                changed.add(survey)
-        elif kind == "final":
-            manifests[survey, int(rest[0])] = value
-        elif kind == "piece":
-            pieces.setdefault((survey, int(rest[0])), {})[rest[1]] = value
-        else:
-            written[survey, int(rest[0]), int(rest[1])] = value
-    decoded = {period: Final.decode(value, pieces.get(period, {})) for period, value in manifests.items()}
-    finals = {period: final for period, final in decoded.items() if final is not None}
-    for (survey, _), final in finals.items():  # a late write may have replaced the status by an older one
-        statuses[survey].published_through(final.after)
-    stale = [final_key(owner, period) for period in decoded if period not in finals]
-    for survey, number in [period for period in pieces if period not in finals]:
-        # Of a period that is not final yet, someone may still write the manifest.
-        if number <= statuses[survey].through:
-            stale += [piece_key(owner, (survey, number), name) for name in pieces.pop((survey, number))]
-    parts, held = HeldParts(), {}
-    for place, value in written.items():
-        if place[1] <= statuses[place[0]].through:
-            stale.append(part_key(owner, place))
-        else:
-            part = HeldPart.decode(value)
-            parts.put(place, part)
-            held[place] = part.offset
-    for status in statuses.values():  # parts of periods that have a final are not needed again
-        status.listed = {part: due for part, due in status.listed.items() if part[1] > status.through}
-    listed = {part: due for status in statuses.values() for part, due in status.listed.items()}
-    start = resume_after(position.offset, position.surveys, {name: statuses[name].offset for name in position.surveys})
-    start = min(start, resume_after(position.offset, listed, held))
-    missing = ""
-    if start + 1 < log_start:
-        missing = (
-            f"partition {owner} of the partials: offsets {start + 1} to {log_start - 1} are no longer in the log and "
-            "not all of them are in the state; periods that they closed may lack reports"
-        )
-        for status in statuses.values():  # the log no longer has them: do not look for them at the next recovery
-            status.listed = {part: due for part, due in status.listed.items() if due >= log_start}
-        for name in [name for name, due in position.surveys.items() if due < log_start]:
-            position.surveys[name] = statuses[name].offset
-        start = log_start - 1
-    deletions = tuple(Write(key, None) for key in stale)
-    named = {period: set(names) for period, names in pieces.items()}
-    return RecoveredMerge(position, statuses, parts, finals, named, start, deletions, missing, changed)
+        return MergePosition(head["offset"], Mark(**head["mark"]), head["surveys"], from_heads(head["asides"]))

@@ -53,8 +53,8 @@ class ForecastResult(_Result):
     survey: str
     fingerprint: str
     period: int = Field(description="the last period that the forecast knows; the first one ahead follows it")
-    begin: datetime = Field(description="when the first period ahead begins")
-    period_seconds: int
+    begin: datetime = Field(description="when the first period ahead begins, in local time")
+    period_seconds: int = Field(description="with a time zone, local days may be longer or shorter")
     model: str
     seasons: tuple[int, ...]
     fitted_after: int = Field(description="the last period that the parameters were fitted to")

@@ -98,7 +98,7 @@ class Forecaster:
             survey=survey.id,
             fingerprint=self._scheme.fingerprint,
             period=period,
-            begin=survey.bounds(period + 1)[0],
+            begin=survey.calendar.local(survey.calendar.end(period)),
             period_seconds=int(survey.period.total_seconds()),
             model=MODEL,
             seasons=self._structure.seasons,

@@ -20,6 +20,7 @@ from analytics.estimation import (
     shortened,
     shortened_consistent,
 )
+from analytics.integrity import Integrity
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
@@ -54,6 +55,11 @@ class GapCounts(_Result):
     supports_of_all_gaps: CountColumn | None = Field(
         None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
     )
+    widths: CountColumn | None = Field(
+        None,
+        description="reports that support 0, 1 .. all values; null where each supports one, where the survey has "
+        "presence_epsilon, and of presence-only reports",
+    )
 
 
 class AttributeHistogram(_Result):
@@ -83,7 +89,7 @@ class AttributeHistogram(_Result):
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -102,6 +108,11 @@ class Histogram(_Result):
         None,
         description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
     )
+    integrity: Integrity | None = Field(
+        None,
+        description="whether the counts can have come from honest devices; null while provisional, where suppressed, "
+        "and where the survey has presence_epsilon",
+    )
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
@@ -112,7 +123,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -126,7 +137,9 @@ class Live(_Result):
     pieces: Pieces = ()
 
 
-def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
+def build_histogram(
+    kind: Kind, scheme: Scheme, period: int, counts: Counts | Release, integrity: Integrity | None = None
+) -> Histogram:
     """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
     survey = scheme.survey
     if isinstance(counts, Release):
@@ -153,6 +166,7 @@ def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Re
         attributes=attributes,
         late=None if few else late,
         presence_only=None if silent is None or any(a.suppressed for a in attributes) else silent.published,
+        integrity=integrity,
         guarantees=published_guarantees(scheme),
     )
 
@@ -166,7 +180,12 @@ class _Counted(NamedTuple):
 
 
 def _exact(statistics: Statistics) -> _Counted:
-    by_gap = GapCounts(gaps=statistics.gaps, n=statistics.n, supports=statistics.N if statistics.N.shape[1] else None)
+    by_gap = GapCounts(
+        gaps=statistics.gaps,
+        n=statistics.n,
+        supports=statistics.N if statistics.N.shape[1] else None,
+        widths=statistics.widths if len(statistics.widths) else None,
+    )
     return _Counted(statistics.total, statistics.supports, by_gap)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from pydantic import BaseModel
 
+from analytics.integrity import Integrity
 from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import PRESENCE_ONLY, Scheme
@@ -26,16 +27,23 @@ class MobilityResult(MobilityReport):
 ClosedPeriod = Counts | Release
 """What is kept of a closed period for its windows: its counts or, where presence has noise, its release."""
 
-BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod]], BaseModel]
-"""Makes the mobility report of a period from all closed periods of its windows, itself included."""
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod], Integrity | None], BaseModel]
+"""Makes the mobility report of a period from all closed periods of its windows, itself included, and its verdict."""
 
 
-def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> MobilityResult:
+def build_mobility(
+    scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], integrity: Integrity | None = None
+) -> MobilityResult:
     """The report. It depends on the counts alone, so a republication has the same bytes."""
     first = min(closed)
     history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
     report = mobility_report(history)
-    return MobilityResult(**dict(report), guarantees=published_guarantees(scheme))
+    alone = (period, period)
+    windows = tuple(
+        window.model_copy(update={"integrity": integrity}) if (window.first, window.last) == alone else window
+        for window in report.windows
+    )
+    return MobilityResult(**{**dict(report), "windows": windows}, guarantees=published_guarantees(scheme))
 
 
 def _history(scheme: Scheme, first: int, periods: Sequence[ClosedPeriod]) -> CountHistory:

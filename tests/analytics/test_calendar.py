@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from analytics.windows import Window
 from analytics.windows.calendar import calendar_windows, comparable, same_phase
-from protocols.survey import Survey
+from protocols.survey import EPOCH, HOUR, Calendar, Survey
 from protocols.survey_text import parse_survey
 
-HOUR = timedelta(hours=1)
+HOURS = Calendar(EPOCH, HOUR)
 
 
-def _survey(start: str, period: str, horizon: int) -> Survey:
+def _survey(start: str, period: str, horizon: int, zone: str | None = None) -> Survey:
     terms = f"id: s, start: {start}, period: {period}, eps: 1, horizon: {horizon}"
+    if zone is not None:
+        terms += f", time_zone: {zone}"
     return parse_survey(f"{{{terms}, attributes: [{{name: a, values: [x, y]}}]}}")
 
 
@@ -53,10 +53,46 @@ def test_periods_that_do_not_fill_a_day_make_no_days() -> None:
 def test_a_window_is_compared_with_the_same_time_before(
     window: Window, known: range, expected: tuple[Window, str] | None
 ) -> None:
-    assert comparable(window, HOUR, known) == expected
+    assert comparable(window, HOURS, known) == expected
 
 
 def test_the_baseline_is_the_same_time_of_the_week_or_else_of_the_day() -> None:
-    assert same_phase(Window(340, 340), HOUR, range(336)) == [Window(4, 4), Window(172, 172)]
-    assert same_phase(Window(340, 340), HOUR, range(24, 72)) == [Window(28, 28), Window(52, 52)]
-    assert same_phase(Window(340, 340), HOUR, range(10, 13)) == [Window(10, 10), Window(11, 11), Window(12, 12)]
+    assert same_phase(Window(340, 340), HOURS, range(336)) == [Window(4, 4), Window(172, 172)]
+    assert same_phase(Window(340, 340), HOURS, range(24, 72)) == [Window(28, 28), Window(52, 52)]
+    assert same_phase(Window(340, 340), HOURS, range(10, 13)) == [Window(10, 10), Window(11, 11), Window(12, 12)]
+
+
+PARIS = "2026-03-23T00:00:00+01:00", "1h"  # clocks change on Sunday the 29th
+
+
+def test_days_and_weeks_of_a_time_zone_have_as_many_hours_as_they_have() -> None:
+    survey = _survey(*PARIS, 200, "Europe/Paris")
+    days = calendar_windows(survey, range(24 * 14), "day")
+    assert [day.length for day in days] == [24] * 6 + [23] + [24] * 7
+    weeks = calendar_windows(survey, range(24 * 14), "week")
+    assert [week.length for week in weeks] == [24 * 7 - 1, 24 * 7]
+    assert calendar_windows(_survey(*PARIS, 23, "Europe/Paris"), range(24 * 8), "day") == [days[6]], "the horizon"
+
+
+def test_local_days_make_weeks_across_a_clock_change() -> None:
+    survey = _survey("2026-03-23T00:00:00+01:00", "1d", 7, "Europe/Paris")
+    assert calendar_windows(survey, range(20), "week") == [Window(0, 6), Window(7, 13)]
+
+
+def test_quarters_of_an_hour_make_the_hour_that_clocks_repeat_two_hours() -> None:
+    survey = _survey("2026-10-25T00:00:00+02:00", "15m", 4, "Europe/Paris")
+    assert len(calendar_windows(survey, range(100), "hour")) == 25
+
+
+def test_half_an_hour_is_no_hour() -> None:
+    survey = _survey("2026-04-05T00:00:00+11:00", "15m", 4, "Australia/Lord_Howe")  # 02:00 becomes 01:30
+    hours = calendar_windows(survey, range(16), "hour")
+    assert hours == [Window(0, 3), Window(4, 7), Window(10, 13)]
+
+
+def test_a_day_after_a_clock_change_is_compared_with_the_same_local_day() -> None:
+    survey = _survey(*PARIS, 200, "Europe/Paris")
+    days = calendar_windows(survey, range(24 * 14), "day")
+    assert comparable(days[9], survey.calendar, range(24 * 14)) == (days[2], "a week before")
+    assert comparable(days[6], survey.calendar, range(24 * 14)) == (days[5], "the day before")
+    assert same_phase(days[13], survey.calendar, range(days[0].first, days[6].last + 1)) == [days[6]]

@@ -11,7 +11,7 @@ import pytest
 from analytics.mobility import MobilityReport, with_changes, with_truth
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
-from hearsay.reports.files import write_files
+from hearsay.reports.files import write_tables
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -65,9 +65,9 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
 
 def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path: Path) -> None:
     flat = tables(report)
-    for path in write_files(report, None, None, tmp_path):
+    for path in write_tables(report, None, tmp_path)[:-1]:
         assert pq.read_table(path).equals(flat[path.stem])
-    for path in write_files(report, None, tmp_path, None):
+    for path in write_tables(report, tmp_path, None)[:-1]:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == flat[path.stem].num_rows
@@ -75,11 +75,20 @@ def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path:
     assert {path.name for path in tmp_path.iterdir()} >= {"visitors.csv", "values.csv", "visitors.parquet"}
 
 
+def test_a_file_beside_the_tables_explains_every_column(report: MobilityReport, tmp_path: Path) -> None:
+    *_, columns = write_tables(report, tmp_path, None)
+    with columns.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    listed = [(name, column) for name, table in tables(report).items() if len(table) for column in table.column_names]
+    assert [(row["table"], row["column"]) for row in rows] == listed
+    assert all(row["unit"] and row["meaning"] for row in rows)
+
+
 @pytest.mark.parametrize("value", ["=1+1", "+33", "-5", "@SUM(A1)", "\tx", "plain", "'"])
 def test_text_in_csv_is_no_formula_to_a_spreadsheet(report: MobilityReport, value: str, tmp_path: Path) -> None:
     renamed = [asked.model_copy(update={"values": (value,) * len(asked.values)}) for asked in report.attributes]
     written = report.model_copy(update={"attributes": tuple(renamed)})
-    write_files(written, None, tmp_path, None)
+    write_tables(written, tmp_path, None)
     with (tmp_path / "values.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["value"] for row in rows} == {value if value in ("plain", "'") else f"'{value}"}

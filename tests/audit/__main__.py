@@ -2,27 +2,40 @@
 
 1. Guesses of 200,000 devices of every mechanism, of 1, 2, 3 and 10 reports: within 4 standard errors of what is exact.
 2. A thousand coin audits of honest devices of each kind of answer: no more false alarms than alpha says.
+3. 10,000 honest periods of each kind of answer: no more small p-values of the checks of integrity than they say.
+4. 200 surveys of 50 periods, with a change of all values: contradicted in at most 1 %, and each changed once.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from analytics.integrity import ALPHA as INTEGRITY_ALPHA
+from analytics.integrity import integrity_of
+from analytics.integrity.checks import jump_check, negativity_check, sum_check, width_check
 from audit.closed import guess
 from audit.intervals import Trials
 from audit.measured import coin_audit
 from audit.measured.guessing import guess_trials
 from audit.measured.histories import law_of_reports, ratios, steady_coins
 from protocols.mechanisms import fitting
+from tests.analytics.integrity_data import honest, zipf
 from tests.audit.observing import observe, tossed, with_coins
 from tests.helpers.surveys import of_size, scheme_with
 
 DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
 RUNS, COINS, ALPHA = 1000, 1000, 0.05
+HONEST, PEOPLE, LEVEL, LIMITS, LIVES, LIFE = 10_000, 2000, 1e-5, (0.1, 0.01, 0.001), 200, 50
+KINDS: dict[str, dict[str, Any]] = {
+    "l-osue": {"eps_inf": 2.0, "eps_1": 1.0},
+    "l-grr": {"eps_inf": 2.0, "eps_1": 1.0},
+    "geometric": {"eps": 1.0},
+}
 MECHANISMS: list[tuple[str, dict[str, Any]]] = [
     *((record.name, {"eps": 1.0}) for record in fitting("one-shot")),
     *((record.name, {"eps_inf": 1.5}) for record in fitting("memo only")),
@@ -63,9 +76,42 @@ def false_alarms(name: str, t: int) -> bool:
     return alarms <= ALPHA * RUNS + 3 * sqrt(ALPHA * RUNS)
 
 
+def honest_periods(name: str, terms: dict[str, Any]) -> bool:
+    question = scheme_with(of_size(K, mechanism=name), **terms).questions[0]
+    rng, shares, found = np.random.default_rng(7), zipf(K), Counter[tuple[str, float]]()
+    for _ in range(HONEST):
+        now = honest(question, PEOPLE, shares, rng)
+        checks = {"negativity": negativity_check(now, LEVEL)}
+        if len(now.laws):
+            checks |= {"sum": sum_check(now, LEVEL), "widths": width_check(now, LEVEL)}
+        jump = jump_check(now, honest(question, PEOPLE, shares, rng), LEVEL)
+        checks |= {} if jump is None else {"jump": jump}
+        found.update((check, limit) for check, one in checks.items() for limit in LIMITS if one.p <= limit)
+    print(f"{name:12} small p-values in {HONEST} honest periods: {dict(sorted(found.items()))}")
+    return all(times <= HONEST * limit + 4 * sqrt(HONEST * limit) for (_, limit), times in found.items())
+
+
+def surveys_that_alarm(name: str, terms: dict[str, Any]) -> bool:
+    question = scheme_with(of_size(K, mechanism=name), **terms).questions[0]
+    rng, alarms, jumps = np.random.default_rng(8), 0, 0
+    for _ in range(LIVES):
+        before, seen = {}, set[str]()
+        for period in range(LIFE):
+            shares = zipf(K) if period < LIFE // 2 else zipf(K)[::-1].copy()
+            now = {"a": honest(question, PEOPLE, shares, rng)}
+            seen |= {check for _, check in integrity_of(period, now, before, None, {}).alarms}
+            before = now
+        alarms += bool(seen - {"jump"})
+        jumps += "jump" in seen
+    print(f"{name:12} {alarms} of {LIVES} surveys were contradicted, and {jumps} changed, in {LIFE} periods each")
+    return alarms <= INTEGRITY_ALPHA * LIVES + 4 * sqrt(INTEGRITY_ALPHA * LIVES) and jumps == LIVES
+
+
 def main() -> int:
     good = [guesses(name, terms) for name, terms in MECHANISMS]
     good += [false_alarms(name, t) for name in ("l-grr", "l-osue", "loloha") for t in (1, 5)]
+    for name, terms in KINDS.items():
+        good += [honest_periods(name, terms), surveys_that_alarm(name, terms)]
     print("all as computed" if all(good) else "NOT as computed")
     return 0 if all(good) else 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from protocols.mechanisms import RECORDS, Use
@@ -41,6 +42,38 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "taking turns, spl", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=3, solution="spl", horizon=7)
     odd = {"name": "a", "values": ["é", "ﬁ", "𝄞", "a b", "constructor", '"'], "mechanism": "grr"}
     yield "any text", scheme_with(odd, eps=1, devices=1000, minimum=10, grace="1h", presence_epsilon=0.5)
+
+
+CHANGES = {
+    "a shorter day": ("2026-03-27T00:00:00+01:00", 60, "2026-03-29T01:00:00Z", 120),  # Europe/Paris
+    "a longer day": ("2026-10-23T00:00:00+02:00", 120, "2026-10-25T01:00:00Z", 60),
+    "no midnight": ("2018-11-02T00:00:00-03:00", -180, "2018-11-04T03:00:00Z", -120),  # America/Sao_Paulo
+    "no midnight at the start": ("2026-04-24T01:00:00+03:00", 120, "2026-04-23T22:00:00Z", 180),  # Africa/Cairo
+    "midnight twice": ("2026-10-30T00:00:00-04:00", -240, "2026-11-01T05:00:00Z", -300),  # America/Havana
+    "back to the day before": ("2010-11-05T00:00:00-02:30", -150, "2010-11-07T02:31:00Z", -210),  # America/St_Johns
+    "half an hour": ("2026-04-03T00:00:00+11:00", 660, "2026-04-04T15:00:00Z", 630),  # Australia/Lord_Howe
+    "between hours": ("2026-01-01T00:00:00+05:30", 330, None, 0),  # Asia/Kolkata
+}
+"""A start, minutes ahead of UTC, when clocks change, minutes after that. Vectors must not follow a machine's time-zone
+database, so these are written out."""
+
+
+def local_cases() -> Iterator[tuple[str, Scheme]]:
+    """Surveys on whose third day clocks change, and weeks and hours of a time zone."""
+    for name in CHANGES:
+        yield f"local days, {name}", scheme_with(of_size(5), eps=1, **_local(name))
+    days = _local("a shorter day")
+    yield "local weeks", scheme_with(of_size(5), **{**days, "eps": 1, "period": "1w", "horizon": 3})
+    yield "hours of a time zone", scheme_with(of_size(5), **{**days, "eps": 1, "period": "1h", "horizon": 3})
+
+
+def _local(name: str) -> dict[str, Any]:
+    start, before, change, after = CHANGES[name]
+    begin = int(datetime.fromisoformat(start).timestamp())
+    offsets = [(begin - 86400, 60 * before)]
+    if change is not None:
+        offsets.append((int(datetime.fromisoformat(change).timestamp()), 60 * after))
+    return {"start": start, "time_zone": {"name": "Test/Zone", "offsets": offsets, "until": begin + 100 * 86400}}
 
 
 def _pair(mechanism: str, use: Use, budgets: dict[str, Any]) -> Scheme:

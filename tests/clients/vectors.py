@@ -18,7 +18,7 @@ from typing import Any
 
 import hearsay
 from protocols.scheme import Scheme
-from tests.clients.cases import cases
+from tests.clients.cases import cases, local_cases
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
 VERSION = 1  # of this file's shape; raised when a client must read it differently
@@ -27,7 +27,7 @@ ANY = hearsay.Limits(report=1e6, life=1e6, total=1e6)
 
 
 def made() -> dict[str, Any]:
-    return {"version": VERSION, "cases": [_case(name, scheme) for name, scheme in cases()]}
+    return {"version": VERSION, "cases": [_case(name, scheme) for name, scheme in (*cases(), *local_cases())]}
 
 
 def replayed(case: dict[str, Any]) -> Iterator[bytes]:
@@ -46,7 +46,8 @@ def replayed(case: dict[str, Any]) -> Iterator[bytes]:
 
 def _case(name: str, scheme: Scheme) -> dict[str, Any]:
     secret = hashlib.sha256(name.encode()).hexdigest()
-    steps = [{"now": _noon(scheme, day), "values": _values(scheme, place)} for place, day in enumerate(DAYS)]
+    moments = [_noon(scheme, day) for day in DAYS] if scheme.survey.time_zone is None else _edges(scheme)
+    steps = [{"now": moment, "values": _values(scheme, place)} for place, moment in enumerate(moments)]
     case: dict[str, Any] = {"name": name, "terms": scheme.terms.decode(), "secret": secret, "steps": steps}
     for step, report in zip(steps, replayed(case), strict=True):
         step["report"] = report.decode()
@@ -55,6 +56,13 @@ def _case(name: str, scheme: Scheme) -> dict[str, Any]:
 
 def _noon(scheme: Scheme, day: int) -> str:
     return (scheme.survey.bounds(day)[0] + timedelta(hours=12)).isoformat()
+
+
+def _edges(scheme: Scheme) -> list[str]:
+    """The first or the last second of periods that follow each other."""
+    bounds, second = scheme.survey.bounds, timedelta(seconds=1)
+    ends = [bounds(1)[1] - second, bounds(2)[1] - second, bounds(4)[1] - second]
+    return [at.isoformat() for at in (bounds(0)[0], ends[0], ends[1], bounds(3)[0], ends[2], bounds(5)[0])]
 
 
 def _values(scheme: Scheme, place: int) -> dict[str, Any]:

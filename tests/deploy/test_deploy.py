@@ -1,6 +1,6 @@
 """Image, compose file, manifests, alerts and dashboard name what there is: settings, commands, pages, metrics.
 
-Nothing is run here: neither containers nor clusters are needed for the tests.
+Nothing is run here: neither containers nor clusters are needed for the tests. `make deploy-test` runs them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
@@ -27,7 +28,8 @@ DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 MANIFESTS = [
     manifest
-    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for path in sorted((DEPLOY / "kubernetes" / "base").glob("*.yaml"))
+    if path.name != "kustomization.yaml"
     for manifest in yaml.safe_load_all(path.read_text())
 ]
 ALERTS = [
@@ -47,7 +49,13 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def ours() -> dict[str, dict[str, Any]]:
     """The services of the compose file that run our image."""
-    return {name: service for name, service in COMPOSE["services"].items() if service["image"] == "hearsay"}
+    return {name: service for name, service in COMPOSE["services"].items() if image_of(service) == "hearsay"}
+
+
+def image_of(service: dict[str, Any]) -> str:
+    """The image of a service, where no parameter names another."""
+    (default,) = re.findall(r"^\$\{IMAGE_[A-Z]+:-(.+)\}$", service["image"])
+    return str(default)
 
 
 def expressions() -> list[str]:
@@ -63,18 +71,35 @@ def settings() -> set[str]:
     return {f"HEARSAY_{name}".upper() for name in names}
 
 
-def exported() -> set[str]:
-    """Every metric a worker exports, with the endings that Prometheus gives to counters and histograms."""
-    families = {family.name: family.type for family in metrics.REGISTRY.collect()}
-    source = Path(str(metrics.__file__)).read_text()
-    families |= dict.fromkeys(re.findall(r'(?:GaugeMetricFamily|_by_survey)\(\s*"(hearsay_\w+)"', source), "gauge")
+def exported() -> dict[str, set[str]]:
+    """The labels of every metric that a worker exports, with the endings that Prometheus gives to metrics."""
+    state = metrics.StateCollector(dict, dict, dict, list, dict)
+    families = [*metrics.REGISTRY.collect(), *state.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
-    return {name + ending for name, kind in families.items() for ending in endings.get(kind, [""])}
+    labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
+    for metric in vars(metrics).values():
+        if isinstance(metric, MetricWrapperBase):
+            labels[metric._name] = set(metric._labelnames)
+    return {
+        family.name + ending: labels[family.name] | ({"le"} if ending == "_bucket" else set())
+        for family in families
+        for ending in endings.get(family.type, [""])
+    }
+
+
+def told(pod: dict[str, Any]) -> dict[str, str]:
+    """The settings of a pod: those that all have, and its own."""
+    (container,) = pod["containers"]
+    maps = {manifest["metadata"]["name"]: manifest["data"] for manifest in MANIFESTS if manifest["kind"] == "ConfigMap"}
+    shared = {
+        name: value for source in container["envFrom"] for name, value in maps[source["configMapRef"]["name"]].items()
+    }
+    return shared | {variable["name"]: variable["value"] for variable in container["env"]}
 
 
 def test_every_setting_that_is_given_exists() -> None:
     given = {name for service in ours().values() for name in service["environment"]}
-    given |= {name for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for name in manifest["data"]}
+    given |= {name for _, pod in pods() for name in told(pod)}
     assert "HEARSAY_CLOCK_KEY_FILE" in given
     assert given <= settings()
 
@@ -88,40 +113,54 @@ def test_no_secret_is_written_down() -> None:
 
 
 def test_settings_that_name_files_name_what_is_mounted() -> None:
-    assert {service["environment"]["HEARSAY_CLOCK_KEY_FILE"] for service in ours().values()} == {
-        "/run/secrets/clock_key"
-    }
-    assert all(service["secrets"] == ["clock_key"] for service in ours().values())
-    files = [
-        value for manifest in MANIFESTS if manifest["kind"] == "ConfigMap" for value in manifest["data"].values()
-        if value.startswith("/")
-    ]  # fmt: skip
+    for name, service in ours().items():
+        given = [*service["environment"].values(), *service["command"]]
+        files = {Path(value).name for value in given if str(value).startswith("/run/secrets/")}
+        assert files == set(service.get("secrets", [])), name
+        assert files <= set(COMPOSE["secrets"]), name
     readme = (DEPLOY / "kubernetes" / "README.md").read_text()
     for name, pod in pods():
-        (place,) = [m["mountPath"] for m in pod["containers"][0]["volumeMounts"] if m["name"] == "secrets"]
-        assert all(Path(file).parent == Path(place) for file in files), name
-    assert all(re.search(rf"--from-(literal|file)={Path(file).name}\b", readme) for file in files)
+        (container,) = pod["containers"]
+        files = {value for value in [*told(pod).values(), *container["args"]] if value.startswith("/")}
+        (place,) = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "secrets"]
+        (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "secrets"]
+        sources = [source["secret"] for source in volume["projected"]["sources"]]
+        assert files == {f"{place}/{item['path']}" for source in sources for item in source["items"]}, name
+        for source in sources:
+            (created,) = re.findall(rf"create secret generic {source['name']} (.*?)(?:\n\S|$)", readme, re.DOTALL)
+            for item in source["items"]:
+                assert re.search(rf"--from-(literal|file)={re.escape(item['key'])}(=|\b)", created), source["name"]
+
+
+def test_only_those_who_close_periods_have_the_operators_keys() -> None:
+    keys = {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_PRESENCE_KEY_FILE"}
+    assert {name for name, pod in pods() if keys & told(pod).keys()} == {"hearsay-worker"}
+    assert {name for name, service in ours().items() if keys & service["environment"].keys()} == {"worker"}
 
 
 def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
-    assert len(calls) == 5
+    assert len(calls) == 1 + 2 + 2
     for call in calls:
         command, own = resolve(list(call))
         command.make_context("hearsay", own)  # parses, and does nothing
 
 
 def test_probes_ask_for_pages_that_there_are() -> None:
-    containers = [container for name, pod in pods() if name == "hearsay-worker" for container in pod["containers"]]
-    (worker,) = containers
-    probes = {name: worker[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
-    assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}
-    asked = re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", str(COMPOSE["services"]["worker"]["healthcheck"]["test"]))
-    assert asked == [("6066", "/ready")]
+    served = {name: pod["containers"][0] for name, pod in pods() if name != "hearsay-topics"}
+    assert served.keys() == {"hearsay-worker"}
+    for name, container in served.items():
+        probes = {probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")}
+        assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}, name
+        (port,) = container["ports"]
+        assert str(port["containerPort"]) in container["args"], name
+        assert all(container[probe]["httpGet"]["port"] == port["name"] for probe in probes), name
+        health = str(COMPOSE["services"][name.removeprefix("hearsay-")]["healthcheck"]["test"])
+        assert re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", health) == [(str(port["containerPort"]), "/ready")]
     (scraped,) = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
-    assert {*probes.values(), "/ready", scraped["metrics_path"]} == set(pages(Health()))
+    assert {"/live", "/ready", scraped["metrics_path"]} == set(pages(Health()))
     assert scraped["dns_sd_configs"][0]["names"] == ["worker"]
 
 
@@ -146,7 +185,8 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     assert copied == rooms
     assert "--constraint constraints.txt" in DOCKERFILE
     let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
-    assert rooms | {"deploy/kafka", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"} == let_in
+    others = {"deploy/kafka", "deploy/container/slim.sh", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"}
+    assert rooms | others == let_in
     assert all((ROOT / path).exists() for path in let_in)
 
 
@@ -165,7 +205,7 @@ def test_a_package_holds_the_rooms_and_nothing_of_a_run() -> None:
 def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
     tested = re.findall(r"<version>([\d.]+)</version>", (DEPLOY / "kafka" / "pom.xml").read_text())[0]
     kafka, redis = COMPOSE["services"]["kafka"], COMPOSE["services"]["redis"]
-    assert kafka["image"] == f"apache/kafka:{tested}"
+    assert image_of(kafka) == f"apache/kafka:{tested}"
     assert kafka["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
     options = dict(zip(redis["command"][1::2], redis["command"][2::2], strict=True))
     assert options == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
@@ -175,19 +215,32 @@ def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothin
 
 @pytest.mark.parametrize("expression", expressions())
 def test_alerts_and_dashboard_ask_for_metrics_that_there_are(expression: str) -> None:
+    known = exported()
     named = set(re.findall(r"\b(?:hearsay|process)_\w+", expression))
-    assert named <= exported()
+    assert named <= known.keys()
     assert named or "up{" in expression
+    everywhere = {"job", "instance"}  # Prometheus adds them
+    for metric, selector in re.findall(r"\b((?:hearsay|process)_\w+)\{([^}]*)\}", expression):
+        assert set(re.findall(r"(\w+)\s*[=!]", selector)) <= known[metric] | everywhere
+    grouped = {label for labels in re.findall(r"\bby \(([^)]*)\)", expression) for label in labels.split(", ")}
+    assert grouped <= everywhere.union(*(known[metric] for metric in named))
     for operator, outcomes in re.findall(r'outcome(=|!~)"([^"]+)"', expression):
-        known = {"counted", *(reason.value for reason in Reason)}
-        assert set(outcomes.split("|")) <= known, operator
+        outcomes_known = {"counted", *(reason.value for reason in Reason)}
+        assert set(outcomes.split("|")) <= outcomes_known, operator
     assert expression.count("(") == expression.count(")")
+
+
+def test_every_metric_of_ours_is_on_the_dashboard() -> None:
+    shown = " ".join(target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
+    ours = {re.sub("_(bucket|sum|count)$", "", name) for name in exported() if name.startswith("hearsay_")}
+    missing = {name for name in ours if name not in shown}
+    assert not missing, f"add a panel to deploy/monitoring/dashboard.json for {', '.join(sorted(missing))}"
 
 
 def test_every_alert_says_what_happened_and_what_to_do() -> None:
     assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
     for rule in ALERTS:
-        assert set(rule["annotations"]) == {"summary", "action"}, rule["alert"]
+        assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}, rule["alert"]
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
 
 

@@ -6,7 +6,8 @@
 
 A block of commands that cannot be run says why, on the line above it: `<!-- not run: the reason -->`. Its commands are
 still held against the command line. Other languages are for looking at. A page that needs a program which not everybody
-has says so in its first line: `<!-- needs: node -->`.
+has says so in its first line: `<!-- needs: node -->`. One whose commands take minutes is run by `make drills`, and says
+so there: `<!-- drill: takes minutes -->`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+RUNBOOKS = ROOT / "docs" / "runbooks"
+"""Pages whose commands are run on one cluster that is there already (tests/docs/test_runbooks.py)."""
 LANGUAGES = {"sh", "output", "python", "yaml", "json", "js", "text", "lua", ""}
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
+DRILL = re.compile(r"<!-- drill: (.+) -->")
 NEEDS = re.compile(r"<!-- needs: (\w+) -->")
 FENCE = re.compile(r"```(\S*)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -78,6 +82,11 @@ class Page:
         """A program that its commands need."""
         found = NEEDS.match(self.text)
         return found[1] if found else None
+
+    @property
+    def is_drill(self) -> bool:
+        """Whether its commands are run by `make drills`, and not by the tests."""
+        return DRILL.match(self.text) is not None
 
     @cached_property
     def prose(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.pages import INLINE, LANGUAGES, ROOT, Block, Page, commands, pages
+from tests.docs.pages import INLINE, LANGUAGES, ROOT, RUNBOOKS, Block, Page, commands, pages
 from tests.helpers.command_line import resolve
 
 PATIENCE_SECONDS = 600
@@ -35,7 +35,7 @@ def runnable() -> list[Any]:
 
 def _runnable() -> Iterator[Any]:
     for page in pages():
-        if page.run():
+        if page.run() and page.path.parent != RUNBOOKS and not page.is_drill:
             starts_a_broker = any("hearsay stack up" in block.text for block in page.run())
             marks = [*KAFKA] if starts_a_broker else []
             if page.needs and shutil.which(page.needs) is None:
@@ -59,9 +59,13 @@ def clone(tmp_path: Path) -> Iterator[Path]:
 def test_the_commands_of_a_page_work_as_shown(
     page: Page, clone: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    outputs = tmp_path_factory.mktemp("outputs")
+    run_page(page, clone, tmp_path_factory.mktemp("outputs"))
+
+
+def run_page(page: Page, directory: Path, outputs: Path, prelude: str = "") -> None:
+    """Run the commands of a page in a directory, and compare what they print with what it shows."""
     parts = [f'{{\n{block.text}\n}} >"{outputs}/{number}" 2>&1' for number, block in enumerate(page.run())]
-    code = run_script("\n".join(["set -euo pipefail", MAKE, *parts]), clone)
+    code = run_script("\n".join(["set -euo pipefail", MAKE, prelude, *parts]), directory)
     printed = [path.read_text() for path in sorted(outputs.iterdir(), key=lambda path: int(path.name))]
     failed = page.run()[len(printed) - 1]
     assert code == 0, f"{page}, line {failed.line}:\n{failed.text}\n\nexit code {code}:\n{printed[-1]}"

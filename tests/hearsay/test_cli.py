@@ -231,7 +231,10 @@ def test_a_report_marks_windows_that_lost_presence_spoils(data: Path) -> None:
 
 def test_a_report_compares_with_what_is_normal(data: Path) -> None:
     shown = hearsay("report", "--data", str(data), "--baseline", "0:0").stdout.splitlines()
-    assert "vs baseline" in shown[1] and shown[2].split()[3] == "–", "period 0 is its own baseline"
+    assert "vs baseline" in shown[1] and shown[2].split()[3] == "–", "a day is not compared with itself"
+    assert shown[3].split()[4] == "%" and "– against the baseline: part of it" in " ".join(shown)
+    one = hearsay("report", "--data", str(data), "--baseline", "0:0", "--period", "3").stdout
+    assert " % against the comparable window" in one
     refused = hearsay("report", "--data", str(data), "--baseline", "7:12")
     assert refused.returncode == 1
     assert "periods 7 to 12" in refused.stderr and "periods 0 to 6" in refused.stderr
@@ -262,12 +265,14 @@ def test_the_doctor_looks_and_hides_secrets() -> None:
     assert "abab" not in seen.stdout
     assert not any("\x1b" in finding["found"] for finding in found["findings"]), "colours are for terminals"
     assert found["settings"]["HEARSAY_CLOCK_KEY"] == "**********"
+    assert "HEARSAY_KAFKA_BOOTSTRAP" in found["defaults"] and "HEARSAY_CLOCK_KEY" not in found["defaults"]
 
 
 def test_the_doctor_cuts_nothing_off(tmp_path: Path) -> None:
     seen = hearsay("doctor", HEARSAY_REDIS_URL=f"unix://{tmp_path}/{'far/' * 30}redis.sock", COLUMNS="80")
     assert seen.returncode == 1
     assert "…" not in seen.stdout
+    assert "HEARSAY_KAFKA_BOOTSTRAP is not set; by default 127.0.0.1:9092" in seen.stdout
 
 
 def test_the_doctor_says_what_to_do_about_a_server_that_is_away() -> None:

@@ -64,10 +64,10 @@ def test_lost_presence_is_recorded_for_later_reports(tmp_path: Path) -> None:
 
 def test_devices_that_report_to_one_destination_cannot_report_to_another(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    data.check_destination("week", "a cluster")
-    data.check_destination("week", "a cluster, number 7")
-    data.check_destination("week", "a cluster")
-    data.check_destination("other", "this process")
+    data.record_destination("week", "a cluster")
+    data.record_destination("week", "a cluster, number 7")
+    data.record_destination("week", "a cluster")
+    data.record_destination("other", "this process")
     for elsewhere in ("a cluster, number 8", "this process"):
         with pytest.raises(SettingsError, match=f"report to a cluster, number 7 for survey 'week', not to {elsewhere}"):
             DataDirectory(tmp_path).check_destination("week", elsewhere)
@@ -100,7 +100,7 @@ def modes(directory: Path) -> dict[str, int]:
 @pytest.mark.usefixtures("_umask")
 def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) -> None:
     survey, data = scheme().survey, DataDirectory(tmp_path / "data")
-    data.check_population(survey.id, "population")
+    data.record_population(survey.id, "population")
     data.add_presence_losses(survey.id, (1,))
     with embedded(data, survey, Settings()) as collection:
         collection.fleet(Alternating(40, 1)).run()

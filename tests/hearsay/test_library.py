@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import typing
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 import hearsay
+from analytics.estimation import estimate
 from hearsay.library.estimating import FIGURES
-from protocols.errors import ResultsError, ScenarioError, SettingsError, SurveyError, WireError
+from protocols.errors import ResultsError, ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from stream_app.local import EmbeddedApp
@@ -292,8 +294,9 @@ def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_are_read_from_one_place(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="give a data directory or kafka"):
+def test_results_are_read_from_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ResultsError, match="there are no results in hearsay-data"):
         hearsay.read_results()
     with pytest.raises(ResultsError, match="contains no results"):
         hearsay.read_results(tmp_path / "nothing")
@@ -313,3 +316,39 @@ def test_methods_are_compared_on_ones_own_data() -> None:
         hearsay.evaluate({"hour": [3, 3]})
     with pytest.raises(ScenarioError, match="one value per person"):
         hearsay.evaluate({"colour": ["a", "b"], "hour": [3]})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda survey: hearsay.estimate(None, b""),
+        lambda survey: hearsay.estimate(survey, None),
+        lambda survey: hearsay.estimate(survey, [None]),
+        lambda survey: hearsay.estimate(survey, "text"),
+        lambda survey: hearsay.estimate(survey, [], confidence=95),
+        lambda survey: hearsay.estimate_counts(None, {"a": [1, 2]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, None, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": None}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1, None]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1.5, 1]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [-1, 1]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1, 2]}, {"a": None}),
+        lambda survey: estimate(None, 10, Scheme(survey).questions[0].channel),
+        lambda survey: estimate([1, 2], None, Scheme(survey).questions[0].channel),
+    ],
+)
+def test_what_is_no_count_and_no_report_is_refused_with_a_sentence(wrong: Callable[[hearsay.Survey], object]) -> None:
+    survey = hearsay.load_survey(
+        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
+    )
+    with pytest.raises(hearsay.HearsayError) as refused:
+        wrong(survey)
+    assert refused.value.hint
+
+
+def test_a_survey_of_real_time_is_rehearsed_under_an_id_of_its_own() -> None:
+    survey = hearsay.load_survey(
+        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
+    )
+    tables = hearsay.run(survey, devices=30, periods=1)
+    assert tables["visitors"]["visitors"].to_pylist() == tables["visitors"]["truth"].to_pylist()

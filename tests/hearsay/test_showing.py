@@ -8,14 +8,17 @@ import pytest
 from rich.console import Console
 
 from analytics.mobility import AskedAttribute, AttributeReport, MobilityReport, Quantity, WindowReport
-from analytics.mobility.model import Quantities, Shares
-from hearsay.reports.tables import answers_table
+from analytics.mobility.model import Changes, Quantities, Shares
+from hearsay.reports.tables import answers_table, visitors_table
 
 EXACT = Quantity(value=23_427, error=0, low=23_427, high=23_427)
+DAYS = MobilityReport.model_construct(
+    start=datetime(2017, 5, 31, tzinfo=UTC), period_seconds=86400, time_zone=None, minimum=20, horizon=7, windows=()
+)
 SHARE = Quantities(value=[0.49255], error=[0.012], low=[0.46895], high=[0.51615])
 
 
-def lines(value: str) -> list[str]:
+def lines(value: str, baseline: Changes | None = None) -> list[str]:
     """What is shown of a day on which somebody answered with this value."""
     asked = AskedAttribute(name="visitor_category", role="plain", mechanism="l-grr", values=(value,))
     attribute = AttributeReport(
@@ -23,15 +26,14 @@ def lines(value: str) -> list[str]:
         counted="value in the period",
         n=3412,
         suppressed=None,
-        values=Shares(share=SHARE, truth=[10_980]),
+        values=Shares(share=SHARE, truth=[10_980], baseline=baseline),
     )
-    day = {"begin": datetime(2017, 6, 6, tzinfo=UTC), "end": datetime(2017, 6, 7, tzinfo=UTC)}
     window = WindowReport.model_construct(
-        first=6, last=6, kind="period", visitors=EXACT, attributes=(attribute,), **day
+        first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
     )
     console = Console(width=80, color_system=None)
     with console.capture() as shown:
-        console.print(answers_table(MobilityReport.model_construct(attributes=(asked,)), window))
+        console.print(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
     return [line.rstrip() for line in shown.get().strip().splitlines()]
 
 
@@ -45,6 +47,51 @@ def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns
     ]
 
 
+def test_answers_are_compared_with_the_baseline() -> None:
+    percent = Quantities(value=[12.34], error=[1], low=[10], high=[14])
+    *_, head, row = lines("French tourist", Changes(percent=percent, against="the comparable window", first=0, last=0))
+    assert head.endswith("vs baseline") and "+12.3 %" in row
+
+
 @pytest.mark.parametrize("name", ["[under 18]", "[/red]", "[bold]"])
 def test_a_name_in_brackets_is_a_name(name: str) -> None:
     assert lines(name)[-1].startswith(f"{name}  ")
+
+
+def window(first: int, last: int, **facts: object) -> WindowReport:
+    kind = "period" if first == last else "cumulative"
+    day = {"begin": DAYS.start, "end": DAYS.start}
+    return WindowReport(**{"first": first, "last": last, **day, "kind": kind, "suppressed": None, **facts})
+
+
+def printed(what: object) -> str:
+    console = Console(width=80, color_system=None)
+    with console.capture() as shown:
+        console.print(what)
+    return " ".join(shown.get().split())
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("minimum", "Nothing is published about fewer than 20 visitors, the survey's minimum."),
+        ("difference", "together with a window inside it, it would show a number of fewer than 20 visitors"),
+    ],
+)
+def test_a_suppressed_window_says_why_it_shows_nothing(why: str, said: str) -> None:
+    shown = printed(answers_table(DAYS, window(0, 3, suppressed=why)))
+    assert "Wed 2017-05-31 to Sat 2017-06-03: suppressed" in shown and said in shown
+
+
+def test_a_window_without_answers_says_why() -> None:
+    assert "only single periods have answers" in printed(answers_table(DAYS, window(0, 3, visitors=EXACT)))
+
+
+def test_the_table_of_visitors_explains_what_is_not_there() -> None:
+    both = (window(0, 0, visitors=EXACT, new=EXACT, returning=EXACT), window(1, 1, suppressed="minimum"))
+    hidden = printed(visitors_table(DAYS.model_copy(update={"windows": both})))
+    assert "– is not published: it would show a number of fewer than 20 visitors" in hidden
+    shown = printed(visitors_table(DAYS.model_copy(update={"windows": both[:1]})))
+    assert "–" not in shown
+    alone = printed(visitors_table(DAYS.model_copy(update={"windows": both[:1], "horizon": 1})))
+    assert "returning" not in alone, "with a horizon of one period, nobody is known to return"

@@ -69,14 +69,17 @@ def test_the_schema_is_printed_for_editors_and_for_people() -> None:
 def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
     answers = [
-        "Buttons", "buttons", "Which button?", "tomorrow", "2026-01-01T00:00:00Z", "", "y", "3", "5", "1", "7",
+        "Buttons", "buttons", "Which button?", "1d", "Paris", "Europe/Paris", "tomorrow", "2026-01-01T00:00:00Z",
+        "2026-01-01T00:00:00+01:00", "y", "3", "5", "1", "7",
         "token", "colour", "red", "red, green, no", "area", "y", "colour", "hour", "0..23", "transition", "dwell", "n",
         "spl", "3", "",
     ]  # fmt: skip
     shown = run("new", str(path), answers="\n".join(answers) + "\n")
     for refused in (
-        "should match pattern",
-        "time zone",
+        "id = Buttons: not written as it must be (its name for ever: lower-case letters, digits, . _ -",
+        "no such time zone; did you mean Europe/Paris?",
+        "not a moment with a time zone",
+        "is 01:00 in Europe/Paris",
         "must be below eps_inf",
         "another name",
         "at least 2",
@@ -91,6 +94,7 @@ def test_a_new_survey_is_made_from_answers(tmp_path: Path) -> None:
     assert [attribute.values[:3] for attribute in survey.attributes] == [("red", "green", "no"), ("0", "1", "2")]
     assert [attribute.role for attribute in survey.attributes] == ["area", "dwell"]
     assert (survey.memo_cap, survey.minimum) == (3, 50)
+    assert survey.time_zone and "\ntime_zone: Europe/Paris\n" in path.read_text("utf-8")
     assert "# how many values of an attribute a device memoises at most\nmemo_cap: 3\n" in path.read_text("utf-8")
     assert f"Next: hearsay plan {path}" in shown.replace("\n", "")
 
@@ -99,7 +103,7 @@ def test_every_answer_that_costs_something_is_shown_with_its_price(tmp_path: Pat
     """The figures are those of the plan; other budgets have other prices."""
     path = tmp_path / "new.yaml"
     shown = run(
-        "new", str(path), answers="buttons\n\n\n\ny\n3\n1\n7\ncolour\nred, green, blue\n\ny\non\na, b\n\nn\n\n2\n\n"
+        "new", str(path), answers="buttons\n\n\n\n\ny\n3\n1\n7\ncolour\nred, green, blue\n\ny\non\na, b\n\nn\n\n2\n\n"
     )
     drawn = plan(Scheme(read_survey(path)))
     worst = max(attribute.precision.if_half for attribute in drawn.attributes)
@@ -119,8 +123,9 @@ def test_every_answer_that_costs_something_is_shown_with_its_price(tmp_path: Pat
 
 def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
-    run("new", str(path), answers="buttons\n\n\n\nn\n0.5\ncolour\nred, green\n\nn\n\n")
+    run("new", str(path), answers="buttons\n\n\nAsia/Tokyo\n\nn\n0.5\ncolour\nred, green\n\nn\n\n")
     assert (read_survey(path).eps, read_survey(path).longitudinal) == (0.5, False)
+    assert read_survey(path).start.isoformat().endswith("T00:00:00+09:00"), "midnight of the zone"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

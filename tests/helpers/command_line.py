@@ -1,13 +1,18 @@
-"""Holding words against the command line without doing what they say."""
+"""The command line: holding words against it without doing what they say, and calling it as an operator does."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import click
 import typer
 
 from hearsay.cli import app
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
 
 
 def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
@@ -19,3 +24,11 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
         command = command.get_command(click.Context(command), name)
         assert command is not None, f"there is no command {name!r}"
     return command, rest
+
+
+def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command as an operator calls it, in a wide terminal."""
+    environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
+    command = [sys.executable, "-c", "from hearsay.cli import main; main()", *arguments]
+    environment["COLUMNS"] = "200"
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)

@@ -23,8 +23,10 @@ from stream_app.faust_app.broker.acceptance import StuckPartition
 from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers import bombs
+from tests.helpers.cluster import Cluster
 from tests.helpers.eventually import eventually
-from tests.helpers.recount import final_of, logged
+from tests.helpers.failover import fill_disk_of
+from tests.helpers.recount import finals_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
@@ -39,7 +41,7 @@ class Ordeal:
 
     def __init__(
         self,
-        broker: KafkaBroker,
+        broker: KafkaBroker | Cluster,
         topics: Topics,
         directory: Path,
         seed: int,
@@ -60,6 +62,7 @@ class Ordeal:
             "kill -9 of the broker while a worker recovers": self._kill_broker_in_recovery,
             "a transaction": self._transact,
             "a batch that decompresses to too much": self._send_bomb,
+            "a full disk under the broker": self._fill_disk,
         }
         if logs:
             self._faults |= {"the reports topic made again": self._remake, "a log cut off": self._cut}
@@ -90,14 +93,14 @@ class Ordeal:
                 for worker in group:
                     if not worker.running:
                         worker.start()
-            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 240)
+            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 600)
             self.compare()
 
     def compare(self) -> None:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
         expected = Recount.of_logs(self._logged())
         finals = read_finals(self._kafka, self._topics)
-        assert finals == {("s", period): final_of(period, counted) for period, counted in expected.finals.items()}
+        assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted, 30)
         letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
@@ -134,6 +137,12 @@ class Ordeal:
 
     def _kill_broker(self, _: WorkerProcess) -> None:
         self._broker.kill()
+        self._broker.start()
+
+    def _fill_disk(self, _: WorkerProcess) -> None:
+        """Nothing can be written any more, so the broker ends; it is started again when there is room."""
+        fill_disk_of(self._broker)
+        eventually(lambda: not self._broker.running, 90)
         self._broker.start()
 
     def _kill_broker_in_recovery(self, worker: WorkerProcess) -> None:
@@ -184,13 +193,20 @@ class Ordeal:
             self._accept("cut")
 
     def _all_counted(self) -> list[int]:
-        """Wait until everything is counted, and remember it. Returns the ends of the logs."""
+        """Wait until everything is counted and written, and remember it. Returns the ends of the logs.
+
+        Counters may wait in memory, as the log has what they lack. Workers that leave write them.
+        """
         self._all_sent()
         for worker in self._group:
             if not worker.running:
                 worker.start()
         ends = log_ends(self._kafka, self._topics)
-        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 120)
+        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 300)
+        for worker in self._group:
+            worker.leave()
+            worker.start()
+        eventually(lambda: all(worker.ready for worker in self._group), 300)
         self._earlier = self._logged()
         return ends
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.kafka import Topics, read_topic
+from stream_app.merging.verdicts import NotCounted, judge
 from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
+from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
 LIMIT = 16 << 20  # what a batch may decompress to
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
@@ -73,19 +74,32 @@ def clock_of(clock: dict[str, object], value: bytes) -> Event:
     return Tick(through) if survey == "s" else Garbage(value, "unknown-survey")
 
 
-def final_of(period: int, counted: Counter[tuple[object, ...]]) -> bytes:
+def finals_of(expected: Recount) -> dict[tuple[str, int], bytes]:
     """The bytes that must be published for what was recounted."""
+    counts = {period: statistics_of(counted) for period, counted in expected.finals.items()}
+    missing = {period: NotCounted(expected.refused[period], expected.late.get(period, {})) for period in counts}
+    finals = {}
+    for period, counted in counts.items():
+        windows = {t: counts[t] for t in counts if period - HORIZON < t <= period}
+        integrity = judge(SCHEME, period, counted, windows, missing).published
+        histogram = build_histogram("final", SCHEME, period, counted, integrity)
+        (final,) = HISTOGRAMS.messages(ResultKey("s", period), histogram)
+        finals["s", period] = final.value
+    return finals
+
+
+def statistics_of(counted: Counter[tuple[object, ...]]) -> dict[str, Statistics]:
+    """A recounted period as the app would have counted it."""
     gaps = sorted(gap for kind, gap, *_ in counted if kind == "n")
     n = np.array([counted["n", gap] for gap in gaps], dtype=np.int64)
-    counts = {
+    return {
         question.name: Statistics(
             np.array(gaps, dtype=np.uint16),
             n,
             np.array(
                 [[counted[question.name, gap, value] for value in range(question.k)] for gap in gaps], dtype=np.int64
             ).reshape(len(gaps), question.k),
+            np.array([counted["pages", width] for width in range(question.mechanism.encoding.widths)], dtype=np.int64),
         )
         for question in SCHEME.questions
     }
-    (final,) = HISTOGRAMS.messages(ResultKey("s", period), build_histogram("final", SCHEME, period, counts))
-    return final.value

@@ -23,7 +23,10 @@ def send(kafka: KafkaSettings, topics: Topics, events: Iterable[Event], scheme: 
 
 
 def caught_up(kafka: KafkaSettings, topics: Topics, through: dict[int, int] | None = None) -> bool:
-    """Whether everything on the reports topic, or what is there through some offsets, is in the state."""
+    """Whether everything on the reports topic, or what is there through some offsets, is in the state.
+
+    Counters may be behind it: what they lack is read again after a crash.
+    """
     ends = dict.fromkeys(range(topics.partitions), -1) | (through or {})
     for record in read_topic(kafka, topics.reports) if through is None else ():
         ends[record.partition] = record.offset

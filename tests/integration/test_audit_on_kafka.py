@@ -9,7 +9,9 @@ from pathlib import Path
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, published, read_topic
+from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS
+from tests.helpers.eventually import eventually
 from tests.integration.test_run_on_kafka import KEY, hearsay
 
 SURVEY = """
@@ -26,8 +28,11 @@ def test_an_audit_through_a_cluster_measures_the_same_promises(
     path.write_text(SURVEY)
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
     words = ["audit", str(path), "--devices", "2000", "--periods", "3", "--alpha", "0.0001", "--json"]
-    with workers(1, kafka_settings, topics, KEY, tmp_path):
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         done = hearsay(*words, "--only", "guess,link,epsilon", "--kafka", kafka_settings.bootstrap, **settings)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 3 * len(published(kafka_settings, topics)), 90)
+        said = [line for line in worker.page("/metrics").splitlines() if line.startswith("hearsay_contradicted{")]
+        assert said and all(line.endswith(" 0.0") for line in said if 'check="jump"' not in line), "they are honest"
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["path"] == "a Kafka cluster" and report["devices"] == 2000
@@ -37,3 +42,7 @@ def test_an_audit_through_a_cluster_measures_the_same_promises(
     assert "colours" not in ids and all(name.startswith("audit.") for name in ids), "its ids are its own"
     finals = read_topic(kafka_settings, topics.named(HISTOGRAMS.name))
     assert {record.key.decode().partition("/")[0] for record in finals} <= ids
+    collected = hearsay("audit", min(ids), "--kafka", kafka_settings.bootstrap, "--json", **settings)
+    assert collected.returncode == 0, collected.stderr
+    verdicts = [one["integrity"]["verdict"] for one in json.loads(collected.stdout)["integrity"]]
+    assert len(verdicts) >= 3 and "contradicted" not in verdicts

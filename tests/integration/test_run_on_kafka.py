@@ -12,10 +12,14 @@ from pathlib import Path
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
+from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
 from stream_app.results import HISTOGRAMS, MOBILITY
+from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
+from tests.helpers.eventually import eventually
 
 KEY = bytes(range(32))
+FINALS = 7 + 4 + 4
 
 
 def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +51,18 @@ def take_turns(path: Path, data: Path, *options: str, **environment: str) -> Non
     assert done.returncode == 0, done.stderr
 
 
+def replay_local_days(directory: Path, data: Path, *options: str, **environment: str) -> None:
+    words = [
+        str(directory / "events.csv"),
+        "--survey",
+        str(directory / "paris.yaml"),
+        "--until",
+        "2026-04-30T00:00:00Z",
+    ]
+    done = hearsay("replay", *words, "--data", str(data), *options, **environment)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_cluster_publishes_what_one_process_does(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
@@ -56,6 +72,9 @@ def test_a_cluster_publishes_what_one_process_does(
     turns = tmp_path / "turns.yaml"
     turns.write_text(TURNS)
     take_turns(turns, alone)
+    (tmp_path / "paris.yaml").write_text(SURVEY)
+    write_events(tmp_path / "events.csv")
+    replay_local_days(tmp_path, alone)
     clustered.mkdir()
     (clustered / "redis.new").touch()  # its store is new, though its devices are not
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")  # the same devices
@@ -63,6 +82,8 @@ def test_a_cluster_publishes_what_one_process_does(
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
         take_turns(turns, clustered, "--kafka", kafka_settings.bootstrap, **settings)
+        replay_local_days(tmp_path, clustered, "--kafka", kafka_settings.bootstrap, **settings)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == FINALS, 120)
     refused = call(alone, "--kafka", kafka_settings.bootstrap, **settings)
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
@@ -75,9 +96,10 @@ def test_a_cluster_publishes_what_one_process_does(
         records = read_topic(kafka_settings, topics.named(topic.name))
         there = {record.key: (record.value, tuple(record.headers)) for record in records}
         here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
-        assert len(here) == 7 + 4
+        assert len(here) == FINALS
         assert there == here
     assert all(final.presence_only and final.n for final in store.histograms("turns"))
+    assert [final.n for final in store.histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
     store.close()
     assert _tables(also_shown) == _tables(shown)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 from pydantic import SecretStr
 
 from hearsay.running.worker_process import workers
@@ -17,82 +16,25 @@ from producers.fleet import Fleet
 from producers.sinks import KafkaSink
 from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
-from servers.kafka_broker import KafkaBroker
 from servers.kafka_clients import opened
-from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import KafkaResults, Topics, create, existing, publish
 from stream_app.kafka.results import read_finals
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.leaks import leaves_nothing
+from tests.helpers.secured import Secured
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
-USER, PASSWORD = "fleet", "correct horse"
-Environment = dict[str, str]
 
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+@pytest.fixture
+def environment(secured: Secured) -> dict[str, str]:
     """What an operator sets to reach a broker that takes nobody without a certificate and a password."""
-    directory = tmp_path_factory.mktemp("secured")
-    authority = Authority(directory / "certificates")
-    certificate, key = authority.issue("client")
-    broker = secured_broker(directory / "kafka", authority)
-    try:
-        add_user(broker.start())
-        yield {
-            "HEARSAY_KAFKA_BOOTSTRAP": broker.settings["listeners"].split(",")[1].removeprefix("SECURE://"),
-            "HEARSAY_KAFKA_SECURITY": "SASL_SSL",
-            "HEARSAY_KAFKA_SASL_USERNAME": USER,
-            "HEARSAY_KAFKA_SASL_PASSWORD": PASSWORD,
-            "HEARSAY_KAFKA_SSL_CA": str(authority.certificate),
-            "HEARSAY_KAFKA_SSL_CERTIFICATE": str(certificate),
-            "HEARSAY_KAFKA_SSL_KEY": str(key),
-        }
-    finally:
-        broker.stop()
-
-
-def secured_broker(directory: Path, authority: Authority) -> KafkaBroker:
-    """The local broker with a second door: the first stays open for the broker itself and for whoever adds users."""
-    certificate, key = authority.issue("broker")
-    keys = certificate.with_suffix(".pem")
-    keys.write_bytes(key.read_bytes() + certificate.read_bytes())
-    port, secure, controller = free_port(), free_port(), free_port()
-    door = "listener.name.secure"
-    return KafkaBroker(
-        directory,
-        port=port,
-        settings={
-            "listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure}",
-            "listener.security.protocol.map": "CLIENT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            f"{door}.ssl.keystore.type": "PEM",
-            f"{door}.ssl.keystore.location": str(keys),
-            f"{door}.ssl.truststore.type": "PEM",
-            f"{door}.ssl.truststore.location": str(authority.certificate),
-            f"{door}.ssl.client.auth": "required",
-            f"{door}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
-            f"{door}.scram-sha-512.sasl.jaas.config": (
-                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            ),
-            f"{door}.plain.sasl.jaas.config": (
-                f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
-            ),
-        },
-    )
-
-
-def add_user(broker: KafkaBroker) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
-    admin.alter_user_scram_credentials([UserScramCredentialUpsertion(USER, ScramMechanism.SCRAM_SHA_512, PASSWORD)])
-    admin.close()
+    return secured.environment()
 
 
 def send(settings: KafkaSettings, topic: str, records: list[tuple[int, str, bytes]]) -> None:
@@ -104,7 +46,7 @@ def send(settings: KafkaSettings, topic: str, records: list[tuple[int, str, byte
 
 
 @pytest.fixture
-def settings(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
+def settings(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     return load().kafka
@@ -170,7 +112,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("knock", [lambda kafka: KafkaSink(kafka, "reports"), existing], ids=["sender", "collector"])
 def test_who_is_not_let_in_is_told_why(
     knock: Callable[[KafkaSettings], object],
-    changed: Environment,
+    changed: dict[str, str],
     complaint: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

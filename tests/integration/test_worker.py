@@ -18,7 +18,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
-from tests.helpers.recount import final_of, recount
+from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
@@ -52,9 +52,7 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
         assert worker.leave() == 0
         assert len(worker.logged("leaving")) == 1, "every line of the log is JSON"
     expected = recount(kafka_settings, topics)
-    assert read_finals(kafka_settings, topics) == {
-        ("s", period): final_of(period, counted) for period, counted in expected.finals.items()
-    }
+    assert read_finals(kafka_settings, topics) == finals_of(expected)
 
 
 def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(

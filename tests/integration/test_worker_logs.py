@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,7 @@ from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS
 from tests.helpers import bombs
+from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
 from tests.helpers.topics import cut_log, remake
 from tests.helpers.workers import caught_up, send
@@ -103,11 +102,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
 
 
 def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
-    """`hearsay recover`, as an operator calls it."""
-    environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
-    command = [sys.executable, "-c", "from hearsay.cli import main; main()", "recover", *options]
-    environment["COLUMNS"] = "200"
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    return hearsay(kafka, topics, "recover", *options)
 
 
 def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again(

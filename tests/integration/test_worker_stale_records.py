@@ -15,7 +15,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
-from tests.helpers.recount import final_of, recount
+from tests.helpers.recount import finals_of, recount
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Tick
@@ -48,10 +48,10 @@ def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topic
         worker.start()
         send(kafka_settings, topics, [*a_round(random, len(ROUNDS)), Tick(len(ROUNDS) + 1)])
         eventually(lambda: caught_up(kafka_settings, topics), 90)
-        expected = recount(kafka_settings, topics).finals
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected), 90)
+        expected = recount(kafka_settings, topics)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected.finals), 90)
         worker.leave()
-    assert read_finals(kafka_settings, topics) == {("s", t): final_of(t, counted) for t, counted in expected.items()}
+    assert read_finals(kafka_settings, topics) == finals_of(expected)
 
 
 def a_round(random: Random, number: int) -> Iterator[Event]:

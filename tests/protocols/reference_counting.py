@@ -20,3 +20,9 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
         bits = np.unpackbits(packed[groups == group], axis=1, count=k, bitorder="little")
         counts[group] = bits.sum(axis=0, dtype=np.int64)
     return counts
+
+
+def count_ones(packed: Bytes, k: int) -> Counts:
+    """counts[c]: how many of the vectors have c bits set."""
+    ones = np.unpackbits(packed, axis=1, count=k, bitorder="little").sum(axis=1, dtype=np.int64)
+    return np.bincount(ones, minlength=k + 1)

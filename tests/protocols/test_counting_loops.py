@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocols.arrays.counting import count_bits, count_symbols
+from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from tests.protocols import reference_counting as reference
 
 dtypes = st.sampled_from([np.uint8, np.uint16])
@@ -37,6 +37,12 @@ def test_bits_are_counted_as_numpy_counts_them(n: int, k: int, size: int, dtype:
     packed = np.packbits(rng.random((n, k)) < share, axis=1, bitorder="little")
     groups = rng.integers(0, size, n).astype(dtype)
     assert np.array_equal(count_bits(packed, groups, size, k), reference.count_bits(packed, groups, size, k))
+    assert np.array_equal(count_ones(packed, k), reference.count_ones(packed, k))
+
+
+def test_vectors_with_bits_beyond_their_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="more than 3 bits"):
+        count_ones(np.array([[0xFF]], dtype=np.uint8), 3)
 
 
 def test_columns_that_may_not_be_changed_are_counted_and_not_changed() -> None:

@@ -15,12 +15,14 @@ from pydantic import BaseModel
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.judging import Record
+from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
-from stream_app.results import ClosedPeriod, Release
+from stream_app.results import HISTOGRAMS, ClosedPeriod, Release
 from tests.helpers.published import Memory
+from tests.helpers.recount import finals_of
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 
@@ -28,6 +30,8 @@ rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), s
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
 events = st.one_of(reports, reports, reports, st.builds(Tick, st.integers(0, 5)), st.just(Garbage(b"?")))
 logs = st.lists(events, min_size=12, max_size=40)
+SAVINGS = [Saving(), Saving(repaid=0), Saving(repaid=0.3), Saving(repaid=0, token_bytes=64), Saving(0, 1 << 20, 10_000)]
+savings = st.sampled_from(SAVINGS)  # counters that are written at once, or later, for one reason or another
 IN_PIECES = 500
 """So few bytes that every final and every histogram is cut."""
 
@@ -68,11 +72,15 @@ class Merging:
         return self.merger.flush()
 
 
-def count(events: Sequence[Event], script: Sequence[Step], partition: int, partitions: int) -> tuple[World, Counting]:
+def count(
+    events: Sequence[Event], script: Sequence[Step], partition: int, partitions: int, saving: Saving
+) -> tuple[World, Counting]:
     log = log_of(events)
-    world = World(
-        lambda records: Counting(log, PartitionCounter(partition, partitions, SURVEYS.get, KEY, records)), len(log)
-    )
+
+    def start(records: list[tuple[bytes, bytes]]) -> Counting:
+        return Counting(log, PartitionCounter(partition, partitions, SURVEYS.get, KEY, records, saving=saving))
+
+    world = World(start, len(log))
     worker = world.run(script)
     assert isinstance(worker, Counting)
     return world, worker
@@ -85,7 +93,7 @@ class Reached(BaseModel):
     counts: dict[int, dict[str, tuple[list[int], list[int]]]]
 
 
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Reached:
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Reached:
     counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
     return Reached(
         counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
@@ -105,11 +113,11 @@ def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int, l
 
 
 @settings(max_examples=150, deadline=None)
-@given(logs, scripts)
+@given(logs, scripts, savings)
 def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
-    events: list[Event], script: list[Step]
+    events: list[Event], script: list[Step], saving: Saving
 ) -> None:
-    world, worker = count(events, script, 0, 1)
+    world, worker = count(events, script, 0, 1, saving)
     recount = Recount.of([events])
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
@@ -136,7 +144,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
         ("crash", chance.randint(0, 6)),
         ("revert", chance.randint(0, 99)),
     ]
-    world, worker = count(events, chance.choices(steps, k=30), 0, 1)
+    world, worker = count(events, chance.choices(steps, k=30), 0, 1, chance.choice(SAVINGS))
     recount = Recount.of([events])
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
@@ -150,6 +158,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     st.tuples(logs, logs),
     st.tuples(scripts, scripts),
     scripts,
+    savings,
     st.sampled_from([VALUE_BYTES, IN_PIECES]),
     st.randoms(use_true_random=False),
 )
@@ -157,10 +166,11 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     partitions: tuple[list[Event], list[Event]],
     counting: tuple[list[Step], list[Step]],
     merging: list[Step],
+    saving: Saving,
     limit: int,
     random,
 ) -> None:
-    streams = [count(partitions[p], counting[p], p, 2)[0].topics["partials"] for p in range(2)]
+    streams = [count(partitions[p], counting[p], p, 2, saving)[0].topics["partials"] for p in range(2)]
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
@@ -169,4 +179,7 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
         first = {message.key: message.value for message in reversed(topics[name])}
         assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
     results = Memory(topics["histograms"]).histograms("s")
-    assert {result.period: counts_of(result) for result in results} == Recount.of(partitions).finals
+    recount = Recount.of(partitions)
+    assert {result.period: counts_of(result) for result in results} == recount.finals
+    if limit == VALUE_BYTES:
+        assert Memory(topics["histograms"]).values(HISTOGRAMS) == finals_of(recount), "verdicts included"

@@ -40,7 +40,7 @@ def counts(n: int, gap: int = 1) -> Counts:
     gaps, total = np.array([gap], dtype=np.uint16), np.array([n])
     return {
         "colour": Statistics(gaps, total, np.array([[n, 0, 0]])),
-        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64)),
+        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64), np.eye(11, dtype=np.int64)[0] * n),
     }
 
 
@@ -218,7 +218,7 @@ def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_el
     owner = Owner(partitions=1, lookup=NOISED.get)
     owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
     nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 3, "survey": "s", "closed_through": 0} | nothing
+    assert owner.merger.live("s").model_dump() == {"schema_version": 4, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:
@@ -272,7 +272,7 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
         assert not isinstance(counts, Release)
         return list(counts["colour"].dense(3)[0].tolist())
 
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod]) -> Live:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Live:
         seen.append((period, {t: dense(closed[t]) for t in closed}))
         return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -41,7 +42,9 @@ KEYRING = Keyring(bytes(16))
 def counts(seed: int, people: int = 2000) -> Counts:
     rng, gaps = np.random.default_rng(seed), np.arange(1, HORIZON + 1, dtype=np.uint16)
     n = np.full(HORIZON, people // HORIZON)
-    return {q.name: Statistics(gaps, n, rng.binomial(n[:, None], 0.3, (HORIZON, q.k))) for q in SCHEME.questions}
+    supports = {q.name: rng.binomial(n[:, None], 0.3, (HORIZON, q.k)) for q in SCHEME.questions}
+    widths = {q.name: np.arange(q.mechanism.encoding.widths) for q in SCHEME.questions}
+    return {name: Statistics(gaps, n, N, widths[name]) for name, N in supports.items()}
 
 
 def partials(periods: int) -> list[bytes]:
@@ -157,10 +160,12 @@ def test_computed_sizes_are_those_of_the_largest_records(terms: tuple[int, int, 
     asked = [of_size(k, f"a{place}") for place in range(attributes)]
     scheme = scheme_with(*asked, id="s" * 20, eps=1, horizon=horizon)
     gaps, n = np.arange(1, horizon + 1, dtype=np.uint16), np.full(horizon, 1 << 62)
-    full = {q.name: Statistics(gaps, n, np.full((horizon, q.k), 1 << 62)) for q in scheme.questions}
-    period = OpenPeriod(scheme, PeriodCounts(scheme, full), offset=1 << 62)
+    widths = {q.name: np.full(q.mechanism.encoding.widths, 1 << 62) for q in scheme.questions}
+    full = {q.name: Statistics(gaps, n, np.full((horizon, q.k), 1 << 62), widths[q.name]) for q in scheme.questions}
+    late = dict.fromkeys(range(1 << 30, (1 << 30) + horizon), 1 << 62)
+    period = OpenPeriod(scheme, PeriodCounts(scheme, full), offset=1 << 62, late=Counter(late))
     period.rejects.update({f"a reason that is long enough {place}": 1 << 62 for place in range(12)})
-    part = HeldPart(1 << 62, Part("s" * 20, 1 << 31, 999, 1 << 62, True, full))
+    part = HeldPart(1 << 62, Part("s" * 20, 1 << 31, 999, 1 << 62, True, full, late, 1 << 62))
     measured = max(len(period.encode()), len(part.encode()))
     assert measured <= counter_bytes(scheme.survey) < measured + 2048 + 128 * attributes
     assert survey_bytes(scheme.survey) == len(scheme.survey.model_dump_json().encode())
@@ -174,15 +179,15 @@ def test_a_survey_that_cannot_run_is_refused_by_its_size_and_told_what_would_fit
         asked = [of_size(k // 2, name) for name in "ab"]
         check_sizes(scheme_with(*asked, eps=1, horizon=horizon).survey, limit)
 
-    with pytest.raises(SurveyError, match="up to 1,058,526 bytes, 8 for each value and gap, and") as refused:
+    with pytest.raises(SurveyError, match="up to 1,154,894 bytes, 8 for each value and gap, and") as refused:
         sized(12_000, 11)
-    assert refused.value.hint == "use a horizon of at most 10, or at most 11,886 values in all"
-    sized(12_000, 10)
-    sized(11_886, 11)
+    assert refused.value.hint == "use a horizon of at most 9, or at most 10,892 values in all"
+    sized(12_000, 9)
+    sized(10_892, 11)
     with pytest.raises(SurveyError, match="counters take") as refused:
         sized(2 * 65_536, 1)
-    assert refused.value.hint == "use at most 130,781 values in all"
-    sized(130_780, 1)
+    assert refused.value.hint == "use at most 65,387 values in all"
+    sized(65_386, 1)
     with pytest.raises(SurveyError, match="attribute 'stay': its dwell times take 72,000,000 bytes") as refused:
         check_sizes(scheme_with(of_size(3000, "stay", role="dwell"), eps=1).survey)
     assert refused.value.hint.startswith("use at most 2,896 values")

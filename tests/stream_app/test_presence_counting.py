@@ -47,15 +47,17 @@ def test_whatever_happens_to_its_workers_late_rows_belong_to_the_next_period_to_
     world.run(script)
     partials = [decode_partial(message.value) for message in world.topics["partials"]]
     parts = [part for part in partials if isinstance(part, Part)]
-    closed = {part.period: part.late for part in reversed(parts) if part.closed}
+    closed = {part.period: sum(part.late.values()) for part in reversed(parts) if part.closed}
     assert Counter({period: late for period, late in closed.items() if late}) == late_rows(events)
 
 
-def test_without_noise_on_presence_parts_have_no_late_rows() -> None:
+def test_parts_have_late_rows_by_period_and_refused_rows_without_repeats() -> None:
     counter = PartitionCounter(0, 1, {"s": SCHEME}.get, KEY)
-    for offset, event in enumerate((Reports(0, (Row(1),)), Tick(0), Reports(0, (Row(2),)), Tick(1))):
+    refused = Reports(1, (Row(3), Row(3), Row(4, gap=9)))
+    for offset, event in enumerate((Reports(0, (Row(1),)), Tick(0), Reports(0, (Row(2),)), refused, Tick(1))):
         counter.apply(Record(offset, *wire(event)))
-    assert all(part.late == 0 for part in map(decode_partial, _partials(counter)) if isinstance(part, Part))
+    parts = [part for part in map(decode_partial, _partials(counter)) if isinstance(part, Part)]
+    assert [(part.period, part.late, part.refused) for part in parts] == [(0, {}, 0), (1, {0: 1}, 1)]
 
 
 def _partials(counter: PartitionCounter) -> list[bytes]:
@@ -111,6 +113,6 @@ def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Sch
     )
     after = REGISTRY.get_sample_value("hearsay_reports_total", {"survey": "s", "outcome": "counted"}) or 0
     assert after - before == (2 if shown else 0)
-    families = StateCollector(dict, dict, lambda: [partition.counter]).collect()
+    families = StateCollector(dict, dict, dict, lambda: [partition.counter], dict).collect()
     samples = [sample for family in families for sample in family.samples if sample.labels.get("survey") == "s"]
     assert bool([sample for sample in samples if sample.name in ("hearsay_tokens", "hearsay_open_periods")]) is shown

@@ -8,9 +8,10 @@ import pytest
 
 from protocols.errors import StateError
 from stream_app.counting.judging import Record
+from stream_app.counting.open_periods import Saving
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import counter_key, tokens_key
+from stream_app.counting.state import counter_key, position_key, tokens_key
 from stream_app.log.flushes import Output
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
@@ -155,6 +156,20 @@ def test_after_a_restart_the_merge_is_sent_what_it_may_lack() -> None:
     assert [partial.rejects for partial in sent if isinstance(partial, Progress)] == [EXPECTED[1]]
 
 
+def test_a_counter_that_waited_in_memory_is_counted_again_from_its_record_and_that_is_no_news() -> None:
+    store: Store = {}
+    worker = PartitionCounter(0, 1, SURVEYS.get, KEY, saving=Saving(repaid=0))
+    for record in LOG[:3]:
+        worker.apply(record)
+        keep(store, worker.flush(provisional=False))
+    assert (worker.next_offset, start(store).next_offset) == (3, 1)
+    again = start(store)
+    assert [changes.counted for changes in again.apply_all(LOG[1:]).changes] == [0, 0, 1], "only the last one is new"
+    assert in_full(again) == EXPECTED
+    keep(store, worker.flush(everything=True))
+    assert start(store).next_offset == 3, "a worker that leaves writes everything"
+
+
 def test_what_the_log_no_longer_has_is_reported_once() -> None:
     store = state_after(1)
     worker = start(store, log_start=3)
@@ -166,6 +181,6 @@ def test_what_the_log_no_longer_has_is_reported_once() -> None:
     assert (again.next_offset, again.missing) == (4, "")
 
 
-def test_a_record_that_cannot_be_read_is_an_error() -> None:
+def test_a_position_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(StateError, match="cannot be read"):
-        start(state_after(1) | {COUNTER: b"h1\xff"})
+        start(state_after(1) | {position_key(0): b"h1\xff"})

@@ -132,7 +132,7 @@ def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[A
 
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:
-    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS} | {"audit"}
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS} | {"audit", "gateway"}
 
 
 @pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)

@@ -76,7 +76,7 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     if isinstance(event, Garbage):
         return FRAME, event.value
     if isinstance(event, Tick):
-        return CLOCK, encode_clock(Clock("s", event.through), KEY)
+        return CLOCK, encode_clock(Clock(scheme.survey.id, event.through), KEY)
     rows = sorted(event.rows, key=lambda row: row.token)
     answers = {
         "colour": np.array([row.colour for row in rows], dtype=np.uint8),
@@ -84,7 +84,8 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     }
     tokens = np.array([row.token for row in rows], dtype=np.uint64)
     gaps = np.array([row.gap for row in rows], dtype=np.uint16)
-    return FRAME, encode_frame(Frame("s", scheme.fingerprint, event.period, tokens, gaps, answers), scheme)
+    frame = Frame(scheme.survey.id, scheme.fingerprint, event.period, tokens, gaps, answers)
+    return FRAME, encode_frame(frame, scheme)
 
 
 def log_of(events: Iterable[Event]) -> list[Record]:
@@ -113,6 +114,8 @@ class Recount:
 
     periods: dict[int, Counter[tuple[object, ...]]] = field(default_factory=dict)
     rejects: Counter[str] = field(default_factory=Counter)
+    refused: Counter[int] = field(default_factory=Counter)  # rows by period, without repeats and late ones
+    late: dict[int, Counter[int]] = field(default_factory=dict)  # by the next period to close, rows by their own
     letters: list[set[str]] = field(default_factory=list)  # by partition: the keys of its dead letters
     through: int = 10**9  # closed in every partition
 
@@ -138,6 +141,8 @@ class Recount:
                 refused[event.reason] = event.rows
             elif event.period <= through:
                 refused["late"] = len(event.rows)
+                if event.period > through - HORIZON:
+                    self.late.setdefault(through + 1, Counter())[event.period] += len(event.rows)
             elif event.period > through + AHEAD:
                 refused["too-far-ahead"] = len(event.rows)
             else:
@@ -150,6 +155,7 @@ class Recount:
                         self._add(event.period, row)
                     else:
                         refused[fault] += 1
+                        self.refused[event.period] += fault != "repeat"
             self.rejects.update(refused)
             letters |= {f"{partition}/{offset}/{reason}" for reason in refused if reason != "repeat"}
         self.letters.append(letters)
@@ -160,6 +166,7 @@ class Recount:
         counted["n", row.gap] += 1
         counted["colour", row.gap, row.colour] += 1
         counted.update(("page", row.gap, page) for page in range(PAGES) if row.pages >> page & 1)
+        counted["pages", row.pages.bit_count()] += 1
 
     @property
     def finals(self) -> dict[int, Counter[tuple[object, ...]]]:
@@ -179,4 +186,6 @@ def counts_of(histogram: Histogram) -> Counter[tuple[object, ...]]:
         ):
             counted["n", gap] = n
             counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
+        if statistics.widths is not None:
+            counted.update({("pages", width): n for width, n in enumerate(statistics.widths.tolist()) if n})
     return counted

@@ -12,7 +12,6 @@ import { Respondent } from "./respondent.js";
 import { readTerms, textOf, verifyTerms } from "./terms.js";
 
 const ATTEMPTS = 100;
-const MAX_PERIOD = 2 ** 32 - 1;
 
 export class Device {
   #storage;
@@ -70,8 +69,8 @@ export class Device {
     const survey = this.#survey(state, id);
     this.#forgetLate(survey);
     const settled = survey.owed !== undefined;
-    const { period, text: report, says } = survey.owed ?? this.#settle(state, id, values);
-    return { period, settled, report, says };
+    const { period, text: report, says, memos } = survey.owed ?? this.#settle(state, id, values);
+    return { period, settled, report, says, memos };
   }
 
   // Make the report of this period and store it. Settled again, it is the first one, whatever the values.
@@ -122,7 +121,7 @@ export class Device {
     const terms = this.#forgetLate(survey);
     const period = this.#period(terms);
     if (period < 0) refuse("early", `survey ${id} has not begun`);
-    if (period >= MAX_PERIOD) refuse("over", `survey ${id} is over`);
+    if (period > terms.calendar.last) refuse("over", `survey ${id} is over`);
     if (survey.owed?.period === period) return survey.owed;
     if (survey.owed) refuse("owed", `survey ${id}: the report of period ${survey.owed.period} is to be sent first`);
     if (survey.settled >= period) refuse("reported", `survey ${id}: period ${period} is reported`);
@@ -145,11 +144,11 @@ export class Device {
       gap: gap.toString(16).padStart(4, "0"),
       answers: Object.fromEntries(answers.map(([{ name }, answer]) => [name, answer.hex])),
     });
-    const says = Object.fromEntries(
-      answers.map(([{ name, values }, { supports }]) => [name, supports.map((i) => values[i])]),
-    );
+    const named = (kind) =>
+      Object.fromEntries(answers.map(([{ name, values }, answer]) => [name, answer[kind].map((i) => values[i])]));
+    const says = named("supports");
     survey.settled = period;
-    survey.owed = { period, text, says };
+    survey.owed = { period, text, says, memos: terms.longitudinal ? named("memo") : {} };
     return survey.owed;
   }
 
@@ -157,14 +156,14 @@ export class Device {
   #forgetLate(survey) {
     const terms = readTerms(utf8(survey.terms));
     if (survey.owed) {
-      const end = terms.start + 1000 * ((survey.owed.period + 1) * terms.period + terms.grace);
+      const end = terms.calendar.begin(survey.owed.period + 1) + 1000 * terms.grace;
       if (this.#now() >= end) delete survey.owed;
     }
     return terms;
   }
 
-  #period({ start, period }) {
-    return Math.floor((this.#now() - start) / (1000 * period));
+  #period({ calendar }) {
+    return calendar.of(this.#now());
   }
 
   #survey(state, id) {

@@ -26,8 +26,8 @@ export class Respondent {
     return encodingOf(question).cell(value, this.#trait(question));
   }
 
-  // { hex, supports }: the answer of a period, and the values that it speaks for. Of a survey that memoises, `cell` is
-  // the memo's; otherwise it is the value.
+  // { hex, supports, memo }: the answer of a period, the values that it speaks for, and those that the memo behind it
+  // speaks for. Of a survey that memoises, `cell` is the memo's; otherwise it is the value.
   answer(question, period, cell) {
     const encoding = encodingOf(question);
     const { longitudinal, questions, sampling } = this.#terms;
@@ -36,7 +36,8 @@ export class Respondent {
     const memo = encoding.memoise(cell, own, this.#draws(tweak, what, question.name));
     const drawn = encoding.perturb(memo, this.#draws(period, "report", question.name));
     const trait = this.#trait(question);
-    return { hex: hex(encoding.finish(drawn, trait)), supports: encoding.supports(drawn, trait) };
+    const [supports, remembered] = [drawn, memo].map((symbols) => encoding.supports(symbols, trait));
+    return { hex: hex(encoding.finish(drawn, trait)), supports, memo: remembered };
   }
 
   // 16 digits, not zero: the same for every attempt at one period, and nothing to another period's.

@@ -2,6 +2,7 @@
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import { hex } from "./bytes.js";
+import { calendarOf } from "./calendar.js";
 import { encodingOf, largestDomain } from "./encodings.js";
 import { DeviceError, refuse } from "./errors.js";
 import { lossesOf, requireWithinBudgets } from "./losses.js";
@@ -34,7 +35,10 @@ const DECLARED = [
   "presence_epsilon",
   "solution",
   "start",
+  "time_zone",
 ];
+const ZONE = ["name", "offsets", "until"];
+const MAX_OFFSETS = 500;
 const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "values"];
 const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
 
@@ -90,8 +94,7 @@ function understood(resolved) {
   need(cuts <= MAX_CUTS, "more ordered values than a device computes tables for");
   const terms = {
     id: declared.id,
-    start: moment(declared.start),
-    period: seconds(declared.period),
+    calendar: calendar(declared),
     grace: seconds(declared.grace ?? "0s"),
     horizon: whole(declared.horizon ?? 1, 1, 65535, "horizon"),
     memoCap: declared.memo_cap === undefined ? undefined : whole(declared.memo_cap, 1, MAX_VALUES, "memo_cap"),
@@ -107,7 +110,6 @@ function understood(resolved) {
     questions,
     ...budgets(declared, questions),
   };
-  need(terms.period > 0, "period");
   need(terms.oneIn === 1 || !terms.longitudinal, "one_in");
   return terms;
 }
@@ -236,6 +238,28 @@ function whole(value, least, most, what) {
 function oneOf(value, known, what) {
   need(known.includes(value), what);
   return value;
+}
+
+// When periods begin. What a zone's rules are is in the terms: no device has to know them.
+function calendar(declared) {
+  const [start, period] = [moment(declared.start), seconds(declared.period)];
+  need(period > 0, "period");
+  if (declared.time_zone === undefined) return calendarOf(start, period);
+  keys(declared.time_zone, ZONE, "time_zone");
+  const { name, offsets, until } = declared.time_zone;
+  need(text(name).length > 0, "time_zone");
+  const changes = list(offsets, MAX_OFFSETS, "time_zone").map(([since, offset, ...more]) => {
+    need(more.length === 0, "time_zone");
+    return { since: whole(since, -(2 ** 36), 2 ** 36, "time_zone"), offset: whole(offset, -86399, 86399, "time_zone") };
+  });
+  const moments = [...changes.map(({ since }) => since), whole(until, -(2 ** 36), 2 ** 36, "time_zone")];
+  need(
+    moments.every((at, i) => i === 0 || at > moments[i - 1]),
+    "time_zone",
+  );
+  const made = calendarOf(start, period, changes, until);
+  need(made.begin(0) === start && made.last > 0, "time_zone");
+  return made;
 }
 
 function moment(value) {

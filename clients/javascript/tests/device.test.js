@@ -156,6 +156,18 @@ test("limits hold for one report, one survey and all of them, and are finite by 
   }
 });
 
+test("a survey is over when its time zone is no longer known", async () => {
+  const { steps, terms } = named("local days, between hours");
+  const { until } = JSON.parse(terms).declared.time_zone;
+  let now = 1000 * until - 1;
+  const device = new Device(new MemoryStorage(), { limits: ANY, now: () => now });
+  await device.join(bytes(terms));
+  assert.equal((await device.settle(ID, steps[0].values)).period, 99);
+  await device.confirm(ID, 99);
+  now += 1;
+  await assert.rejects(device.settle(ID, steps[0].values), refused("over"));
+});
+
 test("answers without memos add up until a limit is reached, in one survey and over all", async () => {
   const once = bytes(named("any text").terms); // one report costs 1
   const { device, at } = deviceAt(0, { limits: { ...ANY, life: 2 } });

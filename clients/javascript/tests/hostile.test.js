@@ -5,6 +5,8 @@ import { bytes, changed, deviceAt, honest, named, withGateway } from "./helpers.
 const ID = "test";
 const values = { a: 1, b: 1 };
 const [DIRECT, BITS, ORDERED] = ["two rounds, l-grr", "two rounds, l-osue", "two rounds, l-geometric"];
+const LOCAL = "local days, between hours";
+const zone = (change) => (terms) => change(terms.declared.time_zone, terms.declared.time_zone.offsets);
 const first = (change) => (terms) => change(terms.questions[0], terms);
 
 // Each: the survey, what a hostile gateway makes of its terms, and with which code they are refused.
@@ -38,6 +40,12 @@ const HOSTILE = {
   "another version": [DIRECT, (terms) => (terms.version = 2), "terms"],
   "no tables": [DIRECT, first((q) => delete q.tables), "terms"],
   "no questions": [DIRECT, (terms) => (terms.questions = []), "terms"],
+  "offsets in another order": [LOCAL, zone((_, offsets) => offsets.push([0, 3600])), "terms"],
+  "offsets of more than a day": [LOCAL, zone((_, offsets) => (offsets[0][1] = 86400)), "terms"],
+  "offsets that are no numbers": [LOCAL, zone((_, offsets) => (offsets[0] = "12")), "terms"],
+  "no offsets": [LOCAL, zone((named) => (named.offsets = [])), "terms"],
+  "days that begin before the survey": [LOCAL, zone((_, offsets) => (offsets[0][1] += 60)), "terms"],
+  "zones with a key that nobody knows": [LOCAL, zone((named) => (named.rule = "EU")), "terms"],
   "another survey": [DIRECT, (terms) => (terms.declared.id = "other"), "terms"],
 };
 

@@ -18,8 +18,9 @@ def dashboard(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="The data directory of a run. With --kafka: only mark the losses of presence noted there.",
-            show_default="hearsay-data/demo",
+            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+            "With --kafka: only mark the losses of presence noted there.",
+            show_default=False,
         ),
     ] = None,
     kafka: Annotated[
@@ -44,7 +45,7 @@ def dashboard(
     Only this machine can reach it, unless --host says otherwise. Then a token is needed (HEARSAY_DASHBOARD_TOKEN or
     HEARSAY_DASHBOARD_TOKEN_FILE), for which the page asks once.
 
-    Example: hearsay dashboard --data hearsay-data/demo
+    Example: hearsay dashboard festival-week
     """
     from hearsay.reports.serving import Published, serve
 
@@ -52,4 +53,4 @@ def dashboard(
         console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
         console.out.file.flush()
 
-    serve(Published(data, kafka, areas), surveys or [], host, port, public, started)
+    serve(Published(surveys or [], data, kafka, areas), surveys or [], host, port, public, started)

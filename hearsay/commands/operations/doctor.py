@@ -39,8 +39,8 @@ class Finding:
 def doctor(as_json: console.AsJson = False) -> None:
     """Check this machine and the servers of its settings, and show what to do about each problem.
 
-    Checks Python, Java, Maven, Redis, the broker, its topics and the clock, and shows the settings. Secrets are never
-    shown.
+    Checks Python, Java, Maven, Redis, the broker, its topics, its surveys and the clock, and shows the settings.
+    Secrets are never shown.
 
     Example: hearsay doctor
     """
@@ -49,10 +49,12 @@ def doctor(as_json: console.AsJson = False) -> None:
     settings = load()
     findings = list(_check(settings))
     shown = dict(_shown(settings))
+    defaults = {name for name, value in _shown(type(settings).model_construct()) if shown[name] == value}
     if as_json:
-        console.print_json({"findings": [asdict(finding) for finding in findings], "settings": shown})
+        facts = {"findings": [asdict(finding) for finding in findings], "settings": shown, "defaults": sorted(defaults)}
+        console.print_json(facts)
     else:
-        _show(findings, shown)
+        _show(findings, shown, defaults)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
 
@@ -63,7 +65,10 @@ def _check(settings: Settings) -> Iterator[Finding]:
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
     yield _redis_program()
     yield _asked("Redis", lambda: _redis(settings))
-    yield _asked("broker", lambda: _broker(settings))
+    broker = _asked("broker", lambda: _broker(settings))
+    yield broker
+    if broker.ok:
+        yield _asked("surveys", lambda: _surveys(settings))
     yield _clock()
 
 
@@ -118,12 +123,25 @@ def _broker(settings: Settings) -> Finding:
         return Finding(
             "broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; hearsay stack up starts one"
         )
-    from stream_app.kafka import check
+    from stream_app.faust_app import check_cluster
+    from stream_app.kafka import existing
 
-    problems = check(settings.kafka)
+    problems = check_cluster(settings.kafka, existing(settings.kafka))
     if problems:
         return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
-    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required")
+    return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required, logs as counted")
+
+
+def _surveys(settings: Settings) -> Finding:
+    from stream_app.faust_app import aside_surveys
+    from stream_app.kafka import existing
+
+    with console.progress("reading the state of workers"):
+        aside = aside_surveys(settings.kafka, existing(settings.kafka))
+    if aside:
+        found = "; ".join(sorted({f"{one.survey} is set aside: {one.aside.why}" for one in aside}))
+        return Finding("surveys", False, found, "remove the cause, stop the workers, run hearsay recover --survey ID")
+    return Finding("surveys", True, "none is set aside")
 
 
 def _clock() -> Finding:
@@ -139,7 +157,7 @@ def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
             yield key, None if value is None else str(value)
 
 
-def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
+def _show(findings: list[Finding], settings: dict[str, str | None], defaults: set[str]) -> None:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[dim]·[/]"}
     folded = (Column(heading, overflow="fold") for heading in ("found", "what to do"))
     table = Table("", "check", *folded, box=None, pad_edge=False)
@@ -149,5 +167,8 @@ def _show(findings: list[Finding], settings: dict[str, str | None]) -> None:
     console.out.print(table)
     console.out.print("\nsettings", style="bold")
     for name, value in settings.items():
-        line = f"{name}={escape(value)}" if value is not None else f"[dim]{name} is not set[/]"
-        console.out.print(f"  {line}", soft_wrap=True)
+        if name not in defaults:
+            console.out.print(f"  {name}={escape(str(value))}", soft_wrap=True)
+        else:
+            used = "" if value is None else f"; by default {escape(value)}"
+            console.out.print(f"  [dim]{name} is not set{used}[/]", soft_wrap=True)

@@ -25,10 +25,9 @@ Data = Annotated[
     typer.Option(
         "--data",
         help="A data directory, whose devices use the store. May be left out if HEARSAY_REDIS_URL is set.",
-        show_default="hearsay-data/run",
+        show_default="the only one in hearsay-data",
     ),
 ]
-HERE = Path("hearsay-data/run")
 QUANTILES = {"half of the devices": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
 BARS, BAR_WIDTH = 10, 30
 
@@ -40,7 +39,7 @@ def stats(data: Data = None, as_json: console.AsJson = False) -> None:
     It needs no key: everybody who may read the Redis can see this. If the devices of the data directory have their
     memos in another store, it is refused, and the message names that store.
 
-    Example: hearsay memo stats --data hearsay-data/demo
+    Example: hearsay memo stats --data hearsay-data/festival-week
     """
     from hearsay.running.memo_storage import memo_store
 
@@ -74,7 +73,7 @@ def accept_loss(
     A data directory refuses every store but the one that its devices have used. With --data, it accepts this store from
     now on, and windows that go back before the next report are marked, because presence is lost.
 
-    Example: hearsay memo accept-loss --data hearsay-data/run
+    Example: hearsay memo accept-loss --data hearsay-data/festival-week
     """
     from hearsay.running.memo_storage import accept_loss, address, any_memo_store, confirm_history, noted_store
 
@@ -87,7 +86,7 @@ def accept_loss(
         known = noted_store(directory)
         if known is not None and known.id != store.id:
             console.out.print(
-                f"The devices of {data or HERE} have their memos in {known.where}. From now on they use "
+                f"The devices of {known.root} have their memos in {known.where}. From now on they use "
                 f"{address(settings, store)}, which does not have these memos.",
                 markup=False,
             )
@@ -99,12 +98,14 @@ def accept_loss(
 
 def _opened(data: Path | None) -> tuple[DataDirectory | None, Settings]:
     """The data directory, or none if only HEARSAY_REDIS_URL names the store; and the settings."""
+    from hearsay.places import known_directory
     from hearsay.running.data_directory import DataDirectory
     from servers.settings import load
 
-    settings, root = load(), data or HERE
+    settings = load()
     if data is None and settings.redis.url is not None:
         return None, settings
+    root = data or known_directory(None)
     if not root.exists():
         raise SettingsError(f"there is no data directory {root}", "name one with --data, or set HEARSAY_REDIS_URL")
     return DataDirectory(root), settings

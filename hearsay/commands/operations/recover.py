@@ -1,14 +1,18 @@
-"""`hearsay recover`: let workers go on that cannot read a log on."""
+"""`hearsay recover`: let workers go on that cannot read a log on, and surveys that were set aside."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
 from hearsay.terminal import console
+from protocols.errors import StateError
+
+if TYPE_CHECKING:
+    from stream_app.faust_app import AsideSurvey
 
 
 def recover(
@@ -23,40 +27,63 @@ def recover(
     partition: Annotated[
         list[int] | None, typer.Option(metavar="NUMBER", help="Only this partition; may be repeated.")
     ] = None,
+    survey: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Let this survey go on, which was set aside; may be repeated."),
+    ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
     ] = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show the partitions that workers cannot read on, and with --lost let them go on.
+    """Show the partitions that workers cannot read on and the surveys that are set aside, and let them go on.
 
     A topic was deleted and made again, a log was cut off by an election, or records inside it are missing: workers
-    stop reading such a partition, so no period of it is closed. Without --lost nothing is changed, and the exit code
-    is 1 if there is such a partition.
+    stop reading such a partition, so no period of it is closed. A survey is set aside if something went wrong with it
+    alone: its reports wait in the log. Without --lost and --survey nothing is changed, and the exit code is 1 if there
+    is such a partition or survey.
 
     With --lost, workers go on with the log as it is now. Every period that is open there is published with the
-    number of reports that it may lack; results that are final do not change. All workers must be stopped. This cannot
-    be undone.
+    number of reports that it may lack; results that are final do not change. This cannot be undone.
+
+    With --survey, the reports of a survey are read again from where it was set aside. What the log no longer has of
+    them is published as its shortfall. Remove the cause first, or the survey is set aside again.
+
+    All workers must be stopped.
 
     Example: hearsay recover --lost 500
     """
     from servers.settings import load
-    from stream_app.faust_app import accept, stuck_partitions
+    from stream_app.faust_app import accept, aside_surveys, resume_surveys, stuck_partitions
     from stream_app.kafka import existing
 
     settings = (load() if kafka is None else load().at(kafka)).kafka
     topics = existing(settings)
     with console.progress("comparing the state with the logs"):
         stuck = [one for one in stuck_partitions(settings, topics) if not partition or one.partition in partition]
-    if lost is not None and stuck:
+        aside = [one for one in aside_surveys(settings, topics) if not partition or one.partition in partition]
+    resumed = [one for one in aside if one.survey in (survey or ())]
+    unknown = set(survey or ()) - {one.survey for one in aside}
+    if unknown:
+        raise StateError(
+            f"not set aside: {', '.join(sorted(unknown))}", "run `hearsay recover` to see which surveys are"
+        )
+    if (lost is not None and stuck) or resumed:
         with console.progress("letting workers go on"):
-            accept(settings, topics, stuck, lost)
+            if lost is not None:
+                accept(settings, topics, stuck, lost)
+            resume_surveys(settings, topics, resumed)
     if as_json:
         found = [
             {"topic": one.topic, "partition": one.partition, "fault": one.fault.kind.value, "what": one.fault.what}
             for one in stuck
         ]
-        console.print_json({"stuck": found, "accepted": lost is not None, "lost": lost})
+        kept = [
+            {"survey": one.survey, "topic": one.topic, "partition": one.partition, "why": one.aside.why}
+            for one in aside
+        ]
+        accepted = {"accepted": lost is not None, "lost": lost}
+        console.print_json({"stuck": found, **accepted, "aside": kept, "resumed": sorted({r.survey for r in resumed})})
     elif not stuck:
         console.out.print("[green]✓[/] every log is the one that was read, as far as it was read")
     else:
@@ -70,5 +97,22 @@ def recover(
             console.out.print(
                 f"\n[green]✓[/] started workers go on; in each of these at most {lost:,} reports are lost"
             )
-    if stuck and lost is None:
+    if aside and not as_json:
+        _show_aside(aside, resumed)
+    if (stuck and lost is None) or len(resumed) < len(aside):
         raise typer.Exit(1)
+
+
+def _show_aside(aside: list[AsideSurvey], resumed: list[AsideSurvey]) -> None:
+    table = Table(
+        "survey", "topic", "partition", Column("why it is set aside", overflow="fold"), box=None, pad_edge=False
+    )
+    for one in aside:
+        table.add_row(escape(one.survey), escape(one.topic), str(one.partition), escape(one.aside.why))
+    console.out.print()
+    console.out.print(table)
+    if resumed:
+        names = ", ".join(sorted({one.survey for one in resumed}))
+        console.out.print(f"\n[green]✓[/] started workers read the reports of {escape(names)} again")
+    else:
+        console.out.print("\nA survey goes on after: hearsay recover --survey ID (remove the cause first)")

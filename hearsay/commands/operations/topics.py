@@ -19,16 +19,19 @@ RetentionDays = Annotated[
 # The defaults of `Topics`, which is slow to import.
 PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 
+Partitions = Annotated[
+    int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
+]
+MergePartitions = Annotated[
+    int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
+]
+
 
 @app.command("create")
 def create_topics(
     prefix: Prefix = None,
-    partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
-    ] = PARTITIONS,
-    merge_partitions: Annotated[
-        int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
-    ] = MERGE_PARTITIONS,
+    partitions: Partitions = PARTITIONS,
+    merge_partitions: MergePartitions = MERGE_PARTITIONS,
     retention_days: RetentionDays = RETENTION_DAYS,
     replication: Annotated[
         int, typer.Option(min=-1, help="Replicas of each partition; -1: the cluster's default.")
@@ -61,17 +64,20 @@ def check_topics(
     retention_days: RetentionDays = RETENTION_DAYS,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show every setting of the topics that is not as required. The exit code is 1 if there is one.
+    """Show what is not as required: settings of the topics, and logs that are not those that were counted.
+
+    The exit code is 1 if there is something.
 
     Example: hearsay topics check
     """
     from servers.settings import load
-    from stream_app.kafka import check, existing
+    from stream_app.faust_app import check_cluster
+    from stream_app.kafka import existing
 
     kafka = load().kafka
     with console.progress("checking the topics"):
         topics = replace(existing(kafka, prefix), retention_days=retention_days)
-        mismatches = check(kafka, topics)
+        mismatches = check_cluster(kafka, topics)
     if as_json:
         console.print_json([asdict(mismatch) for mismatch in mismatches])
     elif mismatches:
@@ -79,8 +85,34 @@ def check_topics(
             console.out.print(f"[red]✗[/] {escape(str(mismatch))}", soft_wrap=True)
     else:
         console.out.print(
-            f"[green]✓[/] all {len(topics.all())} topics are configured as required "
-            f"({topics.partitions} partitions for counting, {topics.merge_partitions} for merging)"
+            f"[green]✓[/] all {len(topics.all())} topics are configured as required, their logs are those that "
+            f"were counted ({topics.partitions} partitions for counting, {topics.merge_partitions} for merging)"
         )
     if mismatches:
         raise typer.Exit(1)
+
+
+@app.command("strimzi")
+def print_strimzi(
+    prefix: Annotated[str, typer.Option(help="Prefix of the topics' names.")] = "hearsay",
+    partitions: Partitions = PARTITIONS,
+    merge_partitions: MergePartitions = MERGE_PARTITIONS,
+    retention_days: RetentionDays = RETENTION_DAYS,
+    replication: Annotated[int, typer.Option(min=1, help="Replicas of each partition.")] = 3,
+    cluster: Annotated[str, typer.Option(help="Name of the Kafka resource that they belong to.")] = "kafka",
+) -> None:
+    """Print the topics, and a user with its rights for each role, as resources of Strimzi (Kafka on Kubernetes).
+
+    The topics are those that `hearsay topics create` would make. Let one of the two make them, not both.
+
+    Example: hearsay topics strimzi --partitions 24 > kafka.yaml
+    """
+    import yaml
+
+    from stream_app.kafka import Topics, resources
+
+    topics = Topics(prefix, partitions, merge_partitions, retention_days)
+    options = f"--prefix {prefix} --partitions {partitions} --merge-partitions {merge_partitions}"
+    options += f" --retention-days {retention_days} --replication {replication} --cluster {cluster}"
+    typer.echo(f"# Made by: hearsay topics strimzi {options}")
+    typer.echo(yaml.safe_dump_all(resources(topics, cluster, replication), sort_keys=False, width=120), nl=False)

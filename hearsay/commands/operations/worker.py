@@ -14,7 +14,13 @@ def worker(
     ] = None,
     web_host: Annotated[str, typer.Option(help="Address of /live, /ready and /metrics.")] = "127.0.0.1",
     web_port: Annotated[
-        int, typer.Option(metavar="PORT", help="Their port; each worker on a machine needs its own.", min=1, max=65535)
+        int,
+        typer.Option(
+            metavar="PORT",
+            help="Their port; each worker on a machine needs its own. 0: a free one; the log says which.",
+            min=0,
+            max=65535,
+        ),
     ] = 6066,
     session: Annotated[
         float,

@@ -22,7 +22,7 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import MAX_PERIOD
+from protocols.survey import micros
 from protocols.wire import Frame, decode_terms, encode_report
 
 ALONE = np.zeros(1, dtype=np.uint64)
@@ -159,7 +159,7 @@ class Device:
         joined, period = self._joined(survey), self._period(scheme)
         if period < 0:
             raise DeviceError("early", f"survey {survey!r} has not begun", "wait")
-        if period >= MAX_PERIOD:
+        if period > scheme.survey.calendar.last:
             raise DeviceError("over", f"survey {survey!r} is over")
         owed = self._state.owed(survey)
         if owed is not None and owed.period == period:
@@ -211,7 +211,7 @@ class Device:
         """A report that no period takes any more is never sent."""
         scheme = self._compiled(joined.terms)
         owed = self._state.owed(joined.id)
-        if owed is not None and self._now() >= scheme.survey.bounds(owed.period)[1] + scheme.survey.grace:
+        if owed is not None and scheme.survey.calendar.closed(micros(self._now()), scheme.survey.grace) >= owed.period:
             self._state.forget_owed(joined.id)
         return scheme
 

@@ -1,8 +1,7 @@
 """Finding the partitions that workers cannot read on, and letting them go on: what `hearsay recover` does.
 
 The state of a partition is read from its changelog. An operator's acceptance is written there, under a key of its own;
-every recovery applies it to a state that does not contain it. So no worker may be running while it is written: it would
-go on with the state that it has in memory.
+every recovery applies it to a state that does not contain it.
 """
 
 from __future__ import annotations
@@ -13,27 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
-from protocols.errors import ServerUnavailable, StateError
-from servers.kafka_clients import connected, opened
-from servers.settings import NO_KAFKA, KafkaSettings
+from protocols.errors import StateError
+from servers.kafka_clients import connected
+from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position, accepted_key, position_key
+from stream_app.faust_app.broker.changelogs import StateRecord, newest_records, write_state
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
 from stream_app.faust_app.overrides.batches import SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
-from stream_app.kafka.reading import read_topic
 from stream_app.kafka.topics import Topics
+from stream_app.log.codec import of_this_release
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
 from stream_app.log.skipped import Why
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import MergePosition, merge_accepted_key, merged_key
 
 FETCH_SECONDS = 5.0
-ANSWERS = 10
-"""How often to ask for the state of a group: a cluster that has just started finds no coordinator for some seconds."""
 
 
 @dataclass(frozen=True)
@@ -99,28 +95,13 @@ def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartitio
 
 def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition], lost: int) -> None:
     """Let partitions go on when workers are started again. Refused while one is running."""
-    with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
-        members = _members(admin, topics.prefix)
-    if members:
-        raise StateError(
-            f"{members} of the workers of group {topics.prefix!r} are running, or were until some seconds ago",
-            "stop all workers first, and start them again afterwards",
-        )
-    acceptances = [(partition, partition.accepted(lost)) for partition in stuck]
-    try:
-        producer = opened(KafkaProducer, kafka, OPEN_SECONDS, acks="all", enable_idempotence=True)
-        try:
-            for partition, acceptance in acceptances:
-                value, number = acceptance.encode(), partition.partition
-                producer.send(partition.changelog, value, key=partition.key, partition=number).get(timeout=30)
-        finally:
-            producer.close()
-    except KafkaError as error:
-        raise ServerUnavailable(f"Kafka at {kafka.bootstrap}: writing the state failed: {error}", NO_KAFKA) from error
+    records = [StateRecord(one.changelog, one.partition, one.key, one.accepted(lost).encode()) for one in stuck]
+    write_state(kafka, topics, records)
 
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[StuckPartition]:
-    readings = _readings(kafka, table)
+    with of_this_release(f"the state in {table.changelog}"):
+        readings = _readings(kafka, table)
     look = look_at(admin, table.topic, readings)
     faults = look.faults(readings)
     if faults:
@@ -140,7 +121,7 @@ def _stuck(kafka: KafkaSettings, admin: EpochAdmin, table: _Table) -> Iterator[S
 
 def _readings(kafka: KafkaSettings, table: _Table) -> dict[int, Reading]:
     """What the newest positions know of their logs, with what was accepted since."""
-    newest = {record.key: record.value for record in read_topic(kafka, table.changelog) if record.value is not None}
+    newest = newest_records(kafka, table.changelog)
     readings = {}
     for partition in range(table.partitions):
         value = newest.get(table.position_key(partition))
@@ -172,17 +153,3 @@ async def _gaps(kafka: KafkaSettings, table: _Table, starts: Mapping[int, int]) 
     finally:
         await consumer.stop()
     return faults
-
-
-def _members(admin: EpochAdmin, group: str) -> int:
-    """How many members a consumer group has."""
-    for _ in range(ANSWERS):
-        try:
-            found = admin.describe_groups([group])
-        except KafkaError as error:
-            if not error.retriable:
-                raise
-            time.sleep(RETRY_SECONDS)
-            continue
-        return len(found[group]["members"])
-    raise ServerUnavailable(f"the cluster does not say whether workers of group {group!r} are running", NO_KAFKA)

@@ -15,7 +15,7 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
-from protocols.errors import ServerUnavailable
+from protocols.errors import LogError, ServerUnavailable
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
@@ -24,6 +24,7 @@ from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, c
 OPEN_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 """How long to wait before asking again, where nobody answers; and before a fault that was found is looked for again."""
+READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
 
 log = structlog.get_logger(__name__)
@@ -73,6 +74,7 @@ class LogWatch:
         self._admin: EpochAdmin | None = None
         self._asking = asyncio.Lock()
         self._partitions_certain_before: dict[TP, int] = {}
+        self._ids: dict[str, str] = {}  # of topics, when they were first seen
 
     async def look(self, topic: str, readings: Mapping[int, Reading]) -> Look:
         """A topic and some of its logs as they are now."""
@@ -94,6 +96,22 @@ class LogWatch:
             look = await self.look(topic, readings)
             faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
         return look, faults
+
+    async def check_exists(self, topic: str) -> None:
+        """Raise LogError if a topic is no longer the one that it was, or is gone."""
+        look, _ = await self.faults(topic, {})
+        self.check_same(topic, look)
+
+    def check_same(self, topic: str, look: Look) -> None:
+        """Raise LogError if a topic is no longer the one that was first seen under its name, or is gone.
+
+        The process ends with it: aiokafka may not notice for minutes, or asks for a topic that is gone thousands of
+        times a second. When the worker is started again, the topic is compared with the state.
+        """
+        first = self._ids.setdefault(topic, look.topic) if look.topic else self._ids.get(topic, "")
+        if look.topic != first:
+            what = "was deleted and made again" if look.topic else "was deleted"
+            raise LogError(f"topic {topic} {what}", READ_MORE)
 
     async def has_partitions(self, wanted: int, tp: TP, offset: int, end: int) -> bool:
         """Whether the topic of `tp` had so many partitions when the record at this offset was written; it `end`s there.

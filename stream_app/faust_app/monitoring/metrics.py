@@ -14,15 +14,23 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
+from stream_app.log.asides import Aside
+from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault
+
+CHECKS = ("sum", "widths", "negativity", "jump", "flow")
 
 REGISTRY = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 
 REPORTS = Counter(
     "hearsay_reports", "Reports by survey and what became of them", ["survey", "outcome"], registry=REGISTRY
+)
+PASSED_OVER = Counter(
+    "hearsay_passed_over_records", "Records of surveys that are set aside", ["survey"], registry=REGISTRY
 )
 FINALS = Counter("hearsay_finals", "Periods made final", ["survey"], registry=REGISTRY)
 FLUSH_SECONDS = Histogram("hearsay_flush_seconds", "How long a flush took, all stages", ["table"], registry=REGISTRY)
@@ -33,15 +41,29 @@ RECOVERY_SECONDS = Gauge(
 FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
 UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
 
+Outcomes = Tally[tuple[str, str]]  # rows by survey and outcome
 _last_final: dict[str, float] = {}
 
 
-def note_changes(changes: Changes) -> None:
-    """Add the rows that were counted and refused to the metrics."""
-    if changes.counted:
-        REPORTS.labels(changes.survey, "counted").inc(changes.counted)
-    for reason, rows in changes.refused.items():
-        REPORTS.labels(changes.survey, reason.value).inc(rows)
+def outcomes_of(changes: Changes) -> Outcomes:
+    """The rows that were counted and refused."""
+    rows: Outcomes = Tally({(changes.survey, "counted"): changes.counted})
+    return rows + Tally({(changes.survey, reason.value): refused for reason, refused in changes.refused.items()})
+
+
+def note_outcomes(outcomes: Outcomes) -> None:
+    """Add what became of reports to the metrics, once it is written: then nobody counts it again."""
+    for (survey, outcome), rows in outcomes.items():
+        REPORTS.labels(survey, outcome).inc(rows)
+
+
+def note_passed_over(reader: LogReader, lookup: Lookup) -> None:
+    """Add the records that were passed over to the metrics."""
+    passed, reader.passed_over = reader.passed_over, Tally()
+    for survey, records in passed.items():
+        scheme = lookup(survey)
+        if scheme is None or scheme.presence is None:
+            PASSED_OVER.labels(survey).inc(records)
 
 
 def note_finals(finals: Iterable[Period]) -> None:
@@ -59,18 +81,23 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `counters` the counters of our partitions.
+    `asides` the surveys that are set aside in partitions, `counters` the counters of our partitions, `alarms` what is
+    unusual about the newest final of each survey.
     """
 
     def __init__(
         self,
         lag: Callable[[], Mapping[TP, int]],
         faults: Callable[[], Mapping[TP, LogFault]],
+        asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
         counters: Callable[[], Iterable[PartitionCounter]],
+        alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
+        self._asides = asides
         self._counters = counters
+        self._alarms = alarms
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
@@ -82,6 +109,14 @@ class StateCollector(Collector):
         for tp, fault in self._faults().items():
             faults.add_metric([tp.topic, str(tp.partition), fault.kind.value], 1)
         yield faults
+        labels = ["survey", "topic", "partition"]
+        asides = GaugeMetricFamily(
+            "hearsay_survey_aside", "A survey that is set aside in a partition: 1", labels=labels
+        )
+        for tp, surveys in self._asides().items():
+            for survey in surveys:
+                asides.add_metric([survey, tp.topic, str(tp.partition)], 1)
+        yield asides
         open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
             for survey, reports in list(counter.lost.items()):
@@ -96,6 +131,13 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
         yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
         yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
+        what = "Attributes whose newest final does not fit honest devices, by check"
+        contradicted = GaugeMetricFamily("hearsay_contradicted", what, labels=["survey", "check"])
+        for survey, alarms in self._alarms().items():
+            checks = Tally(check for _, check in alarms)
+            for check in CHECKS:
+                contradicted.add_metric([survey, check], checks[check])
+        yield contradicted
         now = time.monotonic()
         ages = {survey: now - at for survey, at in list(_last_final.items())}
         yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)

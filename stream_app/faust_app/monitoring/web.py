@@ -59,7 +59,10 @@ def pages(health: Health) -> dict[str, Callable[[], Page]]:
 
 @contextmanager
 def serve_pages(host: str, port: int) -> Iterator[Health]:
-    """Serve the pages for the time of the block, which reports its health. Raises ServerError if the port is taken."""
+    """Serve the pages for the time of the block, which reports its health. Raises ServerError if the port is taken.
+
+    Port 0 is any free port. The log says which.
+    """
     health = Health()
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -71,6 +74,7 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
         ) from None
     thread = Thread(target=server.serve_forever, name="pages", daemon=True)
     thread.start()
+    log.info("serving /live, /ready and /metrics", host=host, port=server.server_address[1])
     try:
         yield health
     finally:

@@ -28,7 +28,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
         colours.close(0)
         colours.report(1, [3, 2, 1])  # too few
         colours.close(1)
-    published = Published(tmp_path, None)
+    published = Published([], tmp_path, None)
     with dashboard(Source(published.follow), download=published.download) as found:
         yield found
 

@@ -31,7 +31,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
                 one.close(period)
             one.report(0, [2, 0, 0])
             one.report(4, [40, 0, 0])
-    published = Published(directory, None)
+    published = Published([], directory, None)
     with dashboard(Source(published.follow, (), published.describe), download=published.download) as found:
         yield found
 

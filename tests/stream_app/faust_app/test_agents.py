@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -56,7 +57,7 @@ class Partition:
     def receive(self, records: Sequence[ConsumerRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
-        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter))
+        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=Counter(), next_offset=0))
         return asyncio.run(self._agent.apply(task, records, lambda tp: self.end))
 
     @property

@@ -18,7 +18,8 @@ from stream_app.faust_app import serve_pages
 from stream_app.faust_app.monitoring import web
 from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.web import Health
-from stream_app.faust_app.partition_tasks import PORTION_RECORDS, PartitionTask, PartitionTasks
+from stream_app.faust_app.partitions.task import PartitionTask
+from stream_app.faust_app.partitions.tasks import PORTION_RECORDS, PartitionTasks
 from stream_app.faust_app.writing import SENT_AT_ONCE, Writer
 from stream_app.kafka import Topics
 from stream_app.log.flushes import DEADLETTERS, Flush, Output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiokafka import ConsumerRecord
 
-from stream_app.faust_app.partition_tasks import in_portions
+from stream_app.faust_app.partitions.tasks import in_portions
 
 
 def record(offset: int, size: int) -> ConsumerRecord:

@@ -23,7 +23,7 @@ export function heat(box, cells, axes, name) {
   const head = slanted ? 62 : 24, height = head + high * axes.rows.length + 24;
   const svg = draw("svg", { class: "heat", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name });
   const most = Math.max(0, ...cells.map((cell) => cell.value ?? 0));
-  const step = Math.max(1, Math.ceil((slanted ? 15 : 1) / size));
+  const step = Math.max(1, Math.ceil((slanted ? 22 : 1) / size));
   axes.columns.forEach((column, at) => {
     if (at % step) return;
     const x = rowRoom + (at + 0.5) * size;

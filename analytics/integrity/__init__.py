@@ -1,0 +1,21 @@
+"""Whether counts can have come from honest devices: checks, their p-values, and a verdict for each period."""
+
+from analytics.integrity.checks import ALPHA, Answers
+from analytics.integrity.flow import Closed, Flow, flow_of
+from analytics.integrity.robust import Robust, robust
+from analytics.integrity.verdict import AttributeIntegrity, CheckResult, Integrity, Verdict, integrity_of
+
+__all__ = [
+    "ALPHA",
+    "Answers",
+    "AttributeIntegrity",
+    "CheckResult",
+    "Closed",
+    "Flow",
+    "Integrity",
+    "Robust",
+    "Verdict",
+    "flow_of",
+    "integrity_of",
+    "robust",
+]

@@ -1,0 +1,149 @@
+"""Checks of one attribute's counts. Each has a law that holds for honest devices whatever people's values are.
+
+    sum          the mean width of answers, how many values they support
+    widths       how many answers have each width
+    negativity   fewer answers support a value than noise alone makes, or more than if everybody had it
+    jump         the shares of answers that support each value, against the period before
+
+Sum, widths and negativity bound the chance of honest counts for any number of reports. A jump says that something
+changed, which honest people may do all at once.
+
+Each check also says which share of forged reports it would have noticed with a chance of 90 %:
+
+    sum          forged reports that support one value and nothing else
+    widths       forged reports that support one value, filled up to the most usual width
+    negativity   forged reports that all support one value
+    jump         the same, by forgers who were not there in the period before
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from analytics.estimation.consistent import norm_sub
+from analytics.integrity.tails import (
+    at_least,
+    at_most,
+    half_square_moments,
+    half_squares_tail,
+    mean_limit,
+    mean_tail,
+    smallest_true,
+)
+from protocols.arrays import Floats, Whole
+from protocols.mechanisms import Channel, SupportChannel
+
+ALPHA = 0.01
+"""The chance of a false alarm in the whole life of a survey, over all periods, attributes and checks."""
+USUALLY = float(ndtri(0.95))
+"""In standard deviations: what is noticed with a chance of 90 %, with a margin for approximations."""
+ENOUGH = 25.0
+"""Variances of counts from which on they are taken as normal."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The counts of one attribute in one period, and the laws of its honest answers."""
+
+    n: int
+    supports: Whole
+    widths: Whole
+    channel: Channel
+    laws: Floats  # of widths: see `protocols.privacy.width_laws`
+
+
+@dataclass(frozen=True)
+class Check:
+    """How likely honest counts are so unusual, at most; and the smallest share of forged reports that is noticed."""
+
+    p: float
+    smallest: float | None
+
+
+def sum_check(answers: Answers, level: float) -> Check:
+    """The mean width of the answers."""
+    n, places = answers.n, np.arange(len(answers.widths))
+    means = answers.laws @ places
+    spread = float(np.sqrt((answers.laws @ places**2 - means**2).max() / n))
+    p = mean_tail(float(answers.widths @ places / n), n, answers.laws)
+    nearest = float(means[np.argmin(np.abs(means - 1))])
+    if nearest == 1:
+        return Check(p, None)
+    limit = mean_limit(level, n, answers.laws, float(np.sign(1 - nearest)))
+    smallest = (abs(limit - nearest) + USUALLY * spread) / abs(1 - nearest)
+    return Check(p, smallest if smallest < 1 else None)
+
+
+def width_check(answers: Answers, level: float) -> Check:
+    """The number of answers of each width: exact binomial tails, divided among the widths."""
+    n, low, high = answers.n, answers.laws.min(axis=0), answers.laws.max(axis=0)
+    cells = 2 * len(low)
+    few, many = at_most(answers.widths, n, low), at_least(answers.widths, n, high)
+    p = min(1.0, cells * float(min(few.min(), many.min())))
+    usual = float(high.max())
+
+    def noticed(share: float) -> bool:
+        expected = n * ((1 - share) * usual + share) - USUALLY * np.sqrt(n * usual * (1 - usual))
+        return bool(cells * at_least(np.floor(expected), n, usual) <= level)
+
+    return Check(p, smallest_true(noticed))
+
+
+def negativity_check(answers: Answers, level: float) -> Check:
+    """The supports of each value: not below what noise alone makes, and not above what everybody would."""
+    n, channel = answers.n, answers.channel
+    if isinstance(channel, SupportChannel):
+        low, high = channel.floor, channel.floor + channel.gain
+    else:
+        low, high = channel.matrix.min(axis=0), channel.matrix.max(axis=0)
+    cells = 2 * len(low)
+    spread = np.sqrt(n * low * (1 - low))
+    together = isinstance(channel, SupportChannel) and channel.together is None
+    normal = (spread**2 >= ENOUGH) & together
+    expected, deviations = n * low[normal], spread[normal]
+
+    def of_counts(counts: Floats) -> float:
+        alone = cells * float(min(at_most(counts, n, low).min(), at_least(counts, n, high).min()))
+        if not normal.any():
+            return min(1.0, alone)
+        below = np.minimum((counts[normal] - expected) / deviations, 0)
+        return min(1.0, 2 * min(alone, half_squares_tail(float(below @ below), len(below))))
+
+    shares = np.clip(answers.supports / n, low, high)
+    if isinstance(channel, SupportChannel):
+        shares = channel.support(norm_sub((answers.supports / n - channel.floor) / channel.gain))
+    others = np.arange(len(low)) != np.argmax(shares)
+
+    def noticed(share: float) -> bool:
+        counts = n * (1 - share) * shares
+        where = normal & others
+        if where.any():
+            square, variance = half_square_moments((counts[where] - n * low[where]) / spread[where])
+            total = float(square.sum() - USUALLY * np.sqrt(variance.sum()))
+            return 2 * half_squares_tail(total, int(normal.sum())) <= level
+        margin = USUALLY * np.sqrt(n * shares * (1 - shares))
+        few = at_most(np.ceil(counts + margin), n, low)[others]
+        many = at_least(np.floor(counts + n * share - margin), n, high)[~others]
+        return bool(cells * min(few.min(initial=1.0), many.min()) <= level)
+
+    return Check(of_counts(answers.supports.astype(np.float64)), smallest_true(noticed))
+
+
+def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:
+    """The share of answers that support each value, against the period before; None if there are too few."""
+    n, past = answers.n, before.n
+    share = (answers.supports + before.supports) / (n + past)
+    variances = share * (1 - share)
+    where = variances * min(n, past) >= ENOUGH
+    if not where.any():
+        return None
+    errors = np.sqrt(variances[where] * (1 / n + 1 / past))
+    found = np.abs(answers.supports[where] / n - before.supports[where] / past) / errors
+    cells = 2 * len(errors)
+    p = min(1.0, cells * float(ndtr(-found.max())))
+    needed = -ndtri(level / cells) + USUALLY
+    smallest = float((needed * errors / (1 - share[where])).max())
+    return Check(p, smallest if smallest < 1 else None)

@@ -1,0 +1,84 @@
+"""What the columns of the tables mean, and in which unit they are: a table of its own, written beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+_TEXT, _PERIOD, _TIME, _PEOPLE, _PERCENT = "text", "number of a period", "local time", "people", "percent"
+_SHARE, _PROBABILITY = "share, 0 to 1", "probability, 0 to 1"
+
+MEANINGS: Mapping[str, tuple[str, str]] = {
+    "first": (_PERIOD, "the first period of the window; the survey's first period is 0"),
+    "last": (_PERIOD, "the last period of the window"),
+    "begin": (_TIME, "when the window begins; in CSV files with its offset from UTC, in Parquet files in UTC"),
+    "end": (_TIME, "when the window ends: it does not belong to it"),
+    "kind": (_TEXT, "period, hour, day, week (from Monday), or cumulative: since the survey's beginning"),
+    "suppressed": (_TEXT, "why nothing is published: minimum (too few visitors), or difference (with another window)"),
+    "visitors": (_PEOPLE, "different devices that reported in the window"),
+    "new": (_PEOPLE, "visitors whose last report, if any, is a horizon or more ago"),
+    "returning": (_PEOPLE, "visitors who reported before, within the horizon"),
+    "unbiased_visitors": (_PEOPLE, "with presence_epsilon: the plain sum of counts with noise, may be negative"),
+    "unbiased_new": (_PEOPLE, "the same for new visitors"),
+    "unbiased_returning": (_PEOPLE, "the same for returning visitors"),
+    "change": (_PERCENT, "change of the people since the previous comparable window"),
+    "baseline": (_PERCENT, "change of the people against the baseline"),
+    "shortfall": ("reports", "late and lost reports of these periods, at most"),
+    "presence_lost": ("true or false", "presence records were lost: devices may be counted twice"),
+    "truth": (_PEOPLE, "the real number, which only a simulation knows"),
+    "shortest": ("periods", "time since the last visit, at least"),
+    "longest": ("periods", "time since the last visit, at most"),
+    "attribute": (_TEXT, "what was asked"),
+    "role": (_TEXT, "what the attribute is: plain, area, dwell or transition"),
+    "counted": (_TEXT, "which value of a visitor counts: that in the period, or the first one in the window"),
+    "value": (_TEXT, "the answer, or the name of a group of answers"),
+    "share": (_SHARE, "of the visitors; unbiased: may be negative, need not sum to 1"),
+    "consistent": (_SHARE, "the nearest shares that are not negative and sum to 1"),
+    "people": (_PEOPLE, "the share times the visitors"),
+    "smoothed": (_SHARE, "the share in a period, estimated with the help of earlier periods"),
+    "place": ("number", "place in the ranking, 1 is the busiest"),
+    "probability": (_PROBABILITY, "that this place is right"),
+    "unit": (_TEXT, "of the mean"),
+    "mean": ("see the column unit", "mean dwell time"),
+    "quartiles_1": (_TEXT, "a quarter of the visitors stay at most so long"),
+    "quartiles_2": (_TEXT, "half of the visitors stay at most so long"),
+    "quartiles_3": (_TEXT, "three quarters of the visitors stay at most so long"),
+    "origin": (_TEXT, "where people came from"),
+    "destination": (_TEXT, "where they went"),
+}
+_PARTS = {
+    "error": "standard error of {}",
+    "low": "lower end of the 95 % interval of {}",
+    "high": "upper end of the 95 % interval of {}",
+}
+_COMPARED = {
+    "against": (_TEXT, "what {} is compared with, in words"),
+    "first": (_PERIOD, "first period of what {} is compared with"),
+    "last": (_PERIOD, "last period of what {} is compared with"),
+}
+
+
+def explained(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """One row for each column of these tables."""
+    rows = [(table, column, *meaning(column)) for table, listed in tables.items() for column in listed.column_names]
+    return pa.table(dict(zip(("table", "column", "unit", "meaning"), map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def meaning(column: str) -> tuple[str, str]:
+    """The unit of a column, and what it says.
+
+    >>> meaning("people_low")
+    ('people', 'lower end of the 95 % interval of people')
+    >>> meaning("low_2")
+    ('text', 'lower end of the 95 % interval of quartiles_2')
+    """
+    if column in MEANINGS:
+        return MEANINGS[column]
+    name, _, part = column.rpartition("_")
+    if part in _PARTS:
+        return MEANINGS[name][0], _PARTS[part].format(name)
+    if part in _COMPARED:
+        unit, words = _COMPARED[part]
+        return unit, words.format(name)
+    return _TEXT, _PARTS[name].format(f"quartiles_{part}")

@@ -1,0 +1,133 @@
+"""What collected counts say: integrity of each period, among how many reports one hides, and claims that do not hold.
+
+Only published counts are used, never single reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analytics.integrity import AttributeIntegrity, Integrity
+from audit.closed.forging import moved
+from audit.computed import cheapest
+from audit.measured.gaps import Followed
+from audit.report import Figure, Finding
+from protocols.arrays import Floats, Whole
+from protocols.privacy import evidence, hidden_bits
+from protocols.scheme import Scheme
+
+MEANINGS = {
+    "sum": "answers do not support as many values, on average, as its mechanism makes them",
+    "widths": "too many or too few answers support some number of values for its mechanism",
+    "negativity": "fewer answers support some value than noise alone makes, or more than is possible",
+    "jump": "shares changed at once",
+    "flow": "more reports claim to follow those of an earlier period than that period had",
+}
+CODES = {"flow": "forged-returners", "jump": "changed"}
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """What was published about one period."""
+
+    period: int
+    reports: Mapping[str, tuple[Whole, Whole]]  # by attribute: gaps, and reports with each
+    shares: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)  # by attribute: ends of 95 % intervals
+    integrity: Integrity | None = None
+
+
+def collected_figures(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Figure]:
+    """How few reports one may be among; and how far forged reports could have moved a share without being noticed."""
+    yield from followed(scheme, periods).figures()
+    judged = [collected.integrity for collected in periods if collected.integrity is not None]
+    for question in scheme.questions:
+        found = judged[-1].attribute(question.name) if judged else None
+        share = None if found is None else unnoticed(found)
+        if share is not None:
+            target, nobody = np.array([cheapest(question)]), np.zeros(question.k)
+            yield Figure(
+                attack="forge", target=question.name, reports=1, unit="share", luck=0.0, histogram=0.0, exact=False,
+                knows=f"just under {share:.1%} of the last period's reports: may stay unnoticed",
+                best=moved(question, target, "best", share, nobody),
+            )  # fmt: skip
+
+
+def unnoticed(found: AttributeIntegrity) -> float | None:
+    """The share of forged reports that forgers would have stayed below: those who take care of widths, if any."""
+    check = found.negativity if found.widths is None else found.widths
+    return check.smallest
+
+
+def collected_findings(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+    """Claims that the data contradict, and crowds that are small."""
+    for collected in periods:
+        if collected.integrity is not None:
+            for name, check in collected.integrity.alarms:
+                where = f"period {collected.period}" + (f", {name}" if name else "")
+                yield Finding(code=CODES.get(check, "contradicted"), text=f"{where}: {MEANINGS[check]}.")
+    yield from followed(scheme, periods).findings()
+    yield from _crowd(scheme, periods)
+    yield from _priors(scheme, periods)
+
+
+def followed(scheme: Scheme, periods: Sequence[Collected]) -> Followed:
+    """Among how many reports the one before is, of every report."""
+    found = Followed(scheme)
+    for collected in periods:
+        for name in found.names:
+            if name in collected.reports:
+                found.count(name, collected.period, *collected.reports[name])
+    return found
+
+
+def contradictions(periods: Sequence[Collected]) -> tuple[str, ...]:
+    """A sentence for each period that honest devices cannot have made."""
+    judged = [(collected.period, collected.integrity) for collected in periods]
+    found = [(period, one) for period, one in judged if one is not None and one.verdict == "contradicted"]
+    checks = {period: sorted({check for _, check in one.alarms} - {"jump"}) for period, one in found}
+    return tuple(f"period {period} does not fit honest devices: {', '.join(names)}" for period, names in checks.items())
+
+
+def _crowd(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+    """Whether those who report hide a device as well as the declared number of devices would."""
+    declared = scheme.survey.devices
+    sizes = [reports_in(scheme, collected) for collected in periods]
+    if declared is None or not sizes:
+        return
+    crowd = int(np.median(sizes))
+    reports = evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in)
+    for report in reports:
+        if crowd and report.links(crowd) and not report.links(declared):
+            names = ", ".join(question.name for question in report.questions)
+            text = (
+                f"{names}: two reports of a device have {report.bits:.3g} bits in common. {declared:,} devices, as "
+                f"declared, would hide that; the {crowd:,} that report in a period hide {hidden_bits(crowd):.3g}."
+            )
+            yield Finding(code="crowd-below-claim", text=text)
+
+
+def reports_in(scheme: Scheme, collected: Collected) -> int:
+    """All reports of a period, as far as they are published."""
+    return sum(int(collected.reports[kind][1].sum()) for kind in scheme.kinds if kind in collected.reports)
+
+
+def _priors(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+    """Priors from which fakes are drawn, against what was estimated: the further off, the better fakes are told apart.
+
+    A prior is off if it is outside the intervals of most periods; of those that are right, one in twenty is.
+    """
+    for question in scheme.questions:
+        prior = question.attribute.prior
+        seen = [collected.shares[question.name] for collected in periods if question.name in collected.shares]
+        if prior is None or not question.faked or not seen:
+            continue
+        declared = np.array([prior[value] for value in question.attribute.values])
+        outside = np.mean([(declared < low) | (declared > high) for low, high in seen], axis=0)
+        if (outside > 0.5).any():
+            values = ", ".join(np.array(question.attribute.values)[outside > 0.5][:5])
+            yield Finding(
+                code="prior-off", text=f"{question.name}: the prior does not fit what was estimated: {values}."
+            )

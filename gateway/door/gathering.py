@@ -1,0 +1,73 @@
+"""From reports that came one by one to frames: sorted by token, cut by partition, so that a counter pays per frame.
+
+The order of the rows says nothing about when they came, and nothing about who sent them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from protocols.arrays import Bytes
+from protocols.scheme import Scheme
+from protocols.wire import (
+    MAX_RECORD_BYTES,
+    ROW_REASONS,
+    Frame,
+    Reason,
+    ReportHeader,
+    ReportRow,
+    encode_frame,
+    join_frames,
+    partition_of,
+    row_faults,
+    rows_frame,
+)
+
+MOST_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Reports of one survey and period that answer the same attributes: the good rows by partition, and all faults."""
+
+    faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; in the order given
+    frames: list[tuple[int, Frame]]  # partition, and rows in the order of their tokens
+
+    def reason(self, row: int) -> Reason | None:
+        fault = int(self.faults[row])
+        return ROW_REASONS[fault - 1] if fault else None
+
+    def encoded(self, scheme: Scheme) -> list[tuple[int, bytes]]:
+        return [(partition, encode_frame(frame, scheme)) for partition, frame in self.frames]
+
+
+def cut_rows(rows: Sequence[ReportRow], frames: Sequence[Frame], scheme: Scheme, partitions: int) -> Cut:
+    """Rows and frames that are alike, judged and cut. Their order in `faults` is rows first, then frames."""
+    alike = [*([rows_frame(rows, scheme)] if rows else []), *frames]
+    whole = alike[0] if len(alike) == 1 else join_frames(alike)
+    faults = row_faults(whole, scheme, 0, 1)  # the partition is ours to choose, and cannot be wrong
+    good = (whole.take(faults == 0) if faults.any() else whole).sorted()
+    return Cut(faults, list(_cut(good, partitions)))
+
+
+def warm_up(scheme: Scheme) -> None:
+    """Make a frame that nobody gets: Arrow imports what it needs at its first use, which may take seconds."""
+    answered = min(scheme.forms)
+    header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
+    answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
+    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], [], scheme, 1).encoded(scheme)
+
+
+def _cut(good: Frame, partitions: int) -> Iterator[tuple[int, Frame]]:
+    by_partition = partition_of(good.tokens, partitions)
+    for partition in range(partitions):
+        members = good.take(by_partition == partition)
+        yield from ((partition, part) for part in in_parts(members))
+
+
+def in_parts(frame: Frame) -> list[Frame]:
+    """A frame in parts, each of which fits in a record; none if it is empty."""
+    width = frame.tokens.itemsize + frame.gaps.itemsize + sum(column[:1].nbytes for column in frame.answers.values())
+    most = max(1, min(MOST_ROWS, MAX_RECORD_BYTES // 2 // width))
+    return [frame.take(slice(start, start + most)) for start in range(0, len(frame), most)]

@@ -1,0 +1,93 @@
+"""Judging reports before they are written: their form, their terms, and whether their period is open.
+
+The reasons are those of dead letters. A report that passes is counted, unless its token was counted before: whether the
+numbers of its row are good is found when rows are gathered (`gathering.py`).
+
+The gateway's clock may differ from that of the process that closes periods. So the door closes a little earlier than
+the period, and a report is confirmed only if it was in the log by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import Frame, Lookup, Reason, Reject, ReportRow, last_due, time_fault
+
+MARGIN = timedelta(seconds=1)
+"""By how much two clocks may differ, as far as a survey's grace allows."""
+EARLY = timedelta(minutes=1)
+"""How long before its begin a period is open, for devices whose clocks are fast."""
+KEPT = 1000
+
+
+def closing_time(survey: Survey, period: int) -> datetime:
+    """When the door closes for a period: its end plus grace, less a margin of at most half of the grace.
+
+    >>> from protocols.survey_text import parse_survey
+    >>> hourly = parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1h, grace: 30m, eps: 1,
+    ...                           attributes: [{name: a, values: [x, y]}]}''')
+    >>> closing_time(hourly, 0).isoformat()
+    '2026-01-01T01:29:59+00:00'
+    """
+    return survey.bounds(period)[1] + survey.grace - _margin(survey)
+
+
+def _margin(survey: Survey) -> timedelta:
+    return min(MARGIN, survey.grace / 2)
+
+
+class Door:
+    """Judges reports for the surveys that `lookup` has.
+
+    `closed` gives the last period of a survey that is known to be closed, -1 if none is. Surveys with `clock: source`
+    are open for every period that is not: only their source knows their time.
+    """
+
+    def __init__(self, lookup: Lookup, closed: Callable[[str], int] = lambda survey: -1) -> None:
+        self.lookup = lookup
+        self._closed = closed
+        self._open: dict[tuple[str, int], tuple[Scheme, float, float]] = {}
+
+    def fault(self, report: ReportRow | Frame, now: float) -> Reject | None:
+        """Why reports that have the form of their survey are not taken now (seconds since 1970); None if they are."""
+        header = report.header
+        scheme = header.scheme(self.lookup)
+        if isinstance(scheme, Reject):
+            return scheme
+        if header.period > self._closed(header.survey) and self._is_open(scheme, header.period, now):
+            return None
+        rows = len(report) if isinstance(report, Frame) else 1
+        return self._time_fault(scheme.survey, header.period, rows, now)
+
+    def _is_open(self, scheme: Scheme, period: int, now: float) -> bool:
+        """Whether a period is open, by its times, which are kept: they are the same for many reports."""
+        known = self._open.get((scheme.survey.id, period))
+        if known is None or known[0] is not scheme:
+            if self._time_fault(scheme.survey, period, 1, now) is not None:
+                return False
+            if len(self._open) >= KEPT:
+                self._open.clear()
+            known = scheme, *_times(scheme.survey, period)
+            self._open[scheme.survey.id, period] = known
+        return known[1] <= now < known[2]
+
+    def _time_fault(self, survey: Survey, period: int, rows: int, now: float) -> Reject | None:
+        closed = self._closed(survey.id)
+        if survey.clock != "wall":
+            return time_fault(survey.id, period, rows, closed, period - closed)
+        moment = datetime.fromtimestamp(now, UTC)
+        through = max(last_due(survey, moment + _margin(survey)), closed)
+        begun = survey.period_of(moment + EARLY)
+        if begun < 0:
+            return Reject(Reason.TOO_FAR_AHEAD, "the survey has not begun", survey.id, rows)
+        return time_fault(survey.id, period, rows, through, min(max(begun - through, 0), survey.ahead))
+
+
+def _times(survey: Survey, period: int) -> tuple[float, float]:
+    """From when until when a period is open, in seconds since 1970."""
+    if survey.clock != "wall":
+        return float("-inf"), float("inf")
+    return (survey.bounds(period)[0] - EARLY).timestamp(), closing_time(survey, period).timestamp()

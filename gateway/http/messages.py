@@ -1,0 +1,93 @@
+"""Requests and responses, and what an application is: it admits a request by its head, then answers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Protocol
+
+JSON = "application/json"
+ALWAYS = b"x-content-type-options: nosniff\r\n"
+
+
+class Request:
+    """A request. `state` is for the application; `certificate` is the client's, if it showed one that was verified."""
+
+    __slots__ = ("body", "certificate", "headers", "keep_alive", "method", "path", "query", "state")
+
+    def __init__(
+        self, method: str, url: bytes, headers: dict[bytes, bytes], keep_alive: bool, certificate: Any
+    ) -> None:
+        path, _, query = url.partition(b"?")
+        self.method = method
+        self.path = path.decode("latin-1")
+        self.query = query
+        self.headers = headers
+        self.keep_alive = keep_alive
+        self.certificate = certificate
+        self.body = b""
+        self.state: Any = None
+
+    def header(self, name: bytes) -> str:
+        """The value of a header, by its name in lower case; empty if there is none."""
+        return self.headers.get(name, b"").decode("latin-1").strip()
+
+
+class Response:
+    """A response. It may be sent many times; its bytes are made once."""
+
+    __slots__ = ("_bytes", "_closing", "body", "content_type", "headers", "status")
+
+    def __init__(
+        self, status: int, body: bytes = b"", content_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+        self._bytes = self._closing = b""
+
+    def with_headers(self, *headers: tuple[str, str]) -> Response:
+        return Response(self.status, self.body, self.content_type, (*self.headers, *headers))
+
+    def encoded(self, closing: bool, head_only: bool = False) -> bytes:
+        """As it is sent; `closing` says that the connection ends with it."""
+        if head_only:
+            return self._head(closing)
+        if closing:
+            self._closing = self._closing or self._head(True) + self.body
+            return self._closing
+        self._bytes = self._bytes or self._head(False) + self.body
+        return self._bytes
+
+    def _head(self, closing: bool) -> bytes:
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
+        if self.status != HTTPStatus.NOT_MODIFIED:
+            lines.append(f"content-length: {len(self.body)}")
+        if self.body:
+            lines.append(f"content-type: {self.content_type}")
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        if closing:
+            lines.append("connection: close")
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n" + ALWAYS + b"\r\n"
+
+
+def refusal(status: int, reason: str, detail: str, *headers: tuple[str, str]) -> Response:
+    """A response that says why not, for programs and for people."""
+    return Response(status, json.dumps({"reason": reason, "detail": detail}).encode(), JSON, headers)
+
+
+Answer = Callable[[Response], None]
+
+
+class Application(Protocol):
+    """What answers requests. Both methods are called in the event loop's thread, and must not wait."""
+
+    def admit(self, request: Request) -> Response | int:
+        """Judge a request by its head: a response that refuses it, or how many bytes its body may have."""
+        ...
+
+    def handle(self, request: Request, answer: Answer) -> None:
+        """Answer an admitted request, now or later, exactly once."""
+        ...

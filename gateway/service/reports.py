@@ -1,0 +1,211 @@
+"""Taking reports: one, a JSON array, lines of JSON, or a frame. Each report is judged on its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from gateway.door.canonical import Forms
+from gateway.door.credentials import Credential, device_token
+from gateway.door.judging import Door
+from gateway.http.messages import Answer, Request, Response, refusal
+from gateway.service.metrics import Metrics
+from gateway.service.senders import ONE_REPORT
+from gateway.service.tickets import Outcome, Result, Ticket, row_reject
+from gateway.service.writing import Writer
+from protocols.wire import Frame, Reason, Reject, ReportRow, decode_frame, read_json, row_of
+
+MOST_REPORTS = 5_000
+TAKEN = Response(201, b'{"status":"taken"}')
+HELD = Response(202, b'{"status":"held"}')
+BUSY = refusal(503, "unavailable", "the gateway waits for its log; send the same again later", ("retry-after", "1"))
+UNSURE = refusal(503, "unavailable", "it is not known whether this was counted; send it again", ("retry-after", "2"))
+NDJSON = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+
+
+class Reports:
+    """The two routes that take reports."""
+
+    def __init__(self, door: Door, writer: Writer, metrics: Metrics, key: bytes, now: Callable[[], float]) -> None:
+        self._door = door
+        self._writer = writer
+        self._metrics = metrics
+        self._key = key
+        self._now = now
+        self._forms = Forms()
+
+    def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
+        """`POST /v1/reports`."""
+        in_lines = request.state in NDJSON
+        row: ReportRow | Reject | None = None if in_lines else self._forms.read(request.body)
+        if row is None:
+            if self._take_alike(request, credential, answer):
+                return
+            if in_lines:
+                self._take_many(read_lines(request.body), credential, answer)
+                return
+            try:
+                content = read_json(request.body)
+            except ValueError as error:
+                self._refuse(Reject(Reason.UNDECODABLE, f"not a report: {error}"), answer)
+                return
+            if isinstance(content, list):
+                self._take_many(content, credential, answer)
+                return
+            row = self._read(content)
+        if isinstance(row, ReportRow):
+            row = self._judged(row, credential)
+        if isinstance(row, Reject):
+            self._refuse(row, answer)
+        elif not self._writer.has_room(1):
+            answer(BUSY)
+        else:
+            scheme = self._door.lookup(row.header.survey)
+            assert scheme is not None
+            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(_single(results[0]))), 0)
+
+    def _take_alike(self, request: Request, credential: Credential | None, answer: Answer) -> bool:
+        """Take many reports that have one known form and may all be taken; False if they are something else."""
+        if request.body[:1] == b"{" and request.state not in NDJSON:
+            return False
+        if credential is not None and credential.role != "edge":
+            return False
+        frame = self._forms.read_many(request.body)
+        if frame is None or len(frame) > MOST_REPORTS or self._door.fault(frame, self._now()) is not None:
+            return False
+        if not self._writer.has_room(len(frame)):
+            answer(BUSY)
+            return True
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_many(results))))
+        return True
+
+    def _add_frame(self, frame: Frame, ticket: Ticket) -> None:
+        scheme = self._door.lookup(frame.survey)
+        assert scheme is not None
+        self._writer.add_frame(frame, scheme, ticket)
+
+    def _take_many(self, records: list[Any], credential: Credential | None, answer: Answer) -> None:
+        if credential is not None and credential.role != "edge":
+            answer(ONE_REPORT)
+        elif not 0 < len(records) <= MOST_REPORTS:
+            detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
+            answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
+        elif not self._writer.has_room(len(records)):
+            answer(BUSY)
+        else:
+            ticket = Ticket(len(records), lambda results: answer(_many(results)))
+            for place, record in enumerate(records):
+                row = self._read(record)
+                if isinstance(row, ReportRow):
+                    row = self._judged(row, credential)
+                if isinstance(row, Reject):
+                    self._count(row)
+                    ticket.settle(place, row)
+                else:
+                    scheme = self._door.lookup(row.header.survey)
+                    assert scheme is not None
+                    self._writer.add_row(row, scheme, ticket, place)
+
+    def take_frame(self, request: Request, credential: Credential | None, answer: Answer) -> None:
+        """`POST /v1/frames`."""
+        if credential is not None and credential.role != "edge":
+            answer(ONE_REPORT)
+            return
+        frame = decode_frame(request.body, self._door.lookup)
+        fault = frame if isinstance(frame, Reject) else self._door.fault(frame, self._now())
+        if fault is not None:
+            self._refuse(fault, answer)
+            return
+        assert isinstance(frame, Frame)
+        if not self._writer.has_room(len(frame)):
+            answer(BUSY)
+            return
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_rows(results))))
+
+    def _read(self, record: Any) -> ReportRow | Reject:
+        """A report from JSON, read strictly; its form is remembered for the next ones."""
+        if not isinstance(record, dict):
+            return Reject(Reason.UNDECODABLE, "not a report: not a JSON object")
+        row = row_of(record, self._door.lookup)
+        scheme = None if isinstance(row, Reject) else self._door.lookup(row.header.survey)
+        if isinstance(row, ReportRow) and scheme is not None:
+            self._forms.learn(row, scheme)
+        return row
+
+    def _judged(self, row: ReportRow, credential: Credential | None) -> ReportRow | Reject:
+        fault = self._door.fault(row, self._now())
+        if fault is not None:
+            return fault
+        if row.token == bytes(8):
+            return row_reject(Reason.BAD_TOKEN, row.header.survey)
+        if credential is not None and credential.role == "device":
+            return device_token(self._key, credential, row)
+        return row
+
+    def _refuse(self, reject: Reject, answer: Answer) -> None:
+        self._count(reject)
+        answer(refusal(422, reject.reason, reject.detail))
+
+    def _count(self, reject: Reject) -> None:
+        scheme = None if reject.survey is None else self._door.lookup(reject.survey)
+        self._metrics.note(scheme, reject.reason.value, reject.rows)
+
+
+def read_lines(body: bytes) -> list[Any]:
+    """The values in lines of JSON; a line that is none stands for itself, and is refused as a report."""
+    values: list[Any] = []
+    for line in body.split(b"\n"):
+        if line.strip():
+            try:
+                values.append(read_json(line))
+            except ValueError:
+                values.append(None)
+    return values
+
+
+def _single(result: Result | None) -> Response:
+    if result is Outcome.TAKEN:
+        return TAKEN
+    if result is Outcome.HELD:
+        return HELD
+    if isinstance(result, Reject):
+        return refusal(422, result.reason, result.detail)
+    return UNSURE
+
+
+def _many(results: list[Result | None]) -> Response:
+    """201 if all were taken, 202 if some are held; 200 if some were refused, 503 if some must be sent again."""
+    if all(result is Outcome.TAKEN for result in results):
+        return _all_taken(len(results))
+    if Outcome.FAILED in results:
+        return UNSURE
+    refused = any(isinstance(result, Reject) for result in results)
+    status = 200 if refused else 202 if Outcome.HELD in results else 201
+    return Response(status, json.dumps({"results": [_in_words(result) for result in results]}).encode())
+
+
+@lru_cache(maxsize=16)
+def _all_taken(reports: int) -> Response:
+    return Response(201, b'{"results": [%s]}' % b", ".join([b'{"status": "taken"}'] * reports))
+
+
+def _in_words(result: Result | None) -> dict[str, str]:
+    if isinstance(result, Reject):
+        return {"status": "refused", "reason": result.reason, "detail": result.detail}
+    assert result is not None
+    return {"status": result.value}
+
+
+def _rows(results: list[Result | None]) -> Response:
+    """The same for the rows of a frame, counted by reason: its sender knows its rows by their order."""
+    if Outcome.FAILED in results:
+        return UNSURE
+    refused: dict[str, list[int]] = {}
+    for row, result in enumerate(results):
+        if isinstance(result, Reject):
+            refused.setdefault(result.reason, []).append(row)
+    count = sum(map(len, refused.values()))
+    status = 200 if refused else 202 if Outcome.HELD in results else 201
+    return Response(status, json.dumps({"taken": len(results) - count, "refused": refused}).encode())

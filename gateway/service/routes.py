@@ -1,0 +1,179 @@
+"""The routes of a gateway: what is asked, by whom, from which page, and how large it may be."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gateway.door.credentials import Credential
+from gateway.door.judging import Door
+from gateway.http.messages import Answer, Request, Response, refusal
+from gateway.service.metrics import Metrics
+from gateway.service.openapi import openapi
+from gateway.service.reports import NDJSON, Reports
+from gateway.service.senders import Senders
+from gateway.service.writing import Log, Writer
+from protocols.scheme import Scheme
+from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
+
+MAX_REPORT_BYTES, MAX_REPORTS_BYTES = 256 << 10, 4 << 20
+JSON_TYPES = frozenset({"application/json", REPORT}) | NDJSON
+CACHED = ("cache-control", "public, max-age=3600")
+NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
+NO_SURVEY = refusal(404, "unknown-survey", "no survey of this id is published")
+ONLY_READ = refusal(405, "method-not-allowed", "this is only read", ("allow", "GET, HEAD"))
+OTHER_SITE = refusal(403, "forbidden", "pages of this origin may not send here")
+ENCODED = refusal(415, "unsupported-media-type", "compressed requests are not taken")
+
+Page = Callable[[], Response]
+
+
+@dataclass(frozen=True)
+class Surveys:
+    """The published surveys, as they are now."""
+
+    lookup: Callable[[str], Scheme | None]
+    all: Callable[[], Iterable[Scheme]]
+
+
+@dataclass
+class Gateway:
+    """The application. `pages` are further paths that are only read, and made anew for every request.
+
+    `origins` are the origins whose pages may ask (CORS). `watched` says whether health and metrics are served here.
+    """
+
+    surveys: Surveys
+    log: Log
+    writer: Writer
+    metrics: Metrics
+    senders: Senders
+    ready: Callable[[], bool]
+    origins: frozenset[str] = frozenset()
+    shows_metrics: bool = True
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    now: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        door = Door(self.surveys.lookup, self.log.closed_through)
+        self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
+        self._api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+
+    # --- by its head
+
+    def admit(self, request: Request) -> Response | int:
+        admitted = self._admit(request)
+        if isinstance(admitted, Response):
+            self.metrics.refuse(json.loads(admitted.body)["reason"] if admitted.status >= 400 else "none")
+            return self._allow(request, admitted)
+        return admitted
+
+    def _admit(self, request: Request) -> Response | int:
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return 0
+        path = request.path
+        if path not in ("/v1/reports", "/v1/frames"):
+            return NOT_FOUND if self._page(path) is None else ONLY_READ
+        if request.method != "POST":
+            return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
+        if not self._may_come_from(request):
+            return OTHER_SITE
+        if request.header(b"content-encoding") not in ("", "identity"):
+            return ENCODED
+        request.state = kind = request.header(b"content-type").partition(";")[0].strip().lower()
+        types = frozenset({FRAME}) if path == "/v1/frames" else JSON_TYPES
+        if kind not in types:
+            return refusal(415, "unsupported-media-type", f"send {', '.join(sorted(types))}")
+        sender = self.senders.admit(request, self.now())
+        if isinstance(sender, Response):
+            return sender
+        request.certificate = sender  # from here on its credential
+        if path == "/v1/frames":
+            return MAX_RECORD_BYTES
+        return MAX_REPORT_BYTES if sender is not None and sender.role == "device" else MAX_REPORTS_BYTES
+
+    def _may_come_from(self, request: Request) -> bool:
+        """Whether this is no page of another site, or one that is named."""
+        origin = request.header(b"origin")
+        own = request.header(b"host")
+        return not origin or origin in self.origins or origin in (f"http://{own}", f"https://{own}")
+
+    def _allow(self, request: Request, response: Response) -> Response:
+        """Let a page of a named origin read the response."""
+        origin = request.header(b"origin")
+        if not self.origins:
+            return response
+        if origin not in self.origins:
+            return response.with_headers(("vary", "origin"))
+        return response.with_headers(("access-control-allow-origin", origin), ("vary", "origin"))
+
+    # --- as a whole
+
+    def handle(self, request: Request, answer: Answer) -> None:
+        credential: Credential | None = request.certificate
+        if self.origins:
+            plain = answer
+
+            def answer(response: Response) -> None:
+                plain(self._allow(request, response))
+
+        if request.method == "POST":
+            take = self._reports.take if request.path == "/v1/reports" else self._reports.take_frame
+            take(request, credential, answer)
+        elif request.method == "OPTIONS":
+            answer(self._preflight(request))
+        else:
+            page = self._page(request.path)
+            answer(NOT_FOUND if page is None else _unless_known(request, page()))
+
+    def _preflight(self, request: Request) -> Response:
+        if request.header(b"origin") not in self.origins:
+            return OTHER_SITE
+        return Response(
+            204,
+            headers=(
+                ("access-control-allow-methods", "GET, POST"),
+                ("access-control-allow-headers", "authorization, content-type"),
+                ("access-control-max-age", "3600"),
+            ),
+        )
+
+    def _page(self, path: str) -> Page | None:
+        if path.startswith("/v1/surveys/"):
+            return lambda: self._terms(path.removeprefix("/v1/surveys/"))
+        own: dict[str, Page] = {
+            "/v1/surveys": self._survey_list,
+            "/v1/openapi.json": lambda: self._api,
+            "/live": lambda: _state("live", self.writer.failed is None),
+            "/ready": lambda: _state("ready", self.ready()),
+        }
+        if self.shows_metrics:
+            own["/metrics"] = lambda: Response(200, self.metrics.page(), self.metrics.CONTENT_TYPE)
+        return own.get(path) or self.pages.get(path)
+
+    def _survey_list(self) -> Response:
+        listed = [
+            {"id": scheme.survey.id, "title": scheme.survey.title, "fingerprint": scheme.fingerprint}
+            for scheme in self.surveys.all()
+        ]
+        return Response(200, json.dumps({"surveys": listed}).encode(), headers=(("cache-control", "no-cache"),))
+
+    def _terms(self, survey: str) -> Response:
+        scheme = self.surveys.lookup(survey)
+        if scheme is None:
+            return NO_SURVEY
+        return Response(200, scheme.terms, TERMS, (CACHED, ("etag", f'"{scheme.fingerprint}"')))
+
+
+def _unless_known(request: Request, response: Response) -> Response:
+    """304 if the client has the same already."""
+    tag = dict(response.headers).get("etag")
+    if tag is None or tag not in request.header(b"if-none-match"):
+        return response
+    return Response(304, headers=response.headers)
+
+
+def _state(name: str, value: bool) -> Response:
+    return Response(200 if value else 503, json.dumps({name: value}).encode(), headers=(("cache-control", "no-store"),))

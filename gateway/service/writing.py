@@ -1,0 +1,261 @@
+"""Gathering reports for a few milliseconds, and writing them together: an answer waits until they are durable.
+
+While one batch is written the next one is gathered, so the time of a write is not lost. What waits is bounded; beyond
+that nothing is taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+import structlog
+
+from gateway.door.gathering import Cut, cut_rows
+from gateway.door.judging import closing_time
+from gateway.service.holding import Holder
+from gateway.service.metrics import Metrics
+from gateway.service.tickets import Outcome, Ticket, row_reject
+from protocols.errors import DeliveryError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import Frame, Lookup, ReportRow
+
+GATHER_SECONDS = 0.005
+MOST_WAITING = 200_000
+"""Reports that are gathered or being written; a report takes about half a kilobyte while it waits."""
+ROWS_AT_ONCE = 20_000
+TEND_SECONDS = 1.0
+log = structlog.get_logger(__name__)
+
+
+class Log(Protocol):
+    """Where frames are written. One call of `write` ends before the next begins."""
+
+    @property
+    def partitions(self) -> int: ...
+
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
+        """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be."""
+        ...
+
+    async def tend(self) -> None:
+        """What is to be done from time to time, whether or not there is something to write."""
+        ...
+
+    def closed_through(self, survey: str) -> int:
+        """The last period of a survey that is known to be closed; -1 if none is."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass
+class _Group:
+    """Reports that fit in one frame: of one survey and period, with the same attributes answered."""
+
+    scheme: Scheme
+    period: int
+    rows: list[ReportRow] = field(default_factory=list)
+    owners: list[tuple[Ticket, int]] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    frame_owners: list[Ticket] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Written:
+    group: _Group
+    cut: Cut
+    outcome: Outcome
+
+
+class Writer:
+    """Takes judged reports, writes them, and settles their tickets; all in the event loop."""
+
+    def __init__(
+        self,
+        log: Log,
+        lookup: Lookup,
+        metrics: Metrics,
+        now: Callable[[], float] = time.time,
+        holder: Holder | None = None,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self.waiting = 0
+        self.failed: Exception | None = None
+        """What ended the writing for good; the process must end."""
+        self._log = log
+        self._lookup = lookup
+        self._metrics = metrics
+        self._now = now
+        self._holder = holder
+        self._holding = asyncio.Lock()
+        self._most_waiting = most_waiting
+        self._groups: dict[tuple[str, int, tuple[str, ...]], _Group] = {}
+        self._gathered = 0
+        self._due = False
+        self._writing: asyncio.Task[None] | None = None
+        self._tending: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to tend the log."""
+        self._loop = asyncio.get_running_loop()
+        self._tending = asyncio.create_task(self._tend())
+
+    def has_room(self, reports: int) -> bool:
+        return self.failed is None and self.waiting + reports <= self._most_waiting
+
+    def add_row(self, row: ReportRow, scheme: Scheme, ticket: Ticket, place: int) -> None:
+        group = self._group(row.header.survey, row.header.period, row.answered, scheme)
+        group.rows.append(row)
+        group.owners.append((ticket, place))
+        self._gather(1)
+
+    def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket) -> None:
+        """The ticket has a place for each row."""
+        group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme)
+        group.frames.append(frame)
+        group.frame_owners.append(ticket)
+        self._gather(len(frame))
+
+    async def finish(self) -> None:
+        """Write what is gathered, and close the log."""
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.wait([self._tending])
+        self._begin()
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self._log.close()
+
+    async def ended(self) -> None:
+        """Returns when the writing has ended for good."""
+        await self._ended.wait()
+
+    def _group(self, survey: str, period: int, answered: tuple[str, ...], scheme: Scheme) -> _Group:
+        key = survey, period, answered
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(scheme, period)
+        return group
+
+    def _gather(self, rows: int) -> None:
+        self.waiting += rows
+        self._gathered += rows
+        if self._writing is not None:
+            return
+        if self._gathered >= ROWS_AT_ONCE:
+            self._begin()
+        elif not self._due:
+            self._due = True
+            self._loop.call_later(GATHER_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        """Write what is gathered, unless something is being written: then it is next."""
+        self._due = False
+        if self._writing is None and self._groups:
+            groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
+            self._writing = self._loop.create_task(self._write(groups))
+
+    async def _write(self, groups: list[_Group]) -> None:
+        began = time.perf_counter()
+        try:
+            written = await self._written(groups)
+        except Exception as error:
+            self._fail(error)
+            for group in groups:
+                for ticket, place in self._owners(group):
+                    ticket.settle(place, Outcome.FAILED)
+        else:
+            self._metrics.write_seconds.observe(time.perf_counter() - began)
+            for each in written:
+                self._settle(each)
+        self._writing = None
+        self._begin()
+
+    async def _written(self, groups: list[_Group]) -> list[_Written]:
+        """What was refused for its rows is refused whether or not the others could be written."""
+        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
+        frames: list[tuple[int, bytes]] = []
+        kept: list[tuple[Scheme, Cut]] = []
+        outcomes = []
+        for group, cut in zip(groups, cuts, strict=True):
+            if self._holder is not None and self._holder.holds(group.scheme, group.period, self._now()):
+                kept.append((group.scheme, cut))
+                outcomes.append(Outcome.HELD)
+            else:
+                frames += cut.encoded(group.scheme)
+                outcomes.append(Outcome.TAKEN)
+        if self._holder is not None and kept:
+            async with self._holding:
+                await asyncio.to_thread(self._holder.keep, kept)
+        if frames:
+            try:
+                await self._log.write(frames)
+            except DeliveryError as error:
+                log.warning("reports were not confirmed; their senders will send them again", error=error.message)
+                outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
+        return [_Written(*each) for each in zip(groups, cuts, outcomes, strict=True)]
+
+    def _settle(self, written: _Written) -> None:
+        """Answer everybody whose reports were written, or were not."""
+        group, cut = written.group, written.cut
+        survey, outcome = group.scheme.survey, written.outcome
+        if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
+            outcome = Outcome.FAILED
+        if not cut.faults.any():
+            self.waiting -= len(cut.faults)
+            for ticket, place in group.owners:
+                ticket.settle(place, outcome)
+            for ticket in group.frame_owners:
+                ticket.settle_all(outcome)
+            self._metrics.note(group.scheme, outcome.value, len(cut.faults))
+            return
+        for row, (ticket, place) in enumerate(self._owners(group)):
+            reason = cut.reason(row)
+            ticket.settle(place, outcome if reason is None else row_reject(reason, survey.id))
+            self._metrics.note(group.scheme, outcome.value if reason is None else reason.value)
+
+    def _may_be_closed(self, survey: Survey, period: int) -> bool:
+        """Whether a period may have been closed before its reports were written: then they may not be counted."""
+        return survey.clock == "wall" and datetime.fromtimestamp(self._now(), UTC) >= closing_time(survey, period)
+
+    def _owners(self, group: _Group) -> list[tuple[Ticket, int]]:
+        owners = list(group.owners)
+        for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
+            owners += [(ticket, place) for place in range(len(frame))]
+        self.waiting -= len(owners)
+        return owners
+
+    async def _tend(self) -> None:
+        try:
+            while True:
+                await self._log.tend()
+                if self._holder is not None:
+                    await self._release(self._holder)
+                await asyncio.sleep(TEND_SECONDS)
+        except Exception as error:
+            self._fail(error)
+
+    async def _release(self, holder: Holder) -> None:
+        """Write what is ripe to the log, and forget it there."""
+        async with self._holding:
+            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self._now())
+        for place, frames in ripe:
+            try:
+                await self._log.write(frames)
+            except DeliveryError as error:
+                log.warning("held reports were not delivered; they stay held", error=error.message)
+                return
+            async with self._holding:
+                await asyncio.to_thread(holder.forget, place)
+
+    def _fail(self, error: Exception) -> None:
+        log.error("writing has ended", kind=type(error).__name__, exc_info=error)
+        self.failed = self.failed or error
+        self._ended.set()

@@ -1,0 +1,122 @@
+"""Verdicts on periods, and estimates that forged reports move less, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from analytics.integrity import ALPHA, CheckResult, Integrity, Robust, robust
+from analytics.mobility import MobilityReport, WindowReport
+from protocols.errors import SettingsError
+from protocols.scheme import Scheme
+
+MOST_VALUES = 12
+WORDS = {
+    "sum": "answers support too many or too few values on average",
+    "widths": "too many or too few answers support some number of values",
+    "negativity": "fewer answers support some value than noise alone makes, or more than is possible",
+    "jump": "shares changed at once",
+    "flow": "more reports claim to follow those of an earlier period than that period had",
+}
+
+
+def verdicts(report: MobilityReport) -> dict[int, Integrity]:
+    """The verdict on each period that has one."""
+    alone = (window for window in report.windows if window.first == window.last)
+    return {window.first: window.integrity for window in alone if window.integrity is not None}
+
+
+def verdict_lines(report: MobilityReport) -> Iterator[Text]:
+    """A line about all periods, and one for each alarm."""
+    found = verdicts(report)
+    if not found:
+        return
+    unusual = {period: verdict for period, verdict in found.items() if verdict.alarms}
+    contradicted = sum(verdict.verdict == "contradicted" for verdict in found.values())
+    text = f"\nIntegrity: {contradicted} of {len(found)} periods contradict honest devices"
+    yield Text(f"{text} (false alarms ever: at most {ALPHA:.0%})", style="bold red" if contradicted else "")
+    for period, verdict in sorted(unusual.items()):
+        for name, check in verdict.alarms:
+            yield Text(
+                f"  period {period}{', ' + name if name else ''}: {WORDS[check]}{_figures(verdict, name, check)}"
+            )
+    last = found[max(found)]
+    for one in last.attributes:
+        noticed = [check.smallest for check in _checks(last, one.name).values() if check.smallest is not None]
+        if noticed:
+            noticed_from = f"{min(noticed):.1%} of forged reports would have been noticed"
+            yield Text(f"  {one.name}, period {max(found)}: {noticed_from}", style="dim")
+
+
+def _figures(verdict: Integrity, name: str, check: str) -> str:
+    flow = verdict.flow if not name else None
+    one = verdict.attribute(name)
+    if check == "flow":
+        flow = flow or (one.flow if one is not None else None)
+        return "" if flow is None else f" ({flow.claimed:,} after the {flow.reported:,} of period {flow.period})"
+    found = _checks(verdict, name).get(check)
+    return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
+
+
+def _checks(verdict: Integrity, name: str) -> dict[str, CheckResult]:
+    one = verdict.attribute(name)
+    if one is None:
+        return {}
+    checks = {"sum": one.sum, "widths": one.widths, "negativity": one.negativity, "jump": one.jump}
+    return {check: found for check, found in checks.items() if found is not None}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What holds if at most the share `forged` of the reports is forged, by attribute."""
+
+    forged: float
+    attributes: dict[str, Robust]
+
+
+def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> Bounds:
+    """Of each attribute of a window: normalised shares, and bounds if at most this share of its reports is forged."""
+    if not 0 <= forged < 0.5:
+        raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
+    found = {}
+    for attribute in window.attributes:
+        if attribute.values is not None:
+            share = attribute.values.share
+            channel = scheme.question(attribute.name).channel
+            found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
+    return Bounds(forged, found)
+
+
+def robust_json(bounds: Bounds) -> dict[str, Any]:
+    columns = ("normalised", "low", "high")
+    return {
+        "forged": bounds.forged,
+        "attributes": {
+            name: {column: np.round(getattr(one, column), 6).tolist() for column in columns}
+            for name, one in bounds.attributes.items()
+        },
+    }
+
+
+def robust_table(report: MobilityReport, window: WindowReport, bounds: Bounds) -> RenderableType:
+    """Beside the unbiased shares: the normalised ones, and what each share can be if so many reports are forged."""
+    tables: list[RenderableType] = [
+        Text(f"\nShares, if up to {bounds.forged:.1%} of the reports are forged", style="italic")
+    ]
+    for name, one in bounds.attributes.items():
+        values = window.attribute(name).values
+        assert values is not None
+        table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for column in ("", "unbiased", "normalised", "at least", "at most"):
+            table.add_column(column, justify="right" if column else "left")
+        for place in np.argsort(-values.share.value, kind="stable")[:MOST_VALUES]:
+            numbers = (values.share.value, one.normalised, one.low, one.high)
+            table.add_row(Text(report.asked(name).values[place]), *(f"{column[place]:.1%}" for column in numbers))
+        tables.append(table)
+    return Group(*tables)

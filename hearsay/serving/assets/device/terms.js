@@ -1,0 +1,252 @@
+// The terms of a survey (docs/device-protocol.md, "Terms"), read from whoever answers and believed in nothing.
+
+import { sha256 } from "./noble/hashes/sha2.js";
+import { hex } from "./bytes.js";
+import { encodingOf, largestDomain } from "./encodings.js";
+import { DeviceError, refuse } from "./errors.js";
+import { lossesOf, requireWithinBudgets } from "./losses.js";
+import { uniform } from "./tables.js";
+
+export const MAX_TERMS_BYTES = 4 << 20;
+const MAX_VALUES = 1 << 16;
+const MAX_ORDERED = 1024;
+const MAX_ONE_IN = 10_000;
+const MAX_CUTS = 1 << 22; // of all ordered attributes together: more would keep a device busy for minutes
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
+const RESOLVED = ["declared", "places", "questions", "sampled", "version"];
+// A key that is not listed might change what an answer means: such terms are refused.
+const DECLARED = [
+  "attributes",
+  "calibration",
+  "clock",
+  "devices",
+  "eps",
+  "eps_1",
+  "eps_inf",
+  "grace",
+  "guarantee",
+  "horizon",
+  "id",
+  "memo_cap",
+  "minimum",
+  "one_in",
+  "period",
+  "presence_epsilon",
+  "solution",
+  "start",
+];
+const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "values"];
+const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
+
+// Terms from their bytes: checked, their losses computed, every table made and compared with its digest.
+export function verifyTerms(bytes) {
+  const terms = readTerms(bytes);
+  requireWithinBudgets(terms.losses);
+  try {
+    checkTables(terms);
+  } catch (error) {
+    if (error instanceof DeviceError) throw error;
+    refuse("terms", `not the terms of a survey: ${error.message}`);
+  }
+  return terms;
+}
+
+// The same without making all tables: for terms that were verified before.
+export function readTerms(bytes) {
+  if (bytes.length > MAX_TERMS_BYTES) refuse("terms", `terms of more than ${MAX_TERMS_BYTES} bytes`);
+  let resolved;
+  try {
+    resolved = JSON.parse(textOf(bytes));
+  } catch {
+    refuse("terms", "the terms are not JSON");
+  }
+  const fingerprint = hex(sha256(bytes)).slice(0, 32);
+  try {
+    const terms = { ...understood(resolved), fingerprint, digests: { sampled: resolved.sampled, places: resolved.places } };
+    return { ...terms, losses: lossesOf(terms) };
+  } catch (error) {
+    if (error instanceof DeviceError) throw error;
+    return refuse("terms", `not the terms of a survey: ${error.message}`);
+  }
+}
+
+// With a mark of the byte order, if there is one: the text must give the same bytes again.
+export const textOf = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+
+function understood(resolved) {
+  keys(resolved, RESOLVED, "the terms");
+  need(resolved.version === 1, "another version of terms");
+  const { declared } = resolved;
+  keys(declared, DECLARED, "declared");
+  need(/^[a-z0-9][a-z0-9._-]{0,127}$/.test(text(declared.id)), "id");
+  const solution = oneOf(declared.solution ?? "smp", ["smp", "spl", "rs+fd", "rs+rfd"], "solution");
+  const attributes = list(declared.attributes, 64, "attributes");
+  const hides = solution.startsWith("rs");
+  need(!hides || attributes.length > 1, "solution");
+  need(list(resolved.questions, 64, "questions").length === attributes.length, "questions");
+  const questions = attributes.map((attribute, i) => question(attribute, resolved.questions[i], solution));
+  need(new Set(questions.map(({ name }) => name)).size === questions.length, "attributes");
+  const cuts = questions.reduce((sum, { k, first }) => sum + (first.ends ? k * k : 0), 0);
+  need(cuts <= MAX_CUTS, "more ordered values than a device computes tables for");
+  const terms = {
+    id: declared.id,
+    start: moment(declared.start),
+    period: seconds(declared.period),
+    grace: seconds(declared.grace ?? "0s"),
+    horizon: whole(declared.horizon ?? 1, 1, 65535, "horizon"),
+    memoCap: declared.memo_cap === undefined ? undefined : whole(declared.memo_cap, 1, MAX_VALUES, "memo_cap"),
+    oneIn: whole(declared.one_in ?? 1, 1, MAX_ONE_IN, "one_in"),
+    solution,
+    guarantee: oneOf(
+      declared.guarantee ?? "tuple",
+      hides ? ["tuple", "attribute", "published"] : ["tuple"],
+      "guarantee",
+    ),
+    sampling: solution !== "spl" && attributes.length > 1,
+    discloses: solution === "smp" && attributes.length > 1,
+    questions,
+    ...budgets(declared, questions),
+  };
+  need(terms.period > 0, "period");
+  need(terms.oneIn === 1 || !terms.longitudinal, "one_in");
+  return terms;
+}
+
+function budgets({ eps, eps_inf: epsInf, eps_1: eps1 }, questions) {
+  for (const budget of [eps, epsInf, eps1]) need(budget === undefined || budget > 0, "a budget");
+  const longitudinal = eps === undefined;
+  need(longitudinal ? epsInf !== undefined : epsInf === undefined && eps1 === undefined, "budgets");
+  const rounds = longitudinal && eps1 !== undefined;
+  for (const { second } of questions) need((second !== null) === rounds, "rounds");
+  return { eps, epsInf, eps1, longitudinal };
+}
+
+function question(attribute, asked, solution) {
+  keys(attribute, ATTRIBUTE, "attribute");
+  keys(asked, QUESTION, "question");
+  need(/^[a-z][a-z0-9_]{0,62}$/.test(text(attribute.name)), "name");
+  const values = list(attribute.values, MAX_VALUES, "values").map(text);
+  const k = values.length;
+  need(k >= 2 && new Set(values).size === k, "values");
+  const encoding = encodingTerms(asked.encoding, k);
+  const symbols = encoding.g ?? k;
+  const ordered = encoding.kind === "direct" && asked.first?.ends !== undefined;
+  const bits = encoding.kind === "unary" || encoding.kind === "buckets";
+  const round = (given) => (ordered ? matrix(given, k) : flip(given, bits, symbols));
+  const fakes = oneOf(asked.fakes, solution.startsWith("rs") ? ["zero", "bare", "noisy"] : [null], "fakes");
+  if (fakes !== null) {
+    need(!ordered && ["direct", "unary"].includes(encoding.kind) && fakes !== (bits ? "bare" : "zero"), "fakes");
+    need(solution === "rs+fd" || fakes !== "zero", "fakes");
+  }
+  return {
+    name: attribute.name,
+    mechanism: text(asked.mechanism),
+    values,
+    k,
+    encoding,
+    fakes,
+    fakeShares: fakes === null || fakes === "zero" ? undefined : shares(attribute.prior, values, solution),
+    first: round(asked.first),
+    second: asked.second === null ? null : round(asked.second),
+    tables: asked.tables,
+  };
+}
+
+function encodingTerms(encoding, k) {
+  const { kind, g, d } = encoding;
+  if (kind === "hashed") {
+    need([2, 3, 5, 7, 11, 13].includes(g) && k <= largestDomain(g), "hash");
+    return { kind, g };
+  }
+  return kind === "buckets"
+    ? { kind, d: whole(d, 1, k, "buckets") }
+    : { kind: oneOf(kind, ["direct", "unary"], "encoding") };
+}
+
+// The distribution of fake values: the prior, or all alike.
+function shares(prior, values, solution) {
+  if (solution === "rs+fd") return new Array(values.length).fill(1 / values.length);
+  const given = values.map((value) => (Object.hasOwn(prior, value) ? prior[value] : 0));
+  need(
+    given.every((share) => share >= 1e-6 && share < 1),
+    "prior",
+  );
+  need(Math.abs(given.reduce((a, b) => a + b, 0) - 1) < 1e-9, "prior");
+  return given;
+}
+
+// A round that supports its input with p and anything else with q.
+function flip({ p, q }, bits, symbols) {
+  need(typeof p === "number" && typeof q === "number" && 0 < q && q < p && p < 1, "probabilities");
+  need(bits || Math.abs(p + (symbols - 1) * q - 1) < 1e-9, "probabilities");
+  return { p, q };
+}
+
+// A round over an ordered domain, by distance.
+function matrix({ ends, inside }, k) {
+  need(k <= MAX_ORDERED, "values");
+  need(list(ends, k, "ends").length === k && Array.isArray(inside) && inside.length === (k > 2 ? k - 1 : 0), "ends");
+  const good = (each) => typeof each === "number" && 0 <= each && each < 1;
+  need([...ends, ...inside].every(good) && ends[0] > 0 && (k === 2 || inside[0] > 0), "probabilities");
+  return { ends, inside };
+}
+
+// Every table, made here, must be the one that whoever made the terms has.
+function checkTables(terms) {
+  for (const asked of terms.questions) {
+    const made = encodingOf(asked).digests;
+    for (const part of ["traits", "first", "second"]) {
+      const given = asked.tables[part];
+      need(Array.isArray(given) && given.length === made[part].length, "tables");
+      need(
+        made[part].every((digest, i) => digest === given[i]),
+        `tables of ${part}`,
+      );
+    }
+  }
+  const { digests, sampling, oneIn, questions } = terms;
+  need(digests.sampled === (sampling ? uniform(questions.length).digest : null), "sampled");
+  need(digests.places === (oneIn > 1 ? uniform(oneIn).digest : undefined), "places");
+}
+
+function need(condition, what) {
+  if (!condition) refuse("terms", `not the terms of a survey: ${what}`);
+}
+
+function keys(record, known, what) {
+  need(typeof record === "object" && record !== null && !Array.isArray(record), what);
+  for (const key of Object.keys(record)) need(known.includes(key), `${what} has a key that this device does not know`);
+}
+
+function text(value) {
+  need(typeof value === "string", "text");
+  return value;
+}
+
+function list(value, most, what) {
+  need(Array.isArray(value) && value.length > 0 && value.length <= most, what);
+  return value;
+}
+
+function whole(value, least, most, what) {
+  need(Number.isInteger(value) && least <= value && value <= most, what);
+  return value;
+}
+
+function oneOf(value, known, what) {
+  need(known.includes(value), what);
+  return value;
+}
+
+function moment(value) {
+  need(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/.test(text(value)), "start");
+  const found = Date.parse(value);
+  need(Number.isFinite(found), "start");
+  return found;
+}
+
+function seconds(value) {
+  const found = /^(\d{1,9})([smhdw])$/.exec(text(value));
+  need(found !== null, "a duration");
+  return Number(found[1]) * SECONDS[found[2]];
+}

@@ -1,0 +1,186 @@
+"""The log of `hearsay gateway`: the reports topic of a Kafka cluster, and its survey registry."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from protocols.errors import DeliveryError, HearsayError
+from protocols.scheme import Scheme
+from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
+from servers.settings import KafkaSettings
+from stream_app.kafka import Published, Topics, existing, published_in, records
+
+DEADLINE_SECONDS = 8.0
+"""How long a batch is retried before its senders are told to send again; devices wait 20 seconds."""
+OPEN_SECONDS, STOP_SECONDS = 10.0, 5.0
+BATCH_BYTES = 1 << 20
+HEADERS = [(CONTENT_TYPE_HEADER, FRAME.encode())]
+RETRY_SECONDS = 1.0
+log = structlog.get_logger(__name__)
+
+
+def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
+    """The topics of the cluster; waits until a broker answers."""
+    while True:
+        try:
+            return existing(kafka, prefix)
+        except HearsayError as error:
+            if not error.retriable:
+                raise
+            log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)
+            time.sleep(RETRY_SECONDS)
+
+
+class KafkaLog:
+    """Writes frames to the reports topic and waits for all replicas.
+
+    A producer that failed is replaced by a new one. Until that is connected, every write fails at once.
+    """
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        self.partitions = topics.partitions
+        self._kafka = kafka
+        self._topic = topics.reports
+        self._producer: AIOKafkaProducer | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening = False
+
+    @property
+    def connected(self) -> bool:
+        return self._producer is not None
+
+    async def write(self, frames: list[tuple[int, bytes]]) -> None:
+        producer = self._producer
+        if producer is None:
+            raise DeliveryError("there is no connection to Kafka", "it is opened again as soon as a broker answers")
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                sent = [
+                    await producer.send(self._topic, value, partition=partition, headers=HEADERS)
+                    for partition, value in frames
+                ]
+                for confirmation in sent:
+                    await confirmation
+        except (KafkaError, TimeoutError) as error:
+            self._producer = None
+            self._start(self._stop(producer))
+            raise DeliveryError(f"not confirmed within {DEADLINE_SECONDS:g} s: {type(error).__name__}") from error
+
+    async def tend(self) -> None:
+        """Open a connection if there is none."""
+        if self._producer is None and not self._opening:
+            self._opening = True
+            self._start(self._open())
+
+    def closed_through(self, survey: str) -> int:
+        """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
+        return -1
+
+    async def close(self) -> None:
+        if self._producer is not None:
+            await self._stop(self._producer)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _open(self) -> None:
+        producer = AIOKafkaProducer(
+            **self._kafka.client_options(),
+            enable_idempotence=True,
+            acks="all",
+            compression_type="lz4",
+            max_batch_size=BATCH_BYTES,
+            max_request_size=2 * MAX_RECORD_BYTES,
+            request_timeout_ms=int(DEADLINE_SECONDS * 1000),
+        )
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                await producer.start()
+            self._producer = producer
+        except (KafkaError, OSError) as error:
+            log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=type(error).__name__)
+            await self._stop(producer)
+        finally:
+            self._opening = False
+
+    async def _stop(self, producer: AIOKafkaProducer) -> None:
+        """Stop a producer; what it could not deliver is given up, and sent again by devices."""
+        with suppress(KafkaError, OSError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await producer.stop()
+
+
+class Registry:
+    """The published surveys: read at the start, and followed. One that cannot be used here is logged and left out."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        self._kafka = kafka
+        self._surveys = TopicPartition(topics.surveys, 0)
+        self._published: dict[str, Published] = {}
+        self._schemes: dict[str, Scheme] = {}
+        for published in records(kafka, topics).values():
+            self._add(published)
+
+    def lookup(self, survey: str) -> Scheme | None:
+        return self._schemes.get(survey)
+
+    def all(self) -> Iterable[Scheme]:
+        return list(self._schemes.values())
+
+    async def follow(self) -> None:
+        """Read what is published from now on, for as long as the gateway runs; those known are served meanwhile."""
+        while True:
+            consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
+            try:
+                await consumer.start()
+                consumer.assign([self._surveys])
+                consumer.seek(self._surveys, 0)
+                while True:
+                    for record in (await consumer.getmany(timeout_ms=1000)).get(self._surveys, []):
+                        self._read(record)
+            except (KafkaError, OSError) as error:
+                log.warning("the surveys cannot be read; those known are served", error=type(error).__name__)
+            finally:
+                with suppress(KafkaError, OSError):
+                    await consumer.stop()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _read(self, record: Any) -> None:
+        if record.value is None:
+            return
+        try:
+            self._add(published_in(record))
+        except HearsayError as error:
+            log.error("a published survey cannot be read", offset=record.offset, error=error.message)
+
+    def _add(self, published: Published) -> None:
+        """Add a survey, or its new texts. The terms under which an id was first published hold."""
+        known = self._published.get(published.survey.id)
+        if known == published or (known is not None and known.fingerprint != published.fingerprint):
+            return
+        self._published[published.survey.id] = published
+        scheme = _usable(published)
+        if scheme is not None:
+            self._schemes[published.survey.id] = scheme
+
+
+def _usable(published: Published) -> Scheme | None:
+    try:
+        scheme = Scheme(published.survey)
+    except HearsayError as error:
+        log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
+        return None
+    if scheme.fingerprint != published.fingerprint:
+        log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
+        return None
+    return scheme

@@ -1,0 +1,59 @@
+"""`hearsay serve`: the embedded app behind HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gateway.service import Surveys
+from hearsay.running.collecting import THIS_PROCESS
+from hearsay.running.data_directory import DataDirectory
+from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
+from hearsay.serving.exposure import Exposure
+from hearsay.serving.running import linked_figures, run
+from hearsay.serving.try_page import try_pages
+from protocols.errors import SurveyError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.key_files import secret_in
+from stream_app.counting import load_loops
+from stream_app.local import EmbeddedApp
+
+LINKED = "Credentials let this process link the reports of a sender. These figures apply to whoever reads its memory:"
+
+
+def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    exposure.check()
+    for survey in surveys:
+        if survey.clock != "wall":
+            raise SurveyError(
+                f"survey {survey.id!r} has clock: source, and devices cannot close periods",
+                "give it clock: wall, and an id of its own",
+            )
+    data = DataDirectory(directory)
+    for survey in surveys:
+        data.check_destination(survey.id, THIS_PROCESS)
+    schemes = {survey.id: Scheme(survey) for survey in surveys}
+    if exposure.credentials:
+        for line in (LINKED, *linked_figures(schemes.values())):
+            say(line)
+    app = EmbeddedApp(data.collector, surveys, PARTITIONS, data.clock_key(), data.presence_key())
+    load_loops()  # before devices wait for it
+    to = EmbeddedLog(app, surveys)
+    names = ", ".join(schemes)
+
+    def started(address: str) -> None:
+        say(f"Collecting {names} at {address}")
+        if exposure.loopback:
+            say(f"A device in the browser: {address}/try")
+        say(f"Results: hearsay report {next(iter(schemes))} --data {directory}")
+
+    run(
+        exposure,
+        Surveys(schemes.get, schemes.values),
+        to,
+        secret_in(directory / "gateway.key"),
+        started,
+        pages=try_pages(schemes, data.collector) if exposure.loopback else {},
+    )

@@ -1,0 +1,111 @@
+"""Running a gateway until it is asked to stop, or can write no longer."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import structlog
+import uvloop
+
+from gateway.door import warm_up
+from gateway.http import Listener
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Writer
+from hearsay.serving.exposure import Exposure
+from protocols.scheme import Scheme
+
+log = structlog.get_logger(__name__)
+
+
+def run(
+    exposure: Exposure,
+    surveys: Surveys,
+    to: Log,
+    key: bytes,
+    say: Callable[[str], None],
+    ready: Callable[[], bool] = lambda: True,
+    holder: Holder | None = None,
+    pages: Mapping[str, Page] | None = None,
+    beside: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did.
+
+    `beside` runs in the same event loop for as long: further servers of this process are started there.
+    """
+    uvloop.run(_run(exposure, surveys, to, key, say, ready, holder, pages or {}, beside))
+
+
+async def _run(
+    exposure: Exposure,
+    surveys: Surveys,
+    to: Log,
+    key: bytes,
+    say: Callable[[str], None],
+    ready: Callable[[], bool],
+    holder: Holder | None,
+    pages: Mapping[str, Page],
+    beside: Callable[[], Awaitable[None]] | None,
+) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    for scheme in surveys.all():
+        warm_up(scheme)
+    metrics = Metrics()
+    writer = Writer(to, surveys.lookup, metrics, holder=holder)
+    application = Gateway(
+        surveys,
+        to,
+        writer,
+        metrics,
+        exposure.senders(key),
+        ready=lambda: writer.failed is None and ready(),
+        origins=frozenset(exposure.origins),
+        shows_metrics=exposure.loopback,
+        pages=pages,
+    )
+    listener = Listener(application, tls=exposure.tls())
+    metrics.watch("waiting_reports", "Reports gathered or being written", lambda: writer.waiting)
+    metrics.watch("held_bytes", "Bytes of requests being read or answered", lambda: listener.held_bytes)
+    metrics.watch("connections", "Open connections", lambda: listener.connections)
+    writer.start()
+    port = await listener.start(exposure.host, exposure.port)
+    say(f"{exposure.address}:{port}")
+    waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(wait) for wait in (stop.wait(), writer.ended())]
+    if beside is not None:
+        waits.append(asyncio.ensure_future(beside()))
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    crashed = [wait.exception() for wait in waits if wait.done()]
+    for wait in waits:
+        wait.cancel()
+    await listener.stop()
+    if writer.failed is not None:
+        raise writer.failed
+    await writer.finish()
+    for error in crashed:
+        if error is not None:
+            raise error
+    if holder is not None:
+        holder.close()
+
+
+def linked_figures(schemes: Iterable[Scheme], reports: int = 30) -> list[str]:
+    """What the reports of a device reveal to somebody who can link them, a line for each survey."""
+    lines = []
+    for scheme in schemes:
+        promise = scheme.guarantees
+        stays, changes = promise.for_ever.whole, promise.any(reports).whole
+        lines.append(
+            f"{scheme.survey.id}: {_figure(promise.per_report.whole)} in one report; "
+            f"{_figure(stays)} in all reports while values stay; "
+            f"{_figure(changes)} in {reports} reports whatever the values do"
+        )
+    return lines
+
+
+def _figure(loss: float | None) -> str:
+    return "no bound" if loss is None or not isfinite(loss) else f"epsilon {loss:.3g}"

@@ -1,0 +1,68 @@
+"""`/try`: a device in the browser, made of the JavaScript library, and the estimate that its reports move.
+
+The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`;
+those in `assets/device` are copies of clients/javascript and of the packages that it uses (tests/clients/vendored.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from gateway.http import Response
+from gateway.service import Page
+from protocols.scheme import Scheme
+from stream_app.local import LocalStore
+
+TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript; charset=utf-8"}
+CONTENT_POLICY = "; ".join(
+    ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'",
+     "form-action 'none'", "frame-ancestors 'none'")
+)  # fmt: skip
+HEADERS = (
+    ("cache-control", "no-cache"),
+    ("content-security-policy", CONTENT_POLICY),
+    ("referrer-policy", "no-referrer"),
+)
+NO_STORE = (("cache-control", "no-store"),)
+
+
+def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
+    """Every page under `/try`, by its path; `results` is the collector's directory."""
+    store = LocalStore.existing(results)
+    found = {f"/try/{path}": _constant(_asset(file)) for path, file in _walk(files("hearsay.serving") / "assets")}
+    found["/try"] = found.pop("/try/try.html")
+    found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
+    for survey, scheme in schemes.items():
+        listed = {question.name: list(question.attribute.values) for question in scheme.questions}
+        found[f"/try/{survey}/values.json"] = _constant(Response(200, json.dumps(listed).encode()))
+        found[f"/try/{survey}/live.json"] = partial(_live, store, survey)
+    return found
+
+
+def _constant(response: Response) -> Page:
+    return lambda: response
+
+
+def _live(store: LocalStore, survey: str) -> Response:
+    live = store.live(survey)
+    return Response(200, b"{}" if live is None else live.model_dump_json().encode(), headers=NO_STORE)
+
+
+def _walk(directory: Traversable, before: str = "") -> list[tuple[str, Traversable]]:
+    """All files that a browser may ask for, by their path."""
+    found = []
+    for entry in directory.iterdir():
+        if entry.is_dir():
+            found += _walk(entry, f"{before}{entry.name}/")
+        elif entry.name.rpartition(".")[2] in TYPES:
+            found.append((f"{before}{entry.name}", entry))
+    return found
+
+
+def _asset(file: Traversable) -> Response:
+    return Response(200, file.read_bytes(), TYPES[file.name.rpartition(".")[2]], HEADERS)

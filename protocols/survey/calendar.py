@@ -1,0 +1,183 @@
+"""When the periods of a survey begin and end.
+
+Periods follow each other without gaps from the survey's start on. All are equally long, with one exception: where the
+survey has a time zone and the period is a whole number of days, period p begins with the local day that is p times the
+period after the first one, at its first existing instant. Such periods are an hour shorter or longer when clocks
+change.
+
+Instants are microseconds since 1970, single numbers or arrays, or datetimes.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from math import ceil
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.survey.zones import TimeZone
+
+MAX_PERIOD = (1 << 32) - 1  # stands for none
+MICROSECOND, HOUR, DAY = timedelta(microseconds=1), timedelta(hours=1), timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND, _HOUR, _DAY = 1_000_000, HOUR // MICROSECOND, DAY // MICROSECOND
+_EVER = 1 << 62
+
+Whole = NDArray[np.int64]
+Numbers = TypeVar("Numbers", int, Whole)
+
+
+class Calendar:
+    """The periods of one survey.
+
+    >>> paris = TimeZone(name="Europe/Paris", offsets=((1774479600, 3600), (1774746000, 7200)), until=1775000000)
+    >>> days = Calendar(datetime.fromisoformat("2026-03-28T00:00:00+01:00"), timedelta(days=1), paris)
+    >>> [day.isoformat() for day in days.bounds(1)]
+    ['2026-03-29T00:00:00+01:00', '2026-03-30T00:00:00+02:00']
+    >>> days.period_of(datetime.fromisoformat("2026-03-29T22:30:00Z"))
+    2
+    >>> days.last
+    3
+    """
+
+    def __init__(self, start: datetime, period: timedelta, zone: TimeZone | None = None) -> None:
+        self.start = start
+        self.period = period
+        self.zone = zone
+        self._clock = _zone_clock(zone) if zone is not None else _fixed_clock(start)
+        self.uniform = zone is None or bool(period % DAY)
+        """Whether all periods are equally long."""
+        self._origin = micros(start)
+        self._length = period // MICROSECOND
+        self._first_day = self._clock.local(self._origin) // _DAY * _DAY
+        last = MAX_PERIOD - 1
+        self.last = last if zone is None else min(last, self.of(zone.until * _SECOND) - 1)
+        """The last period that there is: reports carry no larger number, and a zone is known for some time only."""
+
+    def begin(self, period: Numbers) -> Numbers:
+        """When a period begins: microseconds since 1970."""
+        if self.uniform:
+            return self._origin + period * self._length
+        return self._clock.first_instant(self._first_day + period * self._length)
+
+    def end(self, period: Numbers) -> Numbers:
+        """When it ends, which is when the next one begins."""
+        return self.begin(period + 1)
+
+    def of(self, instant: Numbers) -> Numbers:
+        """The period that an instant belongs to; negative before the start."""
+        if self.uniform:
+            return (instant - self._origin) // self._length
+        return (self._clock.reached(instant) - self._first_day) // self._length
+
+    def closed(self, instant: Numbers, grace: timedelta = timedelta(0)) -> Numbers:
+        """The last period whose end plus grace is not after an instant."""
+        return self.of(instant - grace // MICROSECOND) - 1
+
+    def day(self, period: Numbers) -> Numbers:
+        """The local day on which a period begins, counted from 1970-01-01."""
+        return self._clock.reached(self.begin(period)) // _DAY
+
+    def hour(self, period: Numbers) -> Numbers:
+        """When the local hour begins in which a period begins."""
+        begin = self.begin(period)
+        return begin - self._clock.local(begin) % _HOUR
+
+    def begins_day(self, period: int) -> bool:
+        """Whether a period begins at the first instant of a local day."""
+        return self._clock.reached(self.begin(period) - 1) // _DAY < self.day(period)
+
+    def days_later(self, period: int, days: int) -> int:
+        """The first period that begins at the same local time, or after it, so many days later (or earlier)."""
+        if not self._length % _DAY:
+            return period - (-days * _DAY // self._length)
+        instant = self._clock.first_instant(self._clock.local(self.begin(period)) + days * _DAY)
+        return self.of(instant - 1) + 1
+
+    def span(self, duration: timedelta) -> int:
+        """The most periods that can begin within a time this long, its end included.
+
+        >>> Calendar(EPOCH, HOUR).span(timedelta(minutes=90))
+        2
+        """
+        return ceil(duration / self.period) if self.uniform else _span(self, duration)
+
+    def bounds(self, period: int) -> tuple[datetime, datetime]:
+        """When a period begins and ends, in local time. Raises OverflowError for one after the last."""
+        if period > self.last:
+            raise OverflowError(f"period {period} is after {self.last}, the last one")
+        return self.local(self.begin(period)), self.local(self.end(period))
+
+    def period_of(self, moment: datetime) -> int:
+        """The period that a moment belongs to; negative before the start."""
+        return self.of(micros(moment))
+
+    def local(self, instant: int) -> datetime:
+        """An instant with the offset of local time: that of the zone, or of the survey's start."""
+        offset = timezone((self._clock.local(instant) - instant) * MICROSECOND)
+        return (EPOCH + instant * MICROSECOND).astimezone(offset)
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+class _Clock(NamedTuple):
+    """Local time, as microseconds since 1970-01-01T00:00 local time, in stretches of one offset each."""
+
+    since: Whole
+    offset: Whole
+    ends: Whole
+    """The latest local time before the end of each stretch or an earlier one, and one microsecond."""
+
+    def local(self, instant: Numbers) -> Numbers:
+        """What clocks show."""
+        stretch = np.searchsorted(self.since, instant, side="right") - 1
+        return _as(instant, instant + self.offset[stretch])
+
+    def reached(self, instant: Numbers) -> Numbers:
+        """The latest local time that clocks have shown until an instant: it does not go back when clocks do."""
+        stretch = np.searchsorted(self.since, instant, side="right") - 1
+        earlier = np.where(stretch > 0, self.ends[stretch - 1] - 1, -_EVER)
+        return _as(instant, np.maximum(instant + self.offset[stretch], earlier))
+
+    def first_instant(self, local: Numbers) -> Numbers:
+        """When clocks first show a local time, or a later one if it does not exist."""
+        stretch = np.searchsorted(self.ends, local, side="right")
+        return _as(local, np.maximum(self.since[stretch], local - self.offset[stretch]))
+
+
+def _as(given: Numbers, found: Whole | np.int64) -> Numbers:
+    return int(found) if isinstance(given, int) else found  # type: ignore[return-value]
+
+
+def _clock_of(since: list[int], offset: list[int]) -> _Clock:
+    starts, offsets = np.array([-_EVER, *since[1:]]), np.array(offset)
+    ends = np.append(np.maximum.accumulate(starts[1:] + offsets[:-1]), _EVER)
+    return _Clock(starts, offsets, ends)
+
+
+def _zone_clock(zone: TimeZone) -> _Clock:
+    since, offset = zip(*zone.offsets, strict=True)
+    return _clock_of([_SECOND * at for at in since], [_SECOND * ahead for ahead in offset])
+
+
+def _fixed_clock(start: datetime) -> _Clock:
+    ahead = start.utcoffset()
+    return _clock_of([0], [0 if ahead is None else ahead // MICROSECOND])
+
+
+@lru_cache(maxsize=256)
+def _span(calendar: Calendar, duration: timedelta) -> int:
+    periods = np.arange(calendar.last + 2)
+    return int((periods - calendar.of(calendar.begin(periods) - duration // MICROSECOND)).max())
+
+
+@lru_cache(maxsize=256)
+def calendar_of(start: datetime, ahead: timedelta, period: timedelta, zone: TimeZone | None) -> Calendar:
+    """The calendar of these terms, kept. Starts that are `ahead` of UTC by different times are equal as instants."""
+    return Calendar(start, period, zone)

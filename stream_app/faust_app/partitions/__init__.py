@@ -1,0 +1,1 @@
+"""The partitions that are assigned to this worker: a task for each."""

@@ -1,0 +1,155 @@
+"""One partition of a topic: its pure log reader, and what the reader wants written, one flush at a time.
+
+A log that is not the one that the state contains, or that lacks records, is not read on: its task has a fault, until
+`hearsay recover`. Offsets of tasks are those of the log; offsets of readers are those of the state (see `Mark`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+import structlog
+from faust.types import TP
+
+from protocols.errors import HearsayError
+from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS, Outcomes, note_outcomes
+from stream_app.faust_app.overrides.batches import SkippedRecords
+from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.partitions.pace import FLUSH_EVERY_SECONDS, Pace
+from stream_app.faust_app.writing import Writer
+from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import LogFault
+from stream_app.log.skipped import Skipped
+
+SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
+READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
+
+log = structlog.get_logger(__name__)
+
+R = TypeVar("R", bound=LogReader)
+
+
+class PartitionTask(Generic[R]):
+    """One partition: its log reader, and an asyncio task that writes its flushes one after the other."""
+
+    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer, fault: LogFault | None = None) -> None:
+        self.tp = tp
+        self.reader = reader
+        self.fault: LogFault | None = None
+        if fault is not None:
+            self.halt(fault)
+        self.written_through = reader.next_offset - 1
+        self._table = table
+        self._writer = writer
+        self.has_gap = False  # a record came that is not the next one
+        self.last_wanted = -1  # the next offset, when it was last looked at
+        self.attempts = 0  # how often records were fetched again from there
+        self.outcomes: Outcomes = Counter()  # what became of reports that are not written yet
+        self._pace = Pace()
+        self._finishing = False
+        self._closed = False
+        self._flush_wanted = asyncio.Event()
+        self._flush_begun = asyncio.Event()
+        self._say_failures()
+        # A reader of another log than its state contains has nothing to write.
+        self._writing = asyncio.create_task(self._keep_writing() if fault is None else asyncio.sleep(0))
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the log to read on from."""
+        return self.reader.next_offset - self.reader.mark.shift
+
+    @property
+    def acknowledged(self) -> int:
+        """The offset of the log up to which everything is written."""
+        return self.written_through + 1 - self.reader.mark.shift
+
+    def halt(self, fault: LogFault) -> None:
+        """Read nothing more: an operator must decide. What was read before is still written."""
+        if self.fault is None:
+            log.error(
+                "this partition is not read on",
+                topic=self.tp.topic,
+                partition=self.tp.partition,
+                fault=fault.kind.value,
+                what=fault.what,
+                hint=READ_MORE,
+            )
+        self.fault = fault
+
+    def skipped(self, record: SkippedRecords) -> Skipped:
+        """Skipped offsets in offsets of the state."""
+        shift = self.reader.mark.shift
+        return Skipped(record.offset + shift, record.last + shift, record.why, record.leader_epoch)
+
+    async def note_read(self, size: int, write_now: bool) -> None:
+        """Note that the reader was given records of this size; wait if writing is too far behind."""
+        self._pace.note_read(size)
+        self._say_failures()
+        if write_now or self._pace.is_full:
+            self._flush_wanted.set()
+        if self._pace.is_too_full and not self._closed:
+            self._flush_begun.clear()
+            await self._flush_begun.wait()
+
+    def _say_failures(self) -> None:
+        """Say which surveys were set aside."""
+        failed, self.reader.failed = self.reader.failed, []
+        for one in failed:
+            log.error(
+                "a survey is set aside",
+                survey=one.survey,
+                topic=self.tp.topic,
+                partition=self.tp.partition,
+                why=one.aside.why,
+                after_offset=one.aside.offset,
+                hint=SURVEY_HINT,
+                exc_info=None if isinstance(one.error, HearsayError) else one.error,
+            )
+
+    async def finish(self) -> None:
+        """Write the last flush."""
+        self._finishing = True
+        self._flush_wanted.set()
+        await self._writing
+
+    def close(self) -> None:
+        """Stop writing: another worker may own the partition by now."""
+        self._closed = True
+        self._writing.cancel()
+        self._flush_begun.set()
+
+    async def _keep_writing(self) -> None:
+        with fatal(f"writing the state of {self.tp.topic} {self.tp.partition}"):
+            while not self._finishing:
+                await self._write_next()
+                await self._until_due()
+            await self._write_next()
+
+    async def _until_due(self) -> None:
+        """Wait until there is something to write that is wanted, or worth it."""
+        while not self._flush_wanted.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
+            if self._pace.is_due(self.reader.is_pressing):
+                break
+        self._flush_wanted.clear()
+
+    async def _write_next(self) -> None:
+        provisional = self._finishing or self.reader.has_first or self._pace.is_provisional
+        began = time.perf_counter()
+        flush = self.reader.flush(provisional, self._finishing)
+        self._pace.flushed(provisional, time.perf_counter() - began)
+        outcomes, self.outcomes = self.outcomes, Counter()
+        self._say_failures()
+        self._flush_begun.set()
+        if flush:
+            with FLUSH_SECONDS.labels(self._table.name).time():
+                await self._writer.write(flush, self._table)
+        self.written_through = flush.offset
+        note_outcomes(outcomes)

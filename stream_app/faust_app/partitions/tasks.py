@@ -1,0 +1,237 @@
+"""Exact state from a topic: one task for each of its partitions that is assigned to this worker.
+
+Records of a partition go to its pure log reader, and the task writes what the reader wants written, while the reader
+goes on. Whenever partitions are assigned, their readers are recovered from the changelog, and the consumer is set to
+the offsets at which they read on: the state is the authority, not the group's offset.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic
+
+import structlog
+from aiokafka import ConsumerRecord
+from faust.types import TP
+
+from stream_app.faust_app.broker.log_watch import LogWatch, Reading
+from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.overrides.app import FaustApp
+from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
+from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.partitions.task import PartitionTask, R
+from stream_app.faust_app.writing import Writer
+from stream_app.log.asides import Aside
+from stream_app.log.limits import RECORD_COST
+from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import FaultKind, LogFault
+
+PORTION_BYTES = 512 << 10
+"""How much a reader is given at once, unless a single record is larger ..."""
+PORTION_RECORDS = 500
+"""... and how many records. Between portions the event loop serves others."""
+MAX_ATTEMPTS = 10
+"""How often to fetch a record again before it counts as missing from the log."""
+LAST_FLUSH_SECONDS = 5.0
+"""How long the last flush may take; nothing is lost if it does not succeed."""
+
+log = structlog.get_logger(__name__)
+
+
+Make = Callable[[int, Mapping[bytes, bytes], int], R]  # from a partition, its state records, the start of its log
+End = Callable[[TP], int]  # the end of a partition, as far as is known
+Apply = Callable[["PartitionTask[R]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # returns whether to flush now
+
+
+class PartitionTasks(Generic[R]):
+    """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
+
+    def __init__(
+        self, app: FaustApp, topic: str, writer: Writer, watch: LogWatch, make: Make[R], apply: Apply[R]
+    ) -> None:
+        self.topic = topic
+        self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
+        self._watch = watch
+        self.is_open = False
+        self._app = app
+        self._writer = writer
+        self._make = make
+        self._apply = apply
+        self._tasks: dict[int, PartitionTask[R]] = {}
+        self._assignments = 0
+        self._acknowledged: dict[TP, int] = {}
+
+    def __iter__(self) -> Iterator[PartitionTask[R]]:
+        return iter(list(self._tasks.values()))
+
+    @property
+    def readers(self) -> list[R]:
+        return [task.reader for task in self]
+
+    @property
+    def progress(self) -> int:
+        """Grows with every record that is read."""
+        return sum(task.reader.next_offset for task in self)
+
+    @property
+    def lag(self) -> dict[TP, int]:
+        """How many records of each partition are not read yet."""
+        return {task.tp: max(0, self._end(task.tp) - task.next_offset) for task in self}
+
+    @property
+    def faults(self) -> dict[TP, LogFault]:
+        """The partitions that are not read on, and why."""
+        found = {task.tp: task.fault or self.topic_fault for task in self}
+        return {tp: fault for tp, fault in found.items() if fault is not None}
+
+    @property
+    def asides(self) -> dict[TP, Mapping[str, Aside]]:
+        """The surveys that are set aside, by partition."""
+        return {task.tp: task.reader.asides for task in self}
+
+    def get(self, partition: int) -> PartitionTask[R] | None:
+        return self._tasks.get(partition)
+
+    async def open(self, partitions: Iterable[int], table: StateTable) -> None:
+        """Recover the readers of newly assigned partitions from the table, and read on at their next offsets."""
+        self.close()
+        assignment = self._assignments
+        tps = [TP(self.topic, partition) for partition in sorted(partitions)]
+        begins = await self._app.offsets.begins(tps)
+        made = await asyncio.gather(
+            *(asyncio.to_thread(self._make, tp.partition, table.records(tp.partition), begins[tp]) for tp in tps)
+        )
+        readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
+        look, faults = await self._watch.faults(self.topic, readings)
+        self._watch.check_same(self.topic, look)
+        if assignment != self._assignments:
+            return  # revoked in the meantime: the next assignment calls this again
+        readers = dict(zip(tps, made, strict=True))
+        for tp in (tp for tp in tps if tp.partition in look.views):
+            readers[tp].adopt(look.views[tp.partition].topic)
+        starts = {
+            tp: faults[tp.partition].read_on if tp.partition in faults else reader.next_offset - reader.mark.shift
+            for tp, reader in readers.items()
+        }
+        if not await self._app.batch_consumer.read_from(starts) or assignment != self._assignments:
+            return
+        for tp, reader in readers.items():
+            fault = faults.get(tp.partition)
+            if reader.missing and fault is None:
+                log.error("records are missing", what=reader.missing)
+            self._tasks[tp.partition] = PartitionTask(tp, reader, table, self._writer, fault)
+        self._acknowledged = dict(starts)
+        self.is_open = True
+        log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
+
+    def close(self) -> None:
+        """Give up all partitions: they are revoked."""
+        self._assignments += 1
+        self.is_open = False
+        for task in self._tasks.values():
+            task.close()
+        self._tasks.clear()
+
+    async def check_logs(self, partitions: int) -> None:
+        """Look whether the logs are still those that were read, and the topic still has so many partitions."""
+        assignment = self._assignments
+        readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
+        look, faults = await self._watch.faults(self.topic, readings)
+        self._watch.check_same(self.topic, look)
+        changed = look.partitions not in (0, partitions)
+        if changed and self.topic_fault is None:
+            log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
+        self.topic_fault = LogFault.of_partitions(partitions) if changed else None
+        for task in self:
+            if assignment == self._assignments and task.tp.partition in faults:
+                task.halt(faults[task.tp.partition])
+
+    async def finish(self) -> None:
+        """Write the last flushes before leaving the group."""
+        tasks, self._tasks = list(self._tasks.values()), {}
+        self.is_open = False
+        try:
+            await asyncio.wait_for(asyncio.gather(*(task.finish() for task in tasks)), LAST_FLUSH_SECONDS)
+        except TimeoutError:
+            log.warning("leaving without a last flush; what it would have written is counted again", topic=self.topic)
+
+    async def consume(self, stream: Any) -> None:
+        """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
+        with fatal(f"reading {self.topic}"):
+            async for event in stream.noack().events():
+                for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
+                    if event.message.generation_id == self._app.consumer_generation_id:
+                        await self._feed(records)
+                    await asyncio.sleep(0)
+
+    async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
+        """Give records of one partition to its reader, from its next offset on."""
+        task = self._tasks.get(records[0].partition)
+        if task is None or task.fault is not None:
+            return
+        wanted = [record for record in records if last_offset(record) >= task.next_offset]
+        if not wanted:
+            return
+        task.has_gap = wanted[0].offset > task.next_offset
+        if task.has_gap and task.attempts <= MAX_ATTEMPTS:
+            return
+        lacking = next((record for record in wanted if _is_lacking(task, record)), None)
+        usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
+        if usable:
+            write_now = await self._apply(task, usable, self._end)
+            await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in usable), write_now)
+        if lacking is not None:
+            what = f"offsets {lacking.offset} to {last_offset(lacking)} hold no record that can be read"
+            task.halt(LogFault(FaultKind.GAP, what, lacking.offset))
+
+    async def fetch_missing(self, idle: bool) -> None:
+        """Fetch records again that are in the log and have not arrived, although nothing else is being read (`idle`).
+
+        Faust may lose some when partitions are assigned, and may no longer fetch from a partition whose queue was full.
+        A record that has not arrived after several attempts is missing from the log: then the reader is given the next
+        one, which is an error.
+        """
+        for task in self:
+            wanted = task.next_offset
+            if task.fault is not None:
+                continue
+            if wanted != task.last_wanted:
+                task.last_wanted, task.attempts = wanted, 0
+            elif self._end(task.tp) > wanted and (idle or task.has_gap):
+                task.attempts += 1
+                log.info("reading again", topic=self.topic, partition=task.tp.partition, offset=wanted)
+                await self._app.batch_consumer.read_again(task.tp, wanted)
+
+    async def acknowledge(self) -> None:
+        """Move the group's offsets to what is written, for tools that show the lag."""
+        offsets = {task.tp: task.acknowledged for task in self if task.fault is None}
+        moved = {tp: offset for tp, offset in offsets.items() if offset > self._acknowledged.get(tp, -1)}
+        if moved and not self._app.rebalancing:
+            self._acknowledged |= moved
+            await self._app.batch_consumer.commit_offsets(moved)
+
+    def _end(self, tp: TP) -> int:
+        return self._app.batch_consumer.end_of(tp)
+
+
+def _reading(reader: LogReader) -> Reading:
+    return reader.mark, reader.next_offset
+
+
+def _is_lacking(task: PartitionTask[Any], record: ConsumerRecord) -> bool:
+    return isinstance(record, SkippedRecords) and not task.reader.may_skip(task.skipped(record))
+
+
+def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
+    """Records in portions of consecutive offsets, each of at most `size` bytes and `most` records, or a single one."""
+    start, bytes_in_portion = 0, 0
+    for index, record in enumerate(records):
+        length = len(record.value or b"")
+        full = bytes_in_portion + length > size or index - start == most
+        if index > start and (full or record.offset != last_offset(records[index - 1]) + 1):
+            yield records[start:index]
+            start, bytes_in_portion = index, 0
+        bytes_in_portion += length
+    if records:
+        yield records[start:]

@@ -1,0 +1,91 @@
+"""A fleet that reports while its Redis fails over to a replica, or runs into a full disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from threading import Thread
+
+from hearsay.running.worker_process import workers
+from memo_store.store import MemoStore
+from producers.fleet import Fleet
+from producers.sinks import KafkaSink
+from protocols.errors import HearsayError
+from protocols.respondent import Respondent
+from servers.settings import KafkaSettings
+from stream_app.kafka import KafkaResults, Topics, publish
+from tests.helpers.eventually import eventually
+from tests.helpers.failover import ReplicatedRedis
+from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
+
+DEVICES, PERIODS_PER_FAULT = 3000, 3
+SCHEME = scheme()
+
+
+class PacedSink(KafkaSink):
+    """Takes its time, so that there is always something going on."""
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        time.sleep(0.1)
+        super().send(partition, content_type, value)
+
+
+class FleetOrdeal:
+    """One fault of the memo store after the other, under a fleet; then every device was counted once."""
+
+    def __init__(
+        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
+    ) -> None:
+        self._kafka = kafka
+        self._topics = topics
+        self._directory = directory
+        self._random = Random(seed)
+        self._say = say
+        self._failed: list[HearsayError] = []
+
+    def run(self, faults: int) -> None:
+        publish(self._kafka, self._topics, SCHEME.survey)
+        self._world = Alternating(DEVICES, faults * PERIODS_PER_FAULT)
+        self._redis = ReplicatedRedis(self._directory).start()
+        kinds = {"a Redis that fails over": self._redis.fail_over, "a full disk under Redis": self._redis.fill_disk}
+        dealt = [list(kinds)[number % len(kinds)] for number in range(faults)]
+        self._random.shuffle(dealt)
+        try:
+            with workers(1, self._kafka, self._topics, CLOCK_KEY, self._directory):
+                reporting = Thread(target=self._report)
+                reporting.start()
+                for number, kind in enumerate(dealt):
+                    time.sleep(self._random.uniform(0, 4))
+                    self._say(f"fault {number + 1} of {faults}: {kind}")
+                    kinds[kind]()
+                reporting.join(timeout=600)
+                assert not reporting.is_alive(), "the fleet did not report everything within ten minutes"
+                assert not self._failed, self._failed
+                eventually(lambda: len(self._counted()) >= self._world.periods, 240)
+        finally:
+            self._redis.stop()
+        assert self._counted() == [len(self._world.presences(p).devices) for p in range(self._world.periods)]
+        self._say(f"{sum(self._counted()):,} reports of a fleet in {self._world.periods} periods, each counted once")
+
+    def _counted(self) -> list[int]:
+        found = KafkaResults(self._kafka, self._topics).histograms(SCHEME.survey.id)
+        return [final.n or 0 for final in sorted(found, key=lambda final: final.period)]
+
+    def _report(self) -> None:
+        """Report everything; whoever cannot reach the store starts again, as an operator would."""
+        for _ in range(20):
+            try:
+                sink = PacedSink(self._kafka, self._topics.reports)
+                with MemoStore(self._redis.url) as store:
+                    memos = store.survey(Respondent(SCHEME, KEYRING))
+                    fleet = Fleet(SCHEME, KEYRING, memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
+                    fleet.run()
+                sink.close()
+                return
+            except HearsayError as error:
+                if not error.retriable:
+                    self._failed.append(error)
+                    return
+                self._say(f"the fleet starts again: {error.message}")

@@ -1,0 +1,167 @@
+"""The overlays, the network policies and Strimzi's resources say the same as the code and the base."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, resources, roles
+from tests.deploy.test_deploy import COMPOSE, DEPLOY, MANIFESTS, ROOT, settings
+from tests.helpers.command_line import resolve
+
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = ("strimzi", "tls")
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def base(kind: str, name: str) -> dict[str, Any]:
+    (found,) = [each for each in MANIFESTS if each["kind"] == kind and each["metadata"]["name"] == name]
+    return dict(found)
+
+
+def patches(overlay: str) -> Iterator[dict[str, Any]]:
+    for patch in yaml.safe_load((KUBERNETES / overlay / "kustomization.yaml").read_text())["patches"]:
+        yield from documents(KUBERNETES / overlay / patch["path"])
+
+
+@pytest.mark.parametrize("overlay", ["base", *OVERLAYS])
+def test_a_kustomization_names_every_file_of_its_directory(overlay: str) -> None:
+    told = yaml.safe_load((KUBERNETES / overlay / "kustomization.yaml").read_text())
+    named = {*told["resources"], *(patch["path"] for patch in told.get("patches", []))} - {"../base"}
+    assert named == {path.name for path in (KUBERNETES / overlay).glob("*.yaml")} - {"kustomization.yaml"}
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_an_overlay_changes_is_in_the_base_and_what_it_sets_exists(overlay: str) -> None:
+    for patch in patches(overlay):
+        original = base(patch["kind"], patch["metadata"]["name"])
+        if patch["kind"] == "ConfigMap":
+            removed = {name for name, value in patch["data"].items() if value is None}
+            assert removed <= set(original["data"]), "nothing to remove"
+            assert set(patch["data"]) <= settings()
+        for container in patch["spec"]["template"]["spec"]["containers"] if "template" in patch.get("spec", {}) else []:
+            (changed,) = original["spec"]["template"]["spec"]["containers"]
+            assert container["name"] == changed["name"]
+            assert {each["name"] for each in container["env"] if "$patch" in each} <= {
+                each["name"] for each in changed["env"]
+            }
+            assert {variable["name"] for variable in container["env"]} <= settings()
+            if "args" in container:
+                command, own = resolve(list(container["args"]))
+                command.make_context("hearsay", own)  # parses, and does nothing
+
+
+def test_strimzi_makes_the_topics_that_hearsay_would_and_a_user_for_every_role() -> None:
+    path = KUBERNETES / "strimzi" / "kafka.yaml"
+    made_by = path.read_text().splitlines()[0].removeprefix("# Made by: ")
+    words = made_by.split()[1:]
+    command, own = resolve(list(words))
+    told = command.make_context("hearsay", own).params
+    topics = Topics(told["prefix"], told["partitions"], told["merge_partitions"], told["retention_days"])
+    assert documents(path) == resources(topics, told["cluster"], told["replication"]), (
+        f"run again: {made_by} > {path.relative_to(ROOT)}"
+    )
+    create, own = resolve(list(base("Job", "hearsay-topics")["spec"]["template"]["spec"]["containers"][0]["args"]))
+    without_strimzi = create.make_context("hearsay", own).params
+    same = ("partitions", "merge_partitions", "retention_days", "replication")
+    assert [told[name] for name in same] == [without_strimzi[name] for name in same]
+
+
+def test_pods_log_in_as_users_whose_passwords_they_have() -> None:
+    made = documents(KUBERNETES / "strimzi" / "kafka.yaml")
+    users = {each["metadata"]["name"] for each in made if each["kind"] == "KafkaUser"}
+    assert users == {f"hearsay-{role.name}" for role in roles(Topics())}
+    (check,) = [patch for patch in patches("strimzi") if patch["kind"] == "Job"]
+    for manifest in [*(each for each in MANIFESTS if each["kind"] in ("Deployment", "Job")), check]:
+        pod = manifest["spec"]["template"]["spec"]
+        (user,) = [each["value"] for each in pod["containers"][0]["env"] if each["name"].endswith("SASL_USERNAME")]
+        assert user in {source["secret"]["name"] for source in pod["volumes"][0]["projected"]["sources"]}
+        assert user in users or (user == "hearsay-admin" and manifest["kind"] == "Job")
+
+
+def test_nobody_may_create_topics_or_do_something_with_all_of_them() -> None:
+    for role in roles(Topics()):
+        for right in role.rights:
+            assert set(right.operations) <= {"Read", "Write", "Describe", "DescribeConfigs"}, role.name
+            assert "*" not in right.name, role.name
+    assert {role.name for role in roles(Topics()) if role.may("Read", "hearsay.reports")} == {"worker", "operator"}
+    reports_written_by = {role.name for role in roles(Topics()) if role.may("Write", "hearsay.reports")}
+    assert reports_written_by == {"gateway", "edge", "worker", "operator"}
+
+
+def test_every_right_is_on_something_that_exists() -> None:
+    topics = Topics()
+    existing = {topic.name for topic in topics.all()}
+    rights = [right for role in roles(topics) for right in role.rights]
+    assert {right.name for right in rights if right.resource == "topic"} == existing
+    assert {right.name for right in rights if right.resource == "group"} == {topics.prefix}
+
+
+def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
+    policy = base("NetworkPolicy", "hearsay")["spec"]
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"} and "ingress" not in policy
+    selected = policy["podSelector"]["matchLabels"].items()
+    for manifest in MANIFESTS:
+        if manifest["kind"] in ("Deployment", "Job"):
+            labels = manifest["spec"]["template"]["metadata"]["labels"]
+            assert selected <= labels.items(), f"{manifest['metadata']['name']} may talk to anybody"
+    changed = {patch["kind"]: patch for patch in patches("strimzi")}
+    for egress, data in (
+        (policy["egress"], base("ConfigMap", "hearsay-settings")["data"]),
+        (changed["NetworkPolicy"]["spec"]["egress"], changed["ConfigMap"]["data"]),
+    ):
+        names, kafka = egress
+        assert {port["port"] for port in names["ports"]} == {53}
+        port = int(data["HEARSAY_KAFKA_BOOTSTRAP"].rpartition(":")[2])
+        assert kafka["to"] and [each["port"] for each in kafka["ports"]] == [port]
+
+
+@pytest.mark.parametrize(("policy", "name"), [("hearsay-metrics", "hearsay-worker")])
+def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str) -> None:
+    spec, template = base("NetworkPolicy", policy)["spec"], base("Deployment", name)["spec"]["template"]
+    assert spec["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    (rule,), (container,) = spec["ingress"], template["spec"]["containers"]
+    assert [port["port"] for port in rule["ports"]] == [port["containerPort"] for port in container["ports"]]
+    assert rule["from"]
+
+
+def test_pods_are_as_restricted_as_their_namespace_demands() -> None:
+    labels = base("Namespace", "hearsay")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_there_are_no_default_credentials() -> None:
+    """A password, a key or a token is never written down: it is in a file, whose name is a setting."""
+    secret_settings = {f"HEARSAY_KAFKA_{name}".upper() for name in KafkaSettings.model_fields if "password" in name}
+    secret_settings |= {"HEARSAY_CLOCK_KEY", "HEARSAY_PRESENCE_KEY", "HEARSAY_REDIS_PASSWORD"}
+    secret_settings = {name for name in secret_settings if not name.endswith("_FILE")}
+    for path in sorted(DEPLOY.rglob("*")):
+        if path.suffix in (".yaml", ".json", ".sh", ".properties") or "Dockerfile" in path.name:
+            text = path.read_text()
+            for name in secret_settings:
+                assert not re.search(rf"\b{name}\b(?!_FILE)", text), f"{path} sets {name}"
+            assert not re.search(r"(?i)\b(requirepass|masterauth|user_\w+=|admin:admin)", text), path
+    for manifest in MANIFESTS:
+        for volume in manifest.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", []):
+            for source in volume.get("projected", {}).get("sources", []):
+                assert not source["secret"].get("optional"), "a pod would start without its secrets"
+
+
+def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None:
+    script = (ROOT / "scripts" / "image-digests.sh").read_text()
+    for name, service in COMPOSE["services"].items():
+        (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
+        assert re.search(rf"\b{parameter.lower()}\b", script), name
+    told = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())["images"]
+    assert [image["name"] for image in told] == ["hearsay"]
+    dockerfile = (DEPLOY / "container" / "Dockerfile").read_text()
+    assert re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE) == ["${BASE}", "${BASE}"]

@@ -1,0 +1,1 @@
+"""What `make deploy-test` does: the files of deploy/ are run, not only read."""

@@ -1,0 +1,149 @@
+"""A real API server of Kubernetes with its etcd, on this machine, for the time of a block."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers.ports import free_port
+from tests.deploy_test.kubernetes_programs import programs
+from tests.deploy_test.workplace import StepFailed, Workplace
+
+START_SECONDS = 180.0
+SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """How to talk to it: by kubectl, as everybody does."""
+
+    place: Workplace
+    kubectl: Path
+    config: Path
+
+    def run(self, *words: str | Path, given: str | None = None) -> str:
+        return self.place.run(*self._command(words), within=SECONDS, given=given)
+
+    def tried(self, *words: str | Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        return self.place.tried(*self._command(words), within=SECONDS, given=given)
+
+    def apply(self, overlay: Path, *, dry: bool = False) -> list[str]:
+        """Apply an overlay by server-side apply with strict validation; returns the objects. No warning may appear."""
+        words = ["apply", "--server-side", "--validate=strict", "--output=name", "--kustomize", str(overlay)]
+        done = self.tried(*words, *(["--dry-run=server"] if dry else []))
+        if done.returncode != 0 or "Warning" in done.stderr:
+            raise StepFailed(f"{overlay.name} was not accepted as it is:\n{done.stderr.strip()}")
+        return done.stdout.split()
+
+    def refused(self, manifest: object, because: str) -> None:
+        """An object must be refused, with these words."""
+        words = ("apply", "--server-side", "--validate=strict", "--dry-run=server", "--filename=-")
+        done = self.tried(*words, given=json.dumps(manifest))
+        if done.returncode == 0:
+            raise StepFailed(f"the API server accepted what it must refuse ({because})")
+        if because not in done.stderr:
+            raise StepFailed(f"refused, but not because of {because!r}:\n{done.stderr.strip()}")
+
+    def _command(self, words: tuple[str | Path, ...]) -> tuple[str | Path, ...]:
+        return (self.kubectl, f"--kubeconfig={self.config}", *words)
+
+
+@contextmanager
+def api_server(place: Workplace) -> Iterator[ApiServer]:
+    """Start both, wait until they are ready, and stop them at the end."""
+    built, directory = programs(place), place.path(f"api-server-{secrets.token_hex(4)}")
+    directory.mkdir()
+    token, port = secrets.token_hex(16), free_port()
+    store = f"http://127.0.0.1:{free_port()}"
+    (directory / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+    place.run("openssl", "genrsa", "-out", directory / "accounts.key", "2048", within=SECONDS)
+    commands = [
+        [
+            "etcd",
+            f"--data-dir={directory / 'etcd'}",
+            f"--listen-client-urls={store}",
+            f"--advertise-client-urls={store}",
+            f"--listen-peer-urls=http://127.0.0.1:{free_port()}",
+            "--unsafe-no-fsync",
+        ],
+        [
+            str(built / "kube-apiserver"),
+            f"--etcd-servers={store}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--cert-dir={directory / 'certificates'}",
+            f"--token-auth-file={directory / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={directory / 'accounts.key'}",
+            f"--service-account-signing-key-file={directory / 'accounts.key'}",
+            # Nobody here makes the account that every namespace has on a whole cluster.
+            "--disable-admission-plugins=ServiceAccount",
+        ],
+    ]
+    config = _config(directory, port, token)
+    processes = [_started(command, directory) for command in commands]
+    try:
+        _wait(lambda: _ready(port), processes, directory)
+        yield ApiServer(place, built / "kubectl", config)
+    finally:
+        for process in reversed(processes):
+            _stop(process)
+
+
+def _started(command: list[str], directory: Path) -> subprocess.Popen[bytes]:
+    with (directory / f"{Path(command[0]).name}.log").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd=directory, env=dict(os.environ))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(timeout=20)
+
+
+def _config(directory: Path, port: int, token: str) -> Path:
+    where = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "here", "cluster": where}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "admin"}}],
+        "current-context": "here",
+    }
+    path = directory / "config.json"
+    path.write_text(json.dumps(config))
+    return path
+
+
+def _ready(port: int) -> bool:
+    unchecked = ssl._create_unverified_context()  # its certificate was made for this start
+    try:
+        with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", timeout=5, context=unchecked) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _wait(ready: Callable[[], bool], processes: list[subprocess.Popen[bytes]], directory: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        ended = [process for process in processes if process.poll() is not None]
+        if ended or time.monotonic() > deadline:
+            logs = "\n".join(path.read_text(errors="replace")[-800:] for path in sorted(directory.glob("*.log")))
+            raise StepFailed(f"the API server is not ready after at most {START_SECONDS:.0f} seconds:\n{logs}")
+        time.sleep(0.2)

@@ -1,0 +1,180 @@
+"""`compose up`: a survey collected through containers, one of them killed, and everything counted again offline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from producers.sinks import KafkaSink
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics, existing, read_topic
+from stream_app.kafka.results import read_finals
+from stream_app.local import LocalStore
+from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
+from tests.deploy_test.cluster import Cluster, cluster
+from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
+from tests.helpers.recount import final_of, recount
+from tests.helpers.traffic import Record, traffic
+from tests.stream_app.worlds import KEY, SCHEME
+
+REPORTS, PERIODS, DEVICES = 60_000, 6, 600
+COUNT_SECONDS = 300.0
+SCRAPE_SECONDS = 120.0
+
+
+def step(place: Workplace) -> str:
+    with cluster(place, KEY) as running:
+        running.up("kafka", "redis")
+        running.up("topics")
+        running.finished(*running.containers("topics"))
+        survey = running.directory / "surveys" / "survey.yaml"
+        survey.write_text(SCHEME.survey.model_dump_json())  # JSON is YAML
+        running.compose("run", "--rm", "--no-deps", "-T", "topics", "survey", "publish", "/surveys/survey.yaml")
+        running.up("worker", "prometheus")
+        counted = collect(running)
+        demo(running)
+        scraped = prometheus(running)
+    return (
+        f"{counted:,} reports in {PERIODS} periods counted once with a worker killed; demo as in one process; {scraped}"
+    )
+
+
+def collect(running: Cluster) -> int:
+    """Send reports and everything else while a worker is killed; returns how many reports the finals have."""
+    kafka = KafkaSettings(bootstrap=running.bootstrap)
+    topics = existing(kafka)
+    log = list(traffic(Random(7), REPORTS, PERIODS, topics.partitions))
+    victim, *others = running.containers("worker")
+    require(others, "there is only one worker")
+    half = len(log) // 2
+    send(kafka, topics, log[:half])
+    running.kill(victim)
+    send(kafka, topics, log[half:])
+    running.start_again(victim)
+    wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
+    expected = recount(kafka, topics)
+    finals = read_finals(kafka, topics)
+    wanted = {ResultKey("s", period): final_of(period, counts) for period, counts in expected.finals.items()}
+    wrong = sorted(key for key in wanted.keys() | finals.keys() if wanted.get(key) != finals.get(key))
+    require(not wrong, f"the finals of {wrong} are not what a recount of the reports topic gives")
+    letters = {record.key.decode() for record in read_topic(kafka, topics.deadletters)}
+    require(letters == set().union(*expected.letters), "the dead letters are not the records that a recount refuses")
+    return sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
+
+
+def demo(running: Cluster) -> None:
+    """The demo through containers of Kafka, Redis and workers publishes the same bytes as the demo in one process."""
+    alone, there = running.place.path("alone"), running.place.path("clustered")
+    hearsay(running, "demo", "--devices", str(DEVICES), "--data", str(alone))
+    there.mkdir()
+    shutil.copy2(alone / "fleet.key", there / "fleet.key")  # the same devices
+    redis = f"redis://127.0.0.1:{running.ports['redis']}"
+    told = {"HEARSAY_REDIS_URL": redis, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    hearsay(running, "memo", "accept-loss", "--nothing-lost", **told)
+    words = ("demo", "--devices", str(DEVICES), "--data", str(there), "--kafka", running.bootstrap)
+    hearsay(running, *words, **told)
+    kafka, store = KafkaSettings(bootstrap=running.bootstrap), LocalStore.existing(alone / "collector")
+    for topic in (HISTOGRAMS, MOBILITY):
+        records = read_topic(kafka, Topics().named(topic.name))
+        found = {record.key: record.value for record in records if record.key.startswith(b"festival-week")}
+        wanted = {message.key: message.value for message in store.messages(topic.name)}
+        require(wanted and found == wanted, f"{topic.name} of the demo differ from those of a run in one process")
+
+
+def prometheus(running: Cluster) -> str:
+    """Prometheus finds every worker by its name, scrapes it, and evaluates every alert."""
+    workers = len(running.containers("worker"))
+
+    def scraped() -> bool:
+        return ask(running, "query", query='count(up{job="hearsay"} == 1)') == [str(workers)]
+
+    wait(scraped, SCRAPE_SECONDS, f"{workers} scraped workers")
+    lag = 'sum(hearsay_lag_records{topic="hearsay.reports"})'
+    wait(lambda: ask(running, "query", query=lag) == ["0"], SCRAPE_SECONDS, "lag of 0, although everything is counted")
+    wait(lambda: bool(rules(running)) and not unhealthy(running), SCRAPE_SECONDS, "alerts that are evaluated")
+    require(len(rules(running)) == alerts_in_file(), "Prometheus has not read every alert")
+    firing = sorted(rule["name"] for rule in rules(running) if rule["state"] == "firing")
+    # Traffic has forged clock records.
+    require(set(firing) <= {"HearsayForgedClock"}, f"alerts fire although all is well: {firing}")
+    panels = dashboard(running)
+    return f"Prometheus scrapes {workers} workers and evaluates {len(rules(running))} alerts and {panels} panels"
+
+
+def dashboard(running: Cluster) -> int:
+    """Every panel of the dashboard asks Prometheus something that it can answer, with numbers where there are any."""
+    panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
+    # Every period is closed, nothing is lost, and no survey here has forecasts.
+    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Numbers outside of their forecast"}
+    # A rate needs two scrapes.
+    wait(lambda: not empty(running, panels) - quiet, SCRAPE_SECONDS, f"numbers in all panels but {sorted(quiet)}")
+    return len(panels)
+
+
+def empty(running: Cluster, panels: list[dict[str, Any]]) -> set[str]:
+    """The panels for which Prometheus has no number."""
+    found = set()
+    for panel in panels:
+        asked = [
+            target["expr"].replace("$survey", ".*").replace("$__rate_interval", "5m") for target in panel["targets"]
+        ]
+        answers = [ask(running, "query", query=expression) for expression in asked]
+        if not any(answers):
+            found.add(panel["title"])
+    return found
+
+
+def rules(running: Cluster) -> list[dict[str, Any]]:
+    return [rule for group in get(running, "rules")["groups"] for rule in group["rules"]]
+
+
+def unhealthy(running: Cluster) -> list[str]:
+    return [rule["name"] for rule in rules(running) if rule["health"] != "ok"]
+
+
+def alerts_in_file() -> int:
+    return (DEPLOY / "monitoring" / "alerts.yaml").read_text().count("- alert: ")
+
+
+def ask(running: Cluster, page: str, **words: str) -> list[str]:
+    return [sample["value"][1] for sample in get(running, page, **words)["result"]]
+
+
+def get(running: Cluster, page: str, **words: str) -> Any:
+    address = f"http://127.0.0.1:{running.ports['prometheus']}/api/v1/{page}?{urllib.parse.urlencode(words)}"
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return json.load(answer)["data"]
+    except urllib.error.HTTPError as error:
+        raise StepFailed(f"Prometheus refuses {words}: {error.read().decode(errors='replace')}") from None
+    except OSError:  # it is starting
+        return {"groups": [], "result": []}
+
+
+def send(kafka: KafkaSettings, topics: Topics, records: list[Record]) -> None:
+    sink = KafkaSink(kafka, topics.reports)
+    for record in records:
+        sink.send(*record)
+    sink.flush()
+    sink.close()
+
+
+def hearsay(running: Cluster, *words: str, **environment: str) -> str:
+    python = Path(sys.executable)
+    return running.place.run(python, "-m", "hearsay", *words, within=COUNT_SECONDS, environment=environment)
+
+
+def wait(condition: Callable[[], bool], within: float, what: str) -> None:
+    deadline = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > deadline:
+            raise StepFailed(f"still no {what} after {within:.0f} seconds")
+        time.sleep(0.5)

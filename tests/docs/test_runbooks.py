@@ -1,0 +1,95 @@
+"""Every alert has a runbook, and what the runbooks say to run is run on a cluster where things have happened."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hearsay.running.stack import Stack
+from hearsay.running.worker_process import WorkerProcess
+from producers.sinks import KafkaSink
+from protocols.wire import CLOCK, Clock, encode_clock
+from servers.settings import KafkaSettings, load
+from stream_app.kafka import Topics, publish
+from stream_app.kafka.results import read_finals
+from tests.docs.pages import ROOT, RUNBOOKS, Page
+from tests.docs.test_commands import run_page
+from tests.helpers.eventually import eventually
+from tests.helpers.traffic import UNPUBLISHED
+from tests.helpers.workers import caught_up, send
+from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire
+
+INDEX = RUNBOOKS / "README.md"
+PAGES = [Page(path) for path in sorted(RUNBOOKS.glob("*.md")) if path != INDEX]
+ALERTS = [
+    rule
+    for group in yaml.safe_load((ROOT / "deploy" / "monitoring" / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+]
+
+
+def test_every_alert_names_its_page_and_every_page_has_an_alert() -> None:
+    named = {rule["alert"]: rule["annotations"].get("runbook_url") for rule in ALERTS}
+    assert named == {page.path.stem: f"docs/runbooks/{page.path.name}" for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(page: Page) -> None:
+    headings = [line for line in page.text.splitlines() if line.startswith("#")]
+    wanted = [f"# {page.path.stem}", "## What it means", "## What to look at", "## What to do"]
+    assert [line for line in headings if line in wanted] == wanted
+    assert page.run(), "nothing on it is tried"
+    assert page.path.name in Page(INDEX).links
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A local stack with a worker, a survey that nobody closes, and records that were refused. Gives variables."""
+    stack = Stack(tmp_path_factory.mktemp("runbooks"))
+    stack.up()
+    settings = load(stack.settings_file)
+    log = stack.directory / "worker.log"
+    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), log).start()
+    try:
+        happen(settings.kafka, Topics(), settings.clock_key_bytes())
+        worker.wait_until_ready()
+        yield {
+            "HEARSAY_SETTINGS": str(stack.settings_file),
+            "WORKER": f"http://127.0.0.1:{worker.port}",
+            "SURVEY": SCHEME.survey.id,
+        }
+    finally:
+        if worker.running:
+            worker.kill()
+        stack.down()
+
+
+def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
+    """Period 0 is final, period 1 is open; a survey is published too late, and a clock record has another key."""
+    publish(kafka, topics, SCHEME.survey)
+    send(kafka, topics, [Reports(0, tuple(Row(token) for token in range(1, 100)))])
+    sink = KafkaSink(kafka, topics.reports)
+    for partition in range(topics.partitions):
+        sink.send(partition, CLOCK, encode_clock(Clock(SCHEME.survey.id, 0), key))
+    sink.send(0, *wire(Tick(1)))
+    sink.send(0, *wire(Reports(0, (Row(topics.partitions),)), UNPUBLISHED))
+    sink.flush()
+    sink.close()
+    send(kafka, topics, [Reports(1, tuple(Row(token) for token in range(1, 100)))])
+    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1, 120)
+    publish(kafka, topics, UNPUBLISHED.survey)
+
+
+@pytest.mark.integration
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_the_commands_of_a_runbook_work_as_shown(
+    page: Page, cluster: dict[str, str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    prelude = "\n".join(f"export {name}={value}" for name, value in cluster.items())
+    run_page(page, tmp_path, tmp_path_factory.mktemp("outputs"), prelude)

@@ -1,0 +1,140 @@
+"""Real browsers: a page of another origin that reports through CORS, and the device at `/try`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from gateway.door import Credential, digest_of
+from gateway.service import Senders
+from tests.clients.vendored import ASSETS, library, packages
+from tests.gateway.forked import Forked, nursery
+from tests.gateway.world import KEY, SCHEME, KeepingLog, serving
+from tests.helpers.browser import find_browser
+from tests.helpers.node import require_packages
+
+PATIENCE_MS = 120_000
+NOW = "2026-01-01T12:00:00Z"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    executable = find_browser()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=executable, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=PATIENCE_MS
+        )
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield page
+        browser.close()
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    """A site with the device library and an empty page, at an origin of its own."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(ASSETS))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join(60)
+
+
+SEND = """async ([gateway, now, bearer]) => {
+  const { Device, MemoryStorage } = await import("/index.js");
+  const limits = { report: 100, life: 1000, total: 1000 };
+  const device = new Device(new MemoryStorage(), { limits, now: () => Date.parse(now) });
+  try {
+    const { period } = await device.send(gateway, "buttons", { colour: "red", page: "3" }, { bearer });
+    return `period ${period}`;
+  } catch (error) {
+    return error.message;
+  }
+}"""
+
+
+def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: Page) -> None:
+    tokens = {digest_of("phone"): Credential("a", "device")}
+    with site() as named, site() as other:
+        log = KeepingLog()
+        senders = Senders(KEY, lambda: tokens)
+        with serving(log, senders=senders, origins=[named]) as served:
+            gateway = f"http://127.0.0.1:{served.port}"
+            page.goto(f"{named}/errors.js")
+            assert page.evaluate(SEND, [gateway, NOW, "phone"]) == "period 0"
+            assert "status 401" in page.evaluate(SEND, [gateway, NOW, "unknown"])
+            page.goto(f"{other}/errors.js")
+            assert "did not answer properly" in page.evaluate(SEND, [gateway, NOW, "phone"])
+    ((_, frame),) = log.decoded()
+    assert len(frame) == 1 and frame.fingerprint == SCHEME.fingerprint
+
+
+def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(
+        f"{{id: buttons, title: Colours, start: {datetime.now(UTC):%Y-%m-%dT00:00:00Z}, period: 7d, "
+        "eps_inf: 4, eps_1: 2, attributes: [{name: colour, values: [red, green, blue]}]}"
+    )
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    with nursery() as parent:
+        data = tmp_path / "data"
+        server = Forked(parent, ["serve", str(file), "--data", str(data)], tmp_path / "serve.log").start()
+        server.wait_until_ready()
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        expect(page).to_have_url(f"http://127.0.0.1:{server.port}/try")
+        expect(page.locator("#costs")).to_contain_text("Device 1. One report reveals at most 2.00;")
+        expect(page.locator("#costs")).to_contain_text("all reports at most 12.0")  # of each of the three values 4
+        page.locator("select[name=colour]").select_option("green")
+        expect(page.locator("#says dd")).to_have_text(re.compile("red|green|blue"))
+        memo = page.locator("#memo dd").inner_text()
+        for colour in ("blue", "green"):
+            page.locator("select[name=colour]").select_option(colour)
+        expect(page.locator("#memo dd")).to_have_text(memo)  # the same for the same answer
+        shown = json.loads(page.locator("#report").inner_text())
+        assert shown["survey"] == "buttons"
+        says = page.locator("#says dd").inner_text()
+        assert shown["answers"]["colour"] == f"0{['red', 'green', 'blue'].index(says)}"
+        page.get_by_role("button", name="Send this report").click()
+        expect(page.locator("#outcome")).to_contain_text("is reported")
+        expect(page.locator("#counted")).to_contain_text("1 reports are counted")
+        before = page.locator("#live table").inner_text()
+        page.get_by_role("button", name="Be another device").click()
+        expect(page.locator("#costs")).to_contain_text("Device 2.")
+        page.get_by_role("button", name="Send this report").click()
+        expect(page.locator("#counted")).to_contain_text("2 reports are counted")
+        assert page.locator("#live table").inner_text() != before
+        page.reload()
+        expect(page.locator("#outcome")).to_contain_text("has reported in this period")
+        assert server.leave() == 0, server.log.read_text()
+    assert not errors
+
+
+def test_the_files_of_the_page_are_those_of_the_library() -> None:
+    require_packages()
+    kept = {str(file.relative_to(ASSETS)): file.read_text() for file in ASSETS.rglob("*") if file.is_file()}
+    assert kept == {**library(), **packages()}, "write them again: python -m tests.clients.vendored"

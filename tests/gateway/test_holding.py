@@ -1,0 +1,56 @@
+"""`--hold M`: reports are durable in the gateway's own file, and leave together."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from gateway.service import Holder
+from tests.gateway.world import SCHEME, KeepingLog, Moment, report, serving
+from tests.helpers.eventually import eventually
+
+DAY = 86_400
+
+
+def test_held_reports_leave_together_once_there_are_enough(tmp_path: Path) -> None:
+    log = KeepingLog(partitions=1)
+    with serving(log, holder=Holder(tmp_path, 5)) as served:
+        sent = [report() for _ in range(4)]
+        answers = [served.post_one(each) for each in sent]
+        assert [answer.status for answer in answers] == [202] * 4
+        assert answers[0].json == {"status": "held"}
+        assert served.post_one(sent[0]).status == 202  # the same again is held once
+        assert served.post([report(gap="0000")]).json["results"][0]["reason"] == "bad-gap"
+        assert not log.frames
+        assert served.post_one(report()).status == 202
+        eventually(lambda: bool(log.frames))
+    ((partition, frame),) = log.decoded()
+    assert (partition, len(frame)) == (0, 5)
+    assert (np.diff(frame.tokens.astype(object)) > 0).all()
+
+
+def test_held_reports_outlive_the_gateway_and_leave_before_the_period_ends(tmp_path: Path) -> None:
+    log, now, sent = KeepingLog(partitions=2), Moment(), [report() for _ in range(6)]
+    with closing(Holder(tmp_path, 100)) as holder, serving(log, now=now, holder=holder) as served:
+        assert served.post(sent).status == 202
+    assert not log.frames
+    now.value += DAY / 2 + 3500  # the period ends with its hour of grace, 100 seconds from now
+    with closing(Holder(tmp_path, 100)) as holder, serving(log, now=now, holder=holder) as served:
+        eventually(lambda: sum(len(frame) for _, frame in log.decoded()) == 6)
+        assert served.post_one(report()).status == 201  # it is too late to hold this one
+    with closing(Holder(tmp_path, 100)) as holder:
+        assert holder.ripe({"buttons": SCHEME}.get, now.value) == []
+    tokens = {int(token) for _, frame in log.decoded() for token in frame.tokens}
+    assert tokens >= {int(each["token"], 16) for each in sent}
+
+
+def test_what_could_not_be_released_stays_held(tmp_path: Path) -> None:
+    log = KeepingLog(partitions=1, fails=True)
+    with closing(Holder(tmp_path, 2)) as holder, serving(log, holder=holder) as served:
+        assert served.post([report(), report()]).status == 202
+        eventually(lambda: log.attempts > 0)
+        assert served.post_one(report()).status == 202
+        log.fails = False
+        eventually(lambda: sum(len(frame) for _, frame in log.decoded()) == 3)

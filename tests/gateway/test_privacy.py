@@ -1,0 +1,74 @@
+"""Nothing about senders is written anywhere: no address, no token, no report, in logs, errors and metrics."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from protocols.wire import REPORT
+from tests.gateway.clients import Crowd
+from tests.gateway.forked import Forked, nursery
+from tests.gateway.world import report, scheme
+from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
+
+HERE = "127.0.0.7"  # an address of this machine that nothing else uses
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), 30, source_address=(HERE, 0))
+
+
+def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path) -> None:
+    """Every way to end a connection badly is tried, with and without TLS, at the most talkative level."""
+    of = scheme()
+    file = tmp_path / "survey.yaml"
+    file.write_text(json.dumps(of.survey.model_dump(mode="json", exclude_defaults=True)))
+    authority = Authority(tmp_path / "tls")
+    certificate, key = authority.issue("server")
+    tls = ["--tls-certificate", str(certificate), "--tls-key", str(key), "--client-ca", str(authority.certificate)]
+    with nursery() as parent:
+        said = []
+        for number, more in enumerate(([], tls)):
+            log = tmp_path / f"serve-{number}.log"
+            arguments = ["serve", str(file), "--data", str(tmp_path / f"data-{number}"), "--log-level", "DEBUG", *more]
+            server = Forked(parent, arguments, log).start()
+            eventually(partial(answers, server.port), 60)
+            sent = report(of)
+            for body in (json.dumps(sent).encode(), b"\xff" * 50, b""):
+                for end in ("close", "reset", "half"):
+                    with closing(connected(server.port)) as connection:
+                        head = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: %b\r\n" % REPORT.encode()
+                        connection.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+                        if end == "reset":
+                            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        elif end == "half":
+                            connection.shutdown(socket.SHUT_WR)
+                            connection.recv(1000)
+            if not more:
+                crowd = Crowd([server.port], iter([sent]))
+                for thread in crowd.start(1):
+                    thread.join(60)
+                with closing(connected(server.port)) as connection:
+                    connection.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                    while data := connection.recv(65536):
+                        said.append(data.decode())
+            assert server.leave() == 0, log.read_text()
+            said.append(log.read_text())
+    text = "\n".join(said)
+    assert "hearsay_gateway" in text and "Collecting" in text
+    assert HERE not in text
+    for secret in (sent["token"], sent["fingerprint"] + '","period', '"answers"'):
+        assert secret not in text
+
+
+def answers(port: int) -> bool:
+    try:
+        with closing(connected(port)):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,180 @@
+"""Who may send: bearer tokens, client certificates, roles, rates; one report per credential, survey and period."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from contextlib import closing
+from http.client import HTTPSConnection
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.door import Credential, Rate, credential_line, device_token, digest_of, read_credentials
+from gateway.http import tls_context
+from gateway.service import Senders
+from hearsay.commands.operations.gateway import app
+from hearsay.serving.exposure import Exposure, TokenFile
+from protocols.errors import SettingsError
+from protocols.wire import REPORT, encode_frame
+from protocols.wire.report import ReportRow, read_report
+from stream_app.local import LocalStore
+from tests.gateway.test_routes import frame_of
+from tests.gateway.world import KEY, SCHEME, KeepingLog, Moment, embedded, report, serving
+from tests.helpers.certificates import Authority
+
+TOKENS = {digest_of(name): Credential(digest_of(name), role) for name, role in (("phone", "device"), ("van", "edge"))}
+
+
+def with_tokens(**more: object) -> Senders:
+    return Senders(KEY, lambda: TOKENS, **more)  # type: ignore[arg-type]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def row(**changes: object) -> ReportRow:
+    read = read_report(json.dumps(report(**changes)).encode(), {"buttons": SCHEME}.get)
+    assert isinstance(read, ReportRow)
+    return read
+
+
+def test_without_a_known_token_nothing_is_taken() -> None:
+    with serving(KeepingLog(), senders=with_tokens()) as served:
+        for headers in ({}, bearer("unknown"), {"authorization": "Basic cGhvbmU6"}, bearer("")):
+            answer = served.post_one(report(), **headers)
+            assert (answer.status, answer.reason) == (401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
+        assert served.post_one(report(), **bearer("phone")).status == 201
+        assert served.post_one(report(), host="collect.example", **bearer("van")).status == 201
+        assert served.ask("GET", "/v1/surveys/buttons").status == 200  # terms are for everybody
+
+
+def test_a_credential_counts_once_in_a_survey_and_period_through_any_gateway(tmp_path: Path) -> None:
+    now = Moment()
+    with embedded(tmp_path, now) as log, serving(log, now=now, senders=with_tokens()) as served:
+        for _ in range(3):
+            assert served.post_one(report(), **bearer("phone")).status == 201  # another token each time
+        assert served.post([report(), report()], **bearer("van")).status == 201
+        now.value += 86_400  # the next period
+        assert served.post_one(report(of_period=1), **bearer("phone")).status == 201
+        now.value += 2 * 86_400
+    with closing(LocalStore.existing(tmp_path)) as store:
+        assert [final.n for final in store.histograms("buttons")] == [3, 1, 0]
+
+
+def test_tokens_of_a_credential_are_a_keyed_function_and_nothing_else() -> None:
+    phone, other = Credential("a", "device"), Credential("b", "device")
+    first = device_token(KEY, phone, row())
+    assert device_token(KEY, phone, row(gap="0001")).token == first.token
+    assert first._replace(token=b"") == row()._replace(token=b"")
+    others = [
+        device_token(KEY, other, row()),
+        device_token(bytes(32), phone, row()),
+        device_token(KEY, phone, row(of_period=1)),
+    ]
+    assert len({first.token, *(each.token for each in others)}) == 4
+
+
+def test_only_edges_send_many_reports_at_once() -> None:
+    frame = encode_frame(frame_of(report(), report()), SCHEME)
+    with serving(KeepingLog(), senders=with_tokens()) as served:
+        assert served.post([report()], **bearer("phone")).status == 403
+        assert served.post_frame(frame, **bearer("phone")).status == 403
+        assert served.post([report()], **bearer("van")).status == 201
+        assert served.post_frame(frame, **bearer("van")).status == 201
+        large = " " * 300_000
+        headers = {"content_type": "application/json"}
+        assert served.ask("POST", "/v1/reports", large, **headers, **bearer("phone")).status == 413
+        assert served.ask("POST", "/v1/reports", large, **headers, **bearer("van")).status == 422
+
+
+def test_a_credential_that_sends_too_often_is_told_when_to_come_back() -> None:
+    now = Moment()
+    with serving(KeepingLog(), now=now, senders=with_tokens(device_rate=Rate(0.1, 2))) as served:
+        statuses = [served.post_one(report(), **bearer("phone")).status for _ in range(3)]
+        assert statuses == [201, 201, 429]
+        refused = served.post_one(report(), **bearer("phone"))
+        assert (refused.reason, refused.headers["retry-after"]) == ("too-many-requests", "11")
+        assert served.post_one(report(), **bearer("van")).status == 201
+        now.value += 10
+        assert served.post_one(report(), **bearer("phone")).status == 201
+
+
+def test_client_certificates_are_credentials_and_name_edges(tmp_path: Path) -> None:
+    authority, stranger = Authority(tmp_path / "own"), Authority(tmp_path / "other", "stranger")
+    tls = tls_context(*authority.issue("server"), authority.certificate)
+    senders = Senders(KEY, certificates=True, edges=frozenset({"van"}))
+
+    def post(content: object, certificate: tuple[Path, Path] | None) -> int:
+        context = ssl.create_default_context(cafile=authority.certificate)
+        if certificate is not None:
+            context.load_cert_chain(*certificate)
+        connection = HTTPSConnection("127.0.0.1", served.port, timeout=60, context=context)
+        try:
+            connection.request("POST", "/v1/reports", json.dumps(content), {"content-type": REPORT})
+            return connection.getresponse().status
+        finally:
+            connection.close()
+
+    log = KeepingLog()
+    with serving(log, senders=senders, tls=tls) as served:
+        phone = authority.issue("phone")
+        assert post(report(), phone) == 201
+        assert post(report(), authority.issue("phone")) == 201  # renewed: the same sender
+        assert post([report()], phone) == 403
+        assert post([report()], authority.issue("van")) == 201
+        for unknown in (None, stranger.issue("phone")):
+            with pytest.raises(OSError):
+                post(report(), unknown)
+    tokens = [int(token) for _, frame in log.decoded() for token in frame.tokens]
+    assert len(tokens) == 3 and len(set(tokens)) == 2
+
+
+def test_the_command_makes_tokens_whose_hashes_a_running_gateway_reads(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    new = ["token", "new", "--file", str(file)]
+    made = json.loads(CliRunner().invoke(app, [*new, "--note", "a phone", "--json"], catch_exceptions=False).stdout)
+    edge = CliRunner().invoke(app, [*new, "--role", "edge"], catch_exceptions=False).stdout.strip()
+    assert made["token"] not in file.read_text() and edge not in file.read_text()
+    assert file.stat().st_mode & 0o77 == 0
+    known = TokenFile(file)()
+    assert known[digest_of(made["token"])].role == "device" and known[digest_of(edge)].role == "edge"
+
+
+def test_a_file_of_tokens_may_change_while_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearsay.serving.exposure.RECHECK_SECONDS", -1)
+    file = tmp_path / "tokens"
+    file.write_text(credential_line("phone", "device"))
+    tokens = TokenFile(file)
+    assert set(tokens()) == {digest_of("phone")}
+    file.write_text("# revoked\n\n" + credential_line("van", "edge", "with a note"))
+    assert set(tokens()) == {digest_of("van")}
+    file.write_text("no digest\n")
+    assert set(tokens()) == {digest_of("van")}  # what is known holds
+    with pytest.raises(SettingsError, match="line 1 is not a digest and a role"):
+        read_credentials("no digest\n", "tokens")
+
+
+@pytest.mark.parametrize(
+    ("exposure", "refused"),
+    [
+        (Exposure(), ""),
+        (Exposure("::1"), ""),
+        (Exposure("localhost"), ""),
+        (Exposure("0.0.0.0"), "loopback address only"),
+        (Exposure("0.0.0.0", tokens=Path("t")), "in the clear"),
+        (Exposure("0.0.0.0", tokens=Path("t"), behind_proxy=True), ""),
+        (Exposure("0.0.0.0", tokens=Path("t"), tls_certificate=Path("c")), "both a certificate and its key"),
+        (Exposure("0.0.0.0", tokens=Path("t"), tls_certificate=Path("c"), tls_key=Path("k")), ""),
+        (Exposure(client_authority=Path("a")), "needs TLS"),
+    ],
+)
+def test_nothing_is_exposed_by_accident(exposure: Exposure, refused: str) -> None:
+    if refused:
+        with pytest.raises(SettingsError, match=refused):
+            exposure.check()
+    else:
+        exposure.check()

@@ -1,0 +1,273 @@
+"""What goes wrong with one survey sets it aside; the others go on, and once an operator lets it go on, it is exact."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+from pydantic import BaseModel
+
+from protocols.errors import StateError
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from protocols.wire import MAX_ROWS, Frame
+from stream_app.counting.counters import PeriodCounts
+from stream_app.counting.judging import Record
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.state import counter_key, resumed_key
+from stream_app.log.asides import Resumption
+from stream_app.log.flushes import Output
+from stream_app.merging.merger import Merger
+from stream_app.merging.state import merge_resumed_key, survey_key
+from stream_app.results import ClosedPeriod
+from tests.helpers.published import Memory
+from tests.stream_app.crashes import Step, World, keep
+from tests.stream_app.test_exactness import SAVINGS, Counting, Merging, reached
+from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, Tick, counts_of, wire
+
+SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
+Store = dict[bytes, bytes]
+Log = list[tuple[str, Event]]  # the survey of each event
+
+
+class Bug:
+    """An error that the survey `bad` raises while it is on."""
+
+    on = True
+
+    def check(self, survey: str) -> None:
+        if self.on and survey == "bad":
+            raise ZeroDivisionError("planted")
+
+
+@pytest.fixture
+def bug(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bug]:
+    bug, count = Bug(), PeriodCounts.count
+
+    def count_or_fail(self: PeriodCounts, frame: Frame) -> None:
+        count(self, frame)  # what is in memory is changed by then
+        bug.check(frame.survey)
+
+    monkeypatch.setattr(PeriodCounts, "count", count_or_fail)
+    return bug
+
+
+def records(log: Log) -> list[Record]:
+    return [Record(offset, *wire(event, SCHEMES[survey])) for offset, (survey, event) in enumerate(log)]
+
+
+def start(store: Store, log_start: int = 0) -> PartitionCounter:
+    return PartitionCounter(0, 1, SCHEMES.get, KEY, store.items(), log_start, surveys=SCHEMES)
+
+
+def read(store: Store, log: Log, end: int | None = None, log_start: int = 0) -> PartitionCounter:
+    """Recover, read on in one call, and flush."""
+    counter = start(store, log_start)
+    counter.apply_all(records(log)[counter.next_offset : end])
+    keep(store, counter.flush())
+    return counter
+
+
+def resume(store: Store, times: int = 1) -> None:
+    store[resumed_key(0, "bad")] = Resumption(times).encode()
+
+
+def counted(counter: PartitionCounter) -> dict[tuple[str, int], int]:
+    return {key: period.counts.snapshot()["colour"].total for key, period in counter.open_periods.items()}
+
+
+BOTH: Log = [
+    ("bad", Reports(0, (Row(1), Row(2)))),
+    ("good", Reports(0, (Row(1),))),
+    ("bad", Reports(0, (Row(3), Row(2)))),
+    ("bad", Tick(0)),
+    ("good", Reports(0, (Row(4),))),
+    ("bad", Reports(1, (Row(1),))),
+]
+
+
+def test_an_error_while_a_survey_is_counted_sets_it_aside_and_the_others_are_counted(bug: Bug) -> None:
+    store: Store = {}
+    counter = read(store, BOTH)
+    assert counted(counter) == {("good", 0): 2}
+    assert counter.asides["bad"].offset == -1 and counter.asides["bad"].why == "ZeroDivisionError: planted"
+    assert [one.survey for one in counter.failed] == ["bad"]
+    assert counter.passed_over == {"bad": 4}
+    again = start(store)
+    assert (again.next_offset, list(again.asides), again.failed) == (6, ["bad"], []), "a restart does not try again"
+
+
+def test_a_survey_that_goes_on_is_read_again_from_where_it_stood_and_counted_once(bug: Bug) -> None:
+    store: Store = {}
+    bug.on = False
+    read(store, BOTH, 1)
+    bug.on = True
+    read(store, BOTH, 5)
+    bug.on = False
+    read(store, BOTH)
+    assert "bad" in start(store).asides
+    resume(store)
+    counter = start(store)
+    assert (counter.next_offset, dict(counter.asides)) == (1, {})
+    assert counter.open_periods["bad", 0].offset == 0, "its state of before is kept"
+    counter.apply_all(records(BOTH)[1:])
+    assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
+    assert counter.rejects["bad"] == Counter({"repeat": 1})
+    keep(store, counter.flush())
+    assert start(store).next_offset == 6
+
+
+def test_a_survey_that_fails_again_is_set_aside_again_until_it_is_resumed_again(bug: Bug) -> None:
+    store: Store = {}
+    read(store, BOTH)
+    resume(store)
+    assert [one.aside.times for one in read(store, BOTH).failed] == [2]
+    bug.on = False
+    assert list(start(store).asides) == ["bad"]
+    resume(store, 2)
+    assert counted(read(store, BOTH)) == {("good", 0): 2, ("bad", 1): 1}
+
+
+def test_a_survey_whose_state_cannot_be_read_is_set_aside_and_counted_again_once_it_goes_on() -> None:
+    store: Store = {}
+    read(store, BOTH, 2)
+    store[counter_key(0, ("bad", 0))] = b"h1\xff"
+    counter = read(store, BOTH)
+    assert "cannot be read" in counter.asides["bad"].why
+    assert counted(counter) == {("good", 0): 2}
+    resume(store)
+    counter = read(store, BOTH)
+    assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
+    assert counter.rejects["bad"] == Counter({"repeat": 1})
+
+
+def test_a_survey_that_is_not_published_any_more_is_set_aside() -> None:
+    store: Store = {}
+    read(store, BOTH, 2)
+    counter = PartitionCounter(0, 1, {"good": SCHEMES["good"]}.get, KEY, store.items())
+    assert "which is not published" in counter.asides["bad"].why
+    keep(store, counter.flush())
+    assert counter.lost == {}
+    resume(store)
+    assert counted(read(store, BOTH)) == {("good", 0): 2, ("bad", 1): 1}
+
+
+def test_a_survey_whose_counter_is_too_large_is_set_aside() -> None:
+    size = len(SCHEMES["good"].fingerprint) + 600
+    counter = PartitionCounter(0, 1, SCHEMES.get, KEY, limit=size)
+    counter.apply_all(records([("good", Reports(0, (Row(1),))), ("bad", Reports(0, tuple(map(Row, range(1, 99)))))]))
+    flush = counter.flush()
+    assert "a record at most" in counter.asides["bad"].why
+    keys = [item.key for item in flush]
+    assert counter_key(0, ("good", 0)) in keys and not [key for key in keys if b"bad" in key]
+
+
+def test_what_expired_while_a_survey_was_aside_is_its_shortfall_and_no_other_surveys(bug: Bug) -> None:
+    store: Store = {}
+    read(store, BOTH)
+    bug.on = False
+    resume(store)
+    counter = read(store, BOTH, log_start=3)
+    assert counter.lost == {"bad": Counter({0: 3 * MAX_ROWS, 1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS})}
+    assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
+    again = start(store, log_start=3)
+    assert (again.missing, again.next_offset) == ("", 6), "it is said once"
+
+
+def test_too_little_memory_is_no_fault_of_a_survey(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: PeriodCounts, frame: Frame) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(PeriodCounts, "count", full)
+    with pytest.raises(MemoryError):
+        read({}, BOTH)
+
+
+def a_log(chance: random.Random) -> Log:
+    log: Log = []
+    for _ in range(chance.randint(15, 40)):
+        event: Event = Tick(chance.randint(0, 4))
+        if chance.random() < 0.8:
+            rows = [Row(chance.randint(1, 9), chance.randint(0, 4), chance.randint(0, 3)) for _ in range(3)]
+            event = Reports(chance.randint(0, 4), tuple(rows))
+        log.append((chance.choice(["good", "bad"]), event))
+    return log
+
+
+def a_script(chance: random.Random) -> list[Step]:
+    actions = ["read", "read", "again", "flush", "crash", "pause", "resume", "revert"]
+    return [(chance.choice(actions), chance.randint(0, 12)) for _ in range(chance.randint(5, 25))]  # type: ignore[misc]
+
+
+def recounts(log: Log) -> dict[str, Recount]:
+    return {
+        name: Recount.of_logs([{offset: event for offset, (survey, event) in enumerate(log) if survey == name}])
+        for name in SCHEMES
+    }
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_happens_to_its_workers_a_survey_that_was_aside_is_exact_in_the_end(seed: int, bug: Bug) -> None:
+    """Crashes between any two writes, late writes; in the first half one survey fails, in counting or in merging."""
+    chance = random.Random(seed)
+    log, fails_in_merge, saving = a_log(chance), seed % 2, chance.choice(SAVINGS)
+    bug.on = not fails_in_merge
+    read_from = records(log)
+
+    def recovered(found: list[tuple[bytes, bytes]]) -> Counting:
+        counter = PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES, saving=saving)
+        return Counting(read_from, counter)
+
+    world = World(recovered, len(log))
+    world.run(a_script(chance))
+    bug.on = False
+    world.store[resumed_key(0, "bad")] = Resumption(99).encode()
+    worker = world.run(a_script(chance))
+    assert isinstance(worker, Counting)
+    expected = recounts(log)
+    for name, recount in expected.items():
+        assert worker.counter.rejects.get(name, Counter()) == recount.rejects, name
+        letters = {o.key.decode() for o in world.topics["deadletters"] if dict(o.headers)["survey"] == name.encode()}
+        assert letters == recount.letters[0]
+    topics = merged(world.topics["partials"], chance, bool(fails_in_merge))
+    for name, recount in expected.items():
+        finals = Memory(topics["histograms"]).histograms(name)
+        assert {final.period: counts_of(final) for final in finals} == recount.finals
+        first = {message.key: message.value for message in reversed(topics["histograms"])}
+        assert all(first[message.key] == message.value for message in topics["histograms"])
+
+
+def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Mapping[str, list[Output]]:
+    log, bug = [partial.value for partial in partials], Bug()
+    bug.on = fails
+
+    def mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> BaseModel:
+        bug.check(scheme.survey.id)
+        return reached(scheme, period, closed, verdict)
+
+    world = World(
+        lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found, mobility=mobility)), len(log)
+    )
+    worker = world.run(a_script(chance))
+    if fails:
+        assert isinstance(worker, Merging)
+        assert not Memory(world.topics["histograms"]).histograms("bad")
+    bug.on = False
+    world.store[merge_resumed_key(0, "bad")] = Resumption(99).encode()
+    world.run(a_script(chance))
+    return world.topics
+
+
+def test_a_partial_or_a_status_that_cannot_be_read_sets_its_survey_aside_in_the_merge() -> None:
+    store: Store = {}
+    merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)))
+    merger.apply(0, b"?", key=b"bad")
+    assert list(merger.asides) == ["bad"]
+    with pytest.raises(StateError, match="cannot be read"):
+        merger.apply(1, b"?")
+    keep(store, merger.flush())
+    poisoned = store | {survey_key(0, "good"): b"?"}
+    merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), poisoned.items())
+    assert sorted(merger.asides) == ["bad", "good"]

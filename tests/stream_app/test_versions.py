@@ -1,0 +1,43 @@
+"""State that another release has written is read, or refused with a sentence; never taken for something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.errors import StateError
+from protocols.randomness import Keyring
+from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.state import position_key
+from stream_app.log import codec
+from stream_app.log.codec import pack, unpack
+from stream_app.merging.merger import Merger
+from stream_app.merging.state import merged_key
+from tests.stream_app.worlds import KEY, SURVEYS
+
+
+def test_a_newer_version_is_refused_with_both_numbers_and_an_older_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    older = pack({"offset": 7})
+    monkeypatch.setattr(codec, "VERSION", codec.VERSION + 1)
+    newer = pack({"offset": 8})
+    assert unpack(older)[0] == {"offset": 7}
+    monkeypatch.undo()
+    with pytest.raises(StateError, match="the state has version 2, and this release reads versions up to 1"):
+        unpack(newer)
+    monkeypatch.setattr(codec, "OLDEST", 2)
+    with pytest.raises(StateError, match="version 1, and this release reads versions from 2 on"):
+        unpack(older)
+
+
+@pytest.mark.parametrize("data", [b"", b"h", b"hx", b"H1....", b"\x00" * 20, pack({})[:-1]])
+def test_what_is_no_state_record_is_refused(data: bytes) -> None:
+    with pytest.raises(StateError, match="cannot be read"):
+        unpack(data)
+
+
+@pytest.mark.parametrize("head", [{}, {"offset": 1}, {"offset": 1, "mark": {"unheard-of": 1}}, []])
+def test_a_state_of_another_shape_is_refused_when_it_is_recovered(head: dict[str, object]) -> None:
+    """Failure would look like: a KeyError from somewhere inside, at every start."""
+    with pytest.raises(StateError, match="the state of partition 0 of the reports is not of the shape"):
+        PartitionCounter(0, 1, SURVEYS.get, KEY, [(position_key(0), pack(head))])
+    with pytest.raises(StateError, match="the merge state of partition 0 of the partials is not of the shape"):
+        Merger(0, 1, SURVEYS.get, Keyring(bytes(32)), [(merged_key(0), pack(head))])
