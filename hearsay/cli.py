@@ -23,6 +23,7 @@ COMMANDS = {
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",
     "audit": "hearsay.commands.audit:audit",
+    "dashboard": "hearsay.commands.operations.dashboard:dashboard",
     "worker": "hearsay.commands.operations.worker:worker",
     "gateway": "hearsay.commands.operations.gateway:app",
     "close": "hearsay.commands.operations.close:close",

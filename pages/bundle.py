@@ -30,9 +30,9 @@ def read(name: str) -> str:
 
 
 @cache
-def script() -> str:
-    """The page's own scripts as one, ready for a browser."""
-    parts = [_EXPORT.sub("", _IMPORT.sub("", read(name))) for name in modules(ENTRY)]
+def script(entry: str = ENTRY) -> str:
+    """The page's own scripts as one, ready for a browser: a module and all that it imports."""
+    parts = [_EXPORT.sub("", _IMPORT.sub("", read(name))) for name in modules(entry)]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 

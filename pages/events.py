@@ -8,8 +8,7 @@ results of a survey have in common (names of values, guarantees) is left out of 
     histogram   one period, for readers that have no mobility report of it
     live        the provisional histograms of the open periods, and what was refused
     forecast    what was forecast after one period
-    status      how a survey stands, which the dashboard knows: {"last_final": period or null, "open": [periods],
-                "reports": {period: number}, "rejects": {reason: number}, "lag": records or null}
+    status      how a survey is doing, for the page of all surveys (`pages.dashboard.overview`)
 """
 
 from __future__ import annotations

@@ -39,6 +39,8 @@ LINE = re.compile(rf"\s*(export\s+)?{PREFIX}\w+\s*=")
 HOW_TO_WRITE = f"write one {PREFIX}NAME=value a line"
 CLOCK_KEY_BYTES = 16
 """The shortest operator key accepted; the local stack makes one of 32."""
+TOKEN_CHARACTERS = 16
+"""The shortest token accepted for a dashboard."""
 
 
 def _with_secrets_read(values: Any) -> Any:
@@ -188,6 +190,20 @@ class RedisSettings(_Section):
         return options
 
 
+class DashboardSettings(_Section):
+    """Who may look at a dashboard."""
+
+    token: SecretStr | None = Field(None, description="What viewers enter; without one, everybody may look.")
+    token_file: Path | None = None
+
+    @field_validator("token")
+    @classmethod
+    def _token_is_long(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and len(token.get_secret_value()) < TOKEN_CHARACTERS:
+            raise ValueError(f"the token must have at least {TOKEN_CHARACTERS} characters (openssl rand -hex 16)")
+        return token
+
+
 class Settings(BaseSettings):
     """The settings of a process."""
 
@@ -202,6 +218,7 @@ class Settings(BaseSettings):
 
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
+    dashboard: DashboardSettings = DashboardSettings()
     clock_key: SecretStr | None = Field(None, description="The operator's key for clock records, in hex.")
     clock_key_file: Path | None = None
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")

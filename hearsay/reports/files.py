@@ -97,7 +97,11 @@ def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None)
 
 
 def _write_csv(table: pa.Table, path: Path, calendar: Calendar) -> None:
-    """Write a table for spreadsheets: times are local, and no text is taken for a formula.
+    pyarrow.csv.write_csv(spreadsheet_table(table, calendar), path)
+
+
+def spreadsheet_table(table: pa.Table, calendar: Calendar) -> pa.Table:
+    """A table for spreadsheets: times are local, and no text is taken for a formula.
 
     A cell that would be one begins with an apostrophe.
     """
@@ -107,7 +111,7 @@ def _write_csv(table: pa.Table, path: Path, calendar: Calendar) -> None:
         elif pa.types.is_string(field.type):
             text = pc.replace_substring_regex(table[field.name], r"^([=+\-@\t\r])", r"'\1")
             table = table.set_column(place, field.name, text)
-    pyarrow.csv.write_csv(table, path)
+    return table
 
 
 def _local_times(column: pa.ChunkedArray, calendar: Calendar) -> pa.ChunkedArray:

@@ -1,6 +1,7 @@
 """Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
+from stream_app.kafka.following import TopicFollower
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
 from stream_app.kafka.results import KafkaResults, last_finals
@@ -19,6 +20,7 @@ __all__ = [
     "Refusals",
     "Right",
     "Role",
+    "TopicFollower",
     "Topics",
     "allowed",
     "check",

@@ -53,7 +53,7 @@ def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
 @contextmanager
 def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[TopicPartition]]]:
     """A consumer of all partitions of a topic, at their beginnings."""
-    try:
+    with explained(kafka, f"topic {topic}"):
         consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
         try:
             numbers = consumer.partitions_for_topic(topic)
@@ -65,7 +65,14 @@ def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[Topi
             yield consumer, partitions
         finally:
             consumer.close()
+
+
+@contextmanager
+def explained(kafka: KafkaSettings, what: str) -> Iterator[None]:
+    """Raise errors of the Kafka client while something is read as our own."""
+    try:
+        yield
     except TooLarge as error:
-        raise TopicError(f"topic {topic}: {error.message}", error.hint) from None
+        raise TopicError(f"{what}: {error.message}", error.hint) from None
     except KafkaError as error:
-        raise failure(kafka, error, f"Read topic {topic}", f"did not let {topic} be read") from error
+        raise failure(kafka, error, f"Read {what}", f"did not let {what} be read") from error

@@ -44,13 +44,20 @@ def records(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
     """The same, with the fingerprints."""
     found: dict[str, Published] = {}
     for record in read_topic(kafka, topics.surveys):
-        if record.value is None:
-            continue
-        published = published_in(record)
-        id = published.survey.id
-        if id not in found or found[id].fingerprint == published.fingerprint:
-            found[id] = published
+        admit(found, record)
     return found
+
+
+def admit(found: dict[str, Published], record: Any) -> Survey | None:
+    """Add a record of the registry to those before it. Returns its survey, or None if it changes nothing."""
+    if record.value is None:
+        return None
+    published = published_in(record)
+    known = found.get(published.survey.id)
+    if known is not None and known.fingerprint != published.fingerprint:
+        return None
+    found[published.survey.id] = published
+    return published.survey
 
 
 def published_in(record: Any) -> Published:

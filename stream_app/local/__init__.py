@@ -1,6 +1,7 @@
 """The embedded app: counting and merging in one process, over a local log and a local store."""
 
 from stream_app.local.embedded import EmbeddedApp
+from stream_app.local.following import DirectoryFollower
 from stream_app.local.store import LocalStore
 
-__all__ = ["EmbeddedApp", "LocalStore"]
+__all__ = ["DirectoryFollower", "EmbeddedApp", "LocalStore"]

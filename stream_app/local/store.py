@@ -1,12 +1,14 @@
 """State and results in one SQLite file: takes the place of changelogs and result topics in the embedded app.
 
-A flush is one transaction. Any number of processes may read while one writes.
+A flush is one transaction. Any number of processes may read while one writes. The id of a message is its offset in one
+log of all topics: a message that replaces another gets a new one, so that a reader finds everything after an id.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import RESULT_TOPICS
 
 FILE = "results.sqlite"
+_IDENTITY = "identity"
 _REPLACED = {topic.name for topic in RESULT_TOPICS if topic.keep == "newest"}
 _TABLES = """
 CREATE TABLE IF NOT EXISTS state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -46,6 +49,7 @@ class LocalStore(PublishedResults):
         store._db.execute("PRAGMA journal_mode = WAL")
         store._db.execute("PRAGMA synchronous = FULL")
         store._db.executescript(_TABLES)
+        store.setting(_IDENTITY, secrets.token_hex(8))
         return store
 
     @classmethod
@@ -96,7 +100,9 @@ class LocalStore(PublishedResults):
     def _publish(self, output: Output) -> None:
         """Insert a message. If its key exists, it replaces the old one or is ignored, as the topic's row says."""
         headers = json.dumps({name: value.decode() for name, value in output.headers})
-        replace = "UPDATE SET value = excluded.value, headers = excluded.headers"
+        replace = (
+            "UPDATE SET (id, value, headers) = ((SELECT MAX(id) + 1 FROM messages), excluded.value, excluded.headers)"
+        )
         conflict = replace if output.topic in _REPLACED else "NOTHING"
         self._db.execute(
             f"INSERT INTO messages (topic, key, headers, value) VALUES (?, ?, ?, ?) "
@@ -107,7 +113,27 @@ class LocalStore(PublishedResults):
     def messages(self, topic: TopicName) -> Iterator[Output]:
         rows = self._db.execute("SELECT key, value, headers FROM messages WHERE topic = ? ORDER BY id", (topic,))
         for key, value, headers in rows:
-            yield Output(topic, key, value, tuple((name, text.encode()) for name, text in json.loads(headers).items()))
+            yield Output(topic, key, value, _headers(headers))
+
+    def after(self, id: int) -> list[tuple[int, Output]]:
+        """The messages of all topics after an id, with their ids."""
+        query = "SELECT id, topic, key, value, headers FROM messages WHERE id > ? ORDER BY id"
+        return [
+            (number, Output(TopicName(topic), key, value, _headers(headers)))
+            for number, topic, key, value, headers in self._db.execute(query, (id,))
+        ]
+
+    @property
+    def changes(self) -> int:
+        """A number that is another one after another process has written."""
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    @property
+    def identity(self) -> str:
+        """Differs from that of any other store; empty for one that was made by an earlier version."""
+        found = self._db.execute("SELECT value FROM settings WHERE name = ?", (_IDENTITY,)).fetchone()
+        return str(found[0]) if found else ""
 
     def surveys(self) -> list[Survey]:
         """The surveys that are counted in this directory."""
@@ -122,3 +148,7 @@ class LocalStore(PublishedResults):
 
     def close(self) -> None:
         self._db.close()
+
+
+def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, value.encode()) for name, value in json.loads(text).items())

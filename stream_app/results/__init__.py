@@ -5,7 +5,7 @@ from stream_app.results.histograms import Histogram, Live, build_histogram
 from stream_app.results.mobility import ClosedPeriod, MobilityResult, build_mobility
 from stream_app.results.observing import VISITORS, Cell, Observation, cells, observe, observed_series
 from stream_app.results.presence_noise import Release, release
-from stream_app.results.reading import PublishedResults
+from stream_app.results.reading import Come, Followed, Follower, PublishedResults
 from stream_app.results.result_topics import (
     FORECASTS,
     HISTOGRAMS,
@@ -26,6 +26,9 @@ __all__ = [
     "VISITORS",
     "Cell",
     "ClosedPeriod",
+    "Come",
+    "Followed",
+    "Follower",
     "ForecastResult",
     "ForecastTable",
     "Histogram",

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from protocols.errors import ResultsError
+from protocols.errors import HearsayError, ResultsError
+from protocols.survey import Survey
 from stream_app.log.encoding import decode, digest, join
 from stream_app.log.flushes import Output, TopicName
 from stream_app.results.forecast_result import ForecastResult
 from stream_app.results.histograms import Histogram, Live
 from stream_app.results.mobility import MobilityResult
-from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, LIVE, MOBILITY, ResultKey, ResultTopic
+from stream_app.results.result_topics import (
+    FORECASTS,
+    HISTOGRAMS,
+    LIVE,
+    MOBILITY,
+    RESULT_TOPICS,
+    ResultKey,
+    ResultTopic,
+)
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
+
+_TOPICS: dict[TopicName, ResultTopic[Any]] = {topic.name: topic for topic in RESULT_TOPICS}
 
 K = TypeVar("K")
 R = TypeVar("R", bound=BaseModel)
@@ -94,14 +107,79 @@ class PublishedResults(ABC):
         return next(iter(self.read(LIVE, survey)), None)
 
 
+@dataclass(frozen=True)
+class Come:
+    """What has come since the last look: surveys, and messages with their place and their offset in it.
+
+    A place is what has offsets of its own: a topic, or a data directory. `unread` are errors about records that are no
+    surveys.
+    """
+
+    surveys: list[Survey] = field(default_factory=list)
+    messages: list[tuple[int, int, Output]] = field(default_factory=list)
+    unread: list[HearsayError] = field(default_factory=list)
+
+
+class Followed(NamedTuple):
+    """A result that is complete."""
+
+    topic: ResultTopic[Any]
+    key: ResultKey
+    result: BaseModel
+
+
+class Follower:
+    """Reads the messages of result topics in the order of publication, those of one topic or of several in turn.
+
+    It has the rules of `PublishedResults.read`, and keeps no results: of each only a digest, and pieces until they are
+    joined (of results that are replaced, the newest ones).
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[TopicName, ResultKey], str] = {}
+        self._pieces: defaultdict[tuple[TopicName, ResultKey], dict[int, bytes]] = defaultdict(dict)
+
+    def apply(self, message: Output) -> Followed | None:
+        """The result that a message completes. None: it is a piece or a repetition, lacks a piece, or is no result.
+
+        Raises ResultsError if it cannot be read, or changes a final.
+        """
+        topic = _TOPICS.get(message.topic)
+        if topic is None:
+            return None
+        key, piece = _decode_key(topic, message.key)
+        place = topic.name, key
+        if piece is not None:
+            if topic.keep == "newest" or place not in self._seen:
+                self._pieces[place][piece] = message.value
+            return None
+        name = digest(message.value)
+        if self._seen.get(place) == name:
+            return None
+        if topic.keep == "first" and place in self._seen:
+            raise _changed_final(topic, key)
+        result = decode_result(topic, key, message.value, self._pieces.get(place, {}).values())
+        if result is None:
+            return None
+        self._seen[place] = name
+        if topic.keep == "first":
+            self._pieces.pop(place, None)
+        return Followed(topic, key, result)
+
+
 def _hold(topic: ResultTopic[Any], key: ResultKey, held: dict[K, bytes], place: K, value: bytes) -> None:
     if topic.keep == "newest":
         held[place] = value
     elif held.setdefault(place, value) != value:
-        raise ResultsError(
-            f"{_place(topic, key)}: published twice with different values",
-            "keep the topic as it is and report this: a final result must never change",
-        )
+        raise _changed_final(topic, key)
+
+
+def _changed_final(topic: ResultTopic[Any], key: ResultKey) -> ResultsError:
+    """The error about a result of which two records differ, although the first holds."""
+    return ResultsError(
+        f"{_place(topic, key)}: published twice with different values",
+        "keep the topic as it is and report this: a final result must never change",
+    )
 
 
 def _decode_key(topic: ResultTopic[Any], key: bytes) -> tuple[ResultKey, int | None]:

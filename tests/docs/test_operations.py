@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hearsay.terminal import exits
 from protocols.wire import Reason
-from servers.settings import KafkaSettings, RedisSettings, Settings
+from servers.settings import DashboardSettings, KafkaSettings, RedisSettings, Settings
 from stream_app.faust_app import crash
 from stream_app.faust_app.monitoring import metrics
 from stream_app.kafka import Topics
@@ -43,7 +43,7 @@ def test_every_exit_code_is_documented() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    sections = {"kafka": KafkaSettings, "redis": RedisSettings}
+    sections = {"kafka": KafkaSettings, "redis": RedisSettings, "dashboard": DashboardSettings}
     fields = {name for name in Settings.model_fields if name not in sections}
     fields |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
     names = {f"HEARSAY_{name}".upper() for name in fields if not name.endswith("_file")}

@@ -31,7 +31,7 @@ def events_in(page: str) -> list[Any]:
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """The browser, driven by a test. Names of hosts are not resolved: nothing outside this machine is reached."""
-    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_browser(), args=arguments)
         yield browser

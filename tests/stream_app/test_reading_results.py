@@ -101,3 +101,25 @@ def test_a_directory_keeps_the_first_final(in_a_directory: Write) -> None:
 def test_a_survey_is_not_mistaken_for_one_whose_name_begins_the_same() -> None:
     results = Memory(final(HISTOGRAMS, survey, 0, survey.encode()) for survey in ("s", "s2", "s/1"))
     assert results.values(HISTOGRAMS, "s") == {("s", 0): b"s"}
+
+
+def test_a_reader_of_a_directory_finds_what_came_after_an_id(in_a_directory: Write) -> None:
+    store = in_a_directory(live(0), live(5, "t"), final(MOBILITY, "s", 0, b"one"))
+    before = store.after(0)
+    ids = [id for id, _ in before]
+    assert ids == sorted(set(ids)) and [message.key for _, message in before] == [b"s", b"t", b"s/0"]
+    in_a_directory(live(1), final(MOBILITY, "s", 0, b"one"))  # the first replaces, the second is there already
+    assert [message.key for _, message in store.after(ids[-1])] == [b"s"]
+    assert [message.key for _, message in store.after(0)] == [b"t", b"s/0", b"s"]
+
+
+def test_stores_are_told_apart(tmp_path: Path) -> None:
+    directories = [tmp_path / name for name in "ab"]
+    for directory in directories:
+        directory.mkdir()
+        LocalStore.to_write(directory).close()
+    identities = []
+    for directory in (*directories, directories[0]):
+        with closing(LocalStore.existing(directory)) as store:
+            identities.append(store.identity)
+    assert identities[0] == identities[2] != identities[1]

@@ -1,0 +1,56 @@
+"""`hearsay dashboard`: live pages of published results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hearsay.terminal import console
+
+
+def dashboard(
+    surveys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SURVEY", help="Ids of the surveys to show; all of them if left out."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+            "With --kafka: only mark the losses of presence noted there.",
+            show_default=False,
+        ),
+    ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Show the results of this Kafka cluster instead.")
+    ] = None,
+    areas: Annotated[
+        Path | None,
+        typer.Option(help="For maps: the file that a survey names as areas, or a directory that has it."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8050,
+    public: Annotated[
+        bool, typer.Option("--public", help="Listen on an address that others can reach, without a token.")
+    ] = False,
+) -> None:
+    """Show results in a browser as they are published, until it is stopped.
+
+    A page of all surveys leads to a page of each, which is up to date within a moment: provisional results of open
+    periods, and finals. It is a process of its own, and only reads: start, stop and restart it as you like. Pages that
+    were open go on where they were.
+
+    Only this machine can reach it, unless --host says otherwise. Then a token is needed (HEARSAY_DASHBOARD_TOKEN or
+    HEARSAY_DASHBOARD_TOKEN_FILE), for which the page asks once.
+
+    Example: hearsay dashboard festival-week
+    """
+    from hearsay.reports.serving import Published, serve
+
+    def started(address: str) -> None:
+        console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
+        console.out.file.flush()
+
+    serve(Published(surveys or [], data, kafka, areas), surveys or [], host, port, public, started)

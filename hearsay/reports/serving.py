@@ -1,0 +1,153 @@
+"""Running the dashboard: where its results are, who may reach it, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Collection
+from ipaddress import ip_address
+from pathlib import Path
+
+import structlog
+import uvloop
+from aiohttp import web
+
+from analytics.mobility import MobilityReport
+from hearsay.places import known_directory
+from hearsay.reports.area_files import area_shapes
+from hearsay.reports.downloads import download
+from hearsay.reports.files import open_results, with_noted_losses
+from hearsay.running.data_directory import COLLECTOR, DataDirectory
+from pages.about import survey_event
+from pages.dashboard import Source, Wanted, add_routes
+from pages.events import Event
+from protocols.errors import ServerError, SettingsError, SurveyError
+from protocols.survey import Survey
+from servers.settings import load
+from stream_app.kafka import TopicFollower, Topics
+from stream_app.local import DirectoryFollower
+
+END_SECONDS = 5.0
+"""How long open requests may take when the dashboard ends."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Published:
+    """Results on a cluster, or in a data directory; and the directory in which losses are noted, if there is one.
+
+    Where neither is named, the directory is that of the only survey, or the only one that there is.
+    `areas` is a file with the shapes of areas, or a directory with such files.
+    """
+
+    def __init__(
+        self, surveys: Collection[str], data: Path | None, kafka: str | None, areas: Path | None = None
+    ) -> None:
+        only = next(iter(surveys)) if len(surveys) == 1 else None
+        self._root = data if data is not None or kafka is not None else known_directory(only)
+        self._kafka = kafka
+        kept = [] if self._root is None else [self._root / "areas"]
+        self._areas = [*([areas] if areas else []), *kept, Path()]
+
+    def check(self, surveys: Collection[str]) -> None:
+        """Raise an error if the results cannot be read, or a survey is not among them."""
+        with open_results(None, self._root, self._kafka) as (results, _):
+            known = sorted(survey.id for survey in results.surveys())
+        for survey in surveys:
+            if survey not in known:
+                raise SurveyError(
+                    f"no survey {survey!r} is published here", f"known surveys: {', '.join(known) or 'none'}"
+                )
+
+    def follow(self) -> TopicFollower | DirectoryFollower:
+        """Read them from the beginning."""
+        if self._kafka is None:
+            assert self._root is not None
+            return DirectoryFollower(self._root / COLLECTOR)
+        settings = load().at(self._kafka).kafka
+        return TopicFollower(settings, Topics(settings.prefix))
+
+    def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
+        """The event of a survey."""
+        lost = self._root is not None and DataDirectory(self._root).loss_note.exists()
+        return survey_event(survey, shapes=area_shapes(survey, self._areas), notes=notes, loss_accepted=lost)
+
+    def adjust(self, report: MobilityReport) -> MobilityReport:
+        """A report with the losses that are noted."""
+        return report if self._root is None else with_noted_losses(report, self._root)
+
+    def download(self, wanted: Wanted) -> bytes:
+        """A table as a file."""
+        with open_results(None, self._root, self._kafka) as (results, _):
+            return download(results, wanted, self.adjust)
+
+
+def serve(
+    published: Published, surveys: Collection[str], host: str, port: int, public: bool, started: Callable[[str], None]
+) -> None:
+    """Serve the dashboard until the process is told to end. `started` is called with its address."""
+    token = load().dashboard.token
+    if not is_loopback(host) and token is None and not public:
+        raise SettingsError(
+            f"everybody who reaches {host} could look at the results: no token is set",
+            "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
+        )
+    published.check(surveys)
+    _configure_logs()
+    app = web.Application()
+    add_routes(
+        app,
+        Source(published.follow, surveys, published.describe, published.adjust),
+        download=published.download,
+        token=None if token is None else token.get_secret_value(),
+        hosts={*LOOPBACK, host} if is_loopback(host) and token is None else None,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(app, host, port, started))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _configure_logs() -> None:
+    """One JSON object a line, on standard error. What the Kafka client says over and over is left out."""
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+async def _serve(app: web.Application, host: str, port: int, started: Callable[[str], None]) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            raise ServerError(
+                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
+            ) from None
+        name = f"[{host}]" if ":" in host else host
+        started(f"http://{name}:{runner.addresses[0][1]}/")
+        await ended.wait()
+    finally:
+        await runner.cleanup()

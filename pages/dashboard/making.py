@@ -1,0 +1,129 @@
+"""What has come as events: results one by one, and documents about surveys and about how they are doing.
+
+A final is shown by its mobility report, which has all that its histogram has for a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import structlog
+from pydantic_core import to_json
+
+from analytics.mobility import MobilityReport
+from pages.dashboard.encoding import segment
+from pages.dashboard.feed import Document, Result
+from pages.dashboard.overview import SurveyStatus
+from pages.events import Event, event, forecast_event, live_event, mobility_events
+from protocols.errors import HearsayError
+from protocols.survey import Survey
+from stream_app.results import Come, Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
+
+MOST_UNREAD = 20
+"""How many records that cannot be shown are named, the newest ones."""
+LONGEST_KEY = 200
+
+log = structlog.get_logger(__name__)
+
+
+class Describe(Protocol):
+    """Makes the event of a survey. `notes` are what its newest report says about how to read it."""
+
+    def __call__(self, survey: Survey, /, *, notes: tuple[str, ...]) -> Event: ...
+
+
+Adjust = Callable[[MobilityReport], MobilityReport]
+"""Adds what is known elsewhere to a report, such as losses."""
+
+
+class Making:
+    """Makes events of what comes, in order, for the surveys named or for all."""
+
+    def __init__(self, chosen: frozenset[str], describe: Describe, adjust: Adjust) -> None:
+        self._chosen = chosen
+        self._describe = describe
+        self._adjust = adjust
+        self._follower = Follower()
+        self._surveys: dict[str, Survey] = {}
+        self._notes: dict[str, tuple[str, ...]] = {}
+        self._statuses: dict[str, SurveyStatus] = {}
+        self._unread: list[str] = []
+        self._sent: dict[str | None, dict[str, Any]] = {}
+
+    def apply(self, come: Come) -> tuple[list[Result], list[Document]]:
+        """The events of what has come. A record of which none can be made is named on the pages, and never raises."""
+        for error in come.unread:
+            self._note_unread("the survey registry", error)
+        described = {survey.id for survey in come.surveys if self._shows(survey.id)}
+        self._surveys |= {survey.id: survey for survey in come.surveys if survey.id in described}
+        results: list[Result] = []
+        for place, offset, message in come.messages:
+            try:
+                found = self._follower.apply(message)
+                if found is None or not self._shows(found.key.survey):
+                    continue
+                made = [*self._events(found)]
+            except Exception as error:
+                self._note_unread(f"{message.topic}, {message.key.decode('utf-8', 'replace')[:LONGEST_KEY]}", error)
+                continue
+            survey = found.key.survey
+            self._status(survey).note(found)
+            results += [Result(one["key"], survey, place, offset, segment(to_json(one))) for one in made]
+            if isinstance(found.result, MobilityResult) and self._notes.get(survey) != found.result.notes:
+                self._notes[survey] = found.result.notes
+                described.add(survey)
+        return results, [*self._about(described)]
+
+    def statuses(self, lag: int | None, trouble: bool) -> list[Document]:
+        """The documents about the surveys, and (without a survey) about the dashboard, that have changed.
+
+        `trouble` is whether nothing can be read now. `lag` is of all surveys together: where one of them hides how many
+        devices report, it is not shown.
+        """
+        if any(survey.presence_epsilon is not None for survey in self._surveys.values()):
+            lag = None
+        about: dict[str | None, dict[str, Any]] = {None: {"trouble": trouble, "unread": self._unread}}
+        about |= {id: status.record(lag) for id, status in self._statuses.items()}
+        changed = {id: record for id, record in about.items() if self._sent.get(id) != record}
+        self._sent |= changed
+        return [_document(event("status", id, record), overview=True) for id, record in changed.items()]
+
+    def _events(self, found: Followed) -> Iterator[Event]:
+        result = found.result
+        if isinstance(result, MobilityResult):
+            yield from mobility_events(self._adjust(result))
+        elif isinstance(result, Live):
+            yield live_event(result)
+        elif isinstance(result, ForecastResult):
+            if found.key.survey in self._surveys:
+                yield forecast_event(self._surveys[found.key.survey], result)
+        elif not isinstance(result, Histogram):
+            yield event(found.topic.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
+
+    def _about(self, surveys: set[str]) -> Iterator[Document]:
+        for id in surveys & self._surveys.keys():
+            survey = self._surveys[id]
+            self._status(id).describe(survey)
+            try:
+                made = self._describe(survey, notes=self._notes.get(id, ()))
+            except Exception as error:
+                self._note_unread(f"survey {id}", error)
+            else:
+                yield _document(made, overview=False)
+
+    def _shows(self, survey: str) -> bool:
+        return not self._chosen or survey in self._chosen
+
+    def _status(self, survey: str) -> SurveyStatus:
+        return self._statuses.setdefault(survey, SurveyStatus())
+
+    def _note_unread(self, where: str, error: Exception) -> None:
+        """Name a record on the pages. Why it cannot be shown is in the log only: an error may quote the record."""
+        expected = isinstance(error, HearsayError)
+        log.warning("a record cannot be shown", record=where, error=str(error), exc_info=None if expected else error)
+        self._unread = [*self._unread, where][-MOST_UNREAD:]
+
+
+def _document(made: Event, overview: bool) -> Document:
+    return Document(made["key"], made["survey"], overview, segment(to_json(made)))

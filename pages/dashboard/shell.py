@@ -1,0 +1,81 @@
+"""The pages that the dashboard serves, and the files that they are made of. A page has no script of its own inside."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from hashlib import sha256
+from html import escape
+from typing import NamedTuple
+
+from aiohttp import web
+
+from pages.bundle import VENDORED, read, script, style
+from pages.static import shell
+
+POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Server": "hearsay",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+OVERVIEW = "Surveys"
+_SCRIPTS = {"page.js": "js/page.js", "survey.js": "live/survey.js", "overview.js": "live/overview.js"}
+_STYLE = "live/live.css"
+_LINK = '<link rel="stylesheet" href="assets/page.css"><link rel="icon" href="data:,">'
+
+
+class Asset(NamedTuple):
+    """A file, also compressed, and a tag that changes with it."""
+
+    content_type: str
+    body: bytes
+    compressed: bytes
+    tag: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """All files, by name."""
+    scripts = {name: script(entry) for name, entry in _SCRIPTS.items()}
+    scripts |= {name.rpartition("/")[2]: read(name) for name in VENDORED}
+    texts = {name: ("text/javascript", text) for name, text in scripts.items()}
+    texts["page.css"] = "text/css", style() + read(_STYLE)
+    return {name: _asset(content_type, text.encode()) for name, (content_type, text) in texts.items()}
+
+
+def survey_page(survey: str) -> str:
+    """The page of one survey."""
+    vendored = [name.rpartition("/")[2] for name in VENDORED]
+    return _page(survey, [*vendored, "page.js", "survey.js"])
+
+
+def overview_page() -> str:
+    """The page of all surveys."""
+    return _page(OVERVIEW, ["overview.js"])
+
+
+def token_page(said: str = "", status: int = 401) -> web.Response:
+    """The page that asks for the token, as an answer."""
+    form = f"""<main id="main"><h1>Access</h1><p role="alert">{escape(said)}</p>
+<form method="post" action="access"><label>Token <input name="token" type="password" autocomplete="current-password"
+required autofocus></label> <button>Show the results</button></form></main>"""
+    page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Access</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">{_LINK}</head>
+<body>{form}</body></html>"""
+    return web.Response(text=page, content_type="text/html", status=status)
+
+
+def _page(title: str, scripts: list[str]) -> str:
+    tags = "\n".join(f'<script src="assets/{name}"></script>' for name in scripts)
+    return shell(title, _LINK, "", tags)
+
+
+def _asset(content_type: str, body: bytes) -> Asset:
+    return Asset(content_type, body, gzip.compress(body, 9, mtime=0), f'"{sha256(body).hexdigest()[:16]}"')

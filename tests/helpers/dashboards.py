@@ -1,0 +1,138 @@
+"""A dashboard in a thread of the test, and viewers of it that are no browsers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from threading import Event, Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from pages.dashboard import Source, add_routes
+from pages.dashboard.feed import Result
+from tests.helpers.eventually import eventually
+
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Running:
+    """A running dashboard."""
+
+    address: str
+    source: Source
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.address).port or 0
+
+    def publish(self, *results: Result) -> None:
+        """Publish results of one place, as its source does."""
+        feed = self.source.feed
+        offsets = (results[-1].offset + 1,)
+        self.loop.call_soon_threadsafe(feed.publish, results, [], offsets, True)
+
+
+@contextmanager
+def dashboard(source: Source, port: int = 0, **options: Any) -> Iterator[Running]:
+    """Serve a source on this machine for the time of the block, until what was published before has been read."""
+    loop, up, ending = asyncio.new_event_loop(), Event(), asyncio.Event()
+    addresses: list[Any] = []
+
+    async def serve() -> None:
+        app = web.Application()
+        add_routes(app, source, **options)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
+            addresses.extend(runner.addresses)
+            up.set()
+            await ending.wait()
+        finally:
+            up.set()
+            await runner.cleanup()
+
+    thread = Thread(target=lambda: loop.run_until_complete(serve()), name="dashboard")
+    thread.start()
+    try:
+        assert up.wait(PATIENCE_SECONDS) and addresses, "the dashboard did not start"
+        running = Running(f"http://127.0.0.1:{addresses[0][1]}/", source, loop)
+        eventually(lambda: source.feed.caught_up, PATIENCE_SECONDS)
+        yield running
+    finally:
+        loop.call_soon_threadsafe(ending.set)
+        thread.join(PATIENCE_SECONDS)
+        loop.close()
+
+
+def ask(
+    running: Running, path: str, method: str = "GET", body: str | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """One request: status, headers in lower case, and the body."""
+    with closing(HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE_SECONDS)) as connection:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+
+
+@dataclass
+class Viewer:
+    """A page without a browser: it takes the events of a stream into a map, as the page does."""
+
+    running: Running
+    survey: str | None = None
+    last_id: str = ""
+    state: dict[str, Any] = field(default_factory=dict)
+    received: list[tuple[str, str]] = field(default_factory=list)  # (id, key) of events that have an id
+    resets: int = 0
+
+    def view(self, until: Callable[[Viewer], bool], compressed: bool = True) -> None:
+        """Read the stream until something is so, then disconnect."""
+        headers = {"Accept-Encoding": "gzip"} if compressed else {}
+        if self.last_id:
+            headers["Last-Event-ID"] = self.last_id
+        with closing(HTTPConnection("127.0.0.1", self.running.port, timeout=PATIENCE_SECONDS)) as connection:
+            connection.request("GET", f"/events?survey={self.survey}" if self.survey else "/events", headers=headers)
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert (answer.getheader("Content-Encoding") == "gzip") == compressed
+            unpack = zlib.decompressobj(31).decompress if compressed else bytes
+            text = b""
+            while not until(self):
+                chunk = answer.read1(1 << 16)
+                assert chunk, "the stream has ended"
+                text += unpack(chunk)
+                *messages, text = text.split(b"\n\n")
+                for message in messages:
+                    self.take(message.decode())
+
+    def take(self, message: str) -> None:
+        """Take in one message of the stream, as a browser does."""
+        fields = dict(line.split(": ", 1) for line in message.splitlines() if not line.startswith(":"))
+        self.last_id = fields.get("id", self.last_id)
+        if fields.get("event") == "reset":
+            self.resets += 1
+            self.state.clear()
+        elif "data" in fields:
+            event = json.loads(fields["data"])
+            self.state[event["key"]] = event
+            if "id" in fields:
+                self.received.append((fields["id"], event["key"]))
+
+
+def unread(running: Running, path: str) -> socket.socket:
+    """A viewer that asks, and then reads nothing."""
+    connection = socket.create_connection(("127.0.0.1", running.port), PATIENCE_SECONDS)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    return connection

@@ -1,0 +1,236 @@
+"""The live page of results on a Kafka cluster, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from kafka import KafkaProducer
+from playwright.sync_api import Browser, Page, expect
+
+from pages.dashboard import Source
+from protocols.survey import Survey
+from servers.settings import KafkaSettings
+from stream_app.kafka import KafkaResults, TopicFollower, Topics, publish
+from tests.helpers.browser import open_browser
+from tests.helpers.collecting import Collection, collecting, small_survey
+from tests.helpers.dashboard_process import dashboard_process
+from tests.helpers.dashboards import Viewer, dashboard
+from tests.helpers.eventually import eventually
+from tests.helpers.tabs import tab
+
+HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
+LONG = "<b>long</b> " * 800 + "&amp;"
+
+
+@dataclass
+class Cluster:
+    """The result topics of a cluster, written as a worker writes them: by publishing what a collection publishes."""
+
+    kafka: KafkaSettings
+    topics: Topics
+    producer: KafkaProducer
+    published: dict[int, int] = field(default_factory=dict)
+
+    def publish(self, collection: Collection) -> None:
+        """Publish what is new in a collection."""
+        after = self.published.get(id(collection), 0)
+        for number, message in collection.published(after):
+            headers = list(message.headers)
+            self.producer.send(self.topics.named(message.topic), message.value, message.key, headers, partition=0)
+            self.published[id(collection)] = number
+        self.producer.flush(30)
+
+    def source(self) -> Source:
+        return Source(lambda: TopicFollower(self.kafka, self.topics))
+
+    @property
+    def results(self) -> KafkaResults:
+        return KafkaResults(self.kafka, self.topics)
+
+
+@pytest.fixture
+def cluster(kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]) -> Iterator[Cluster]:
+    producer = KafkaProducer(**kafka_settings.client_options(), acks="all", enable_idempotence=True)
+    yield Cluster(kafka_settings, fresh_topics(partitions=2, merge_partitions=1), producer)
+    producer.close()
+
+
+@pytest.fixture
+def collect(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[[Survey], Collection]]:
+    """Begin to collect a survey, which is published."""
+    with ExitStack() as open_collections:
+
+        def begin(survey: Survey) -> Collection:
+            publish(cluster.kafka, cluster.topics, survey)
+            (collection,) = open_collections.enter_context(collecting(tmp_path / survey.id, survey))
+            return collection
+
+        yield begin
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
+
+
+def rows(page: Page, chart: str = "over-time") -> list[list[str]]:
+    """The table behind a chart."""
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
+    details = page.locator(f"#{chart} details")
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
+    found: list[list[str]] = page.locator(f"#{chart} table").evaluate(
+        "table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    return found
+
+
+def column(page: Page, name: str, chart: str = "over-time") -> list[str]:
+    head, *found = rows(page, chart)
+    return [row[head.index(name)] for row in found]
+
+
+def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_place(
+    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
+) -> None:
+    colours = collect(small_survey())
+    for period, answers in enumerate(([30, 20, 10], [33, 22, 11], [3, 2, 1])):
+        colours.report(period, answers)
+        colours.close(period)
+    colours.report(3, [40, 0, 0])
+    cluster.publish(colours)
+    with dashboard(cluster.source()) as running, tab(browser) as (page, asked):
+        page.goto(f"{running.address}?survey=colours")
+        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+        assert column(page, "devices") == ["60", "66", "–", "40"]
+        assert column(page, "state") == ["final", "final", "suppressed", "provisional"]
+        reports = cluster.results.mobility("colours")
+        for period, report in enumerate(reports):
+            one = report.window(period, period)
+            for name, quantity in (("devices", one.visitors), ("new", one.new), ("returning", one.returning)):
+                shown = "–" if quantity is None or quantity.value is None else f"{quantity.value:.0f}"
+                assert column(page, name)[period] == shown
+        colours.report(3, [0, 10, 0])
+        cluster.publish(colours)
+        expect(page.locator("#over-time table")).to_contain_text("50")
+        assert (column(page, "devices")[3], column(page, "state")[3]) == ("50", "provisional")
+        colours.close(3)
+        cluster.publish(colours)
+        expect(page.locator("#over-time table")).not_to_contain_text("provisional")
+        assert column(page, "devices") == ["60", "66", "–", "50"]
+        assert column(page, "state") == ["final", "final", "suppressed", "final"]
+        origins = {urlsplit(url)._replace(path="", query="", fragment="").geturl() for url in asked}
+        assert {origin for origin in origins if not origin.startswith("data:")} == {running.address.rstrip("/")}
+        assert len([url for url in asked if "/events" in url]) == 1, "one stream for a page"
+
+
+def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_same(
+    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser, tmp_path: Path
+) -> None:
+    colours = collect(small_survey())
+    colours.report(0, [30, 20, 10])
+    colours.close(0)
+    cluster.publish(colours)
+    arguments = ["colours", "--kafka", cluster.kafka.bootstrap]
+    with (
+        dashboard_process(tmp_path / "log", *arguments, HEARSAY_KAFKA_PREFIX=cluster.topics.prefix) as process,
+        tab(browser) as (first, _),
+        tab(browser) as (second, _),
+    ):
+        for page in (first, second):
+            page.goto(process.address)
+            page.locator("tr[data-survey=colours] a").click()
+            expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+            assert column(page, "devices") == ["60"]
+        process.kill()
+        for page in (first, second):
+            expect(page.locator(".live [data-state]")).to_have_attribute("data-state", "connecting")
+            assert column(page, "devices") == ["60"], "what is shown stays"
+        colours.report(1, [20, 20, 20])
+        colours.close(1)
+        cluster.publish(colours)
+        process.start()
+        for page in (first, second):
+            expect(page.locator("#over-time tbody tr")).to_have_count(2)
+            assert column(page, "devices") == ["60", "60"]
+            expect(page.locator(".live [data-state]")).to_have_attribute("data-state", "live")
+        assert process.end() == 0
+
+
+def test_the_overview_shows_how_surveys_are_doing_and_hostile_names_are_text(
+    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
+) -> None:
+    hostile = small_survey("hostile", values=HOSTILE).model_copy(update={"title": LONG[:10_000]})
+    colours, other = collect(small_survey()), collect(hostile)
+    for one in (colours, other):
+        one.report(0, [30, 20, 10])
+        one.close(0)
+        one.report(0, [1, 0, 0])  # late
+        one.report(1, [25, 0, 0])
+        cluster.publish(one)
+    with dashboard(cluster.source()) as running, tab(browser) as (page, _):
+        page.goto(running.address)
+        line = page.locator("tr[data-survey=hostile]")
+        expect(line.locator("a")).to_contain_text("<b>long</b>")
+        expect(line.locator("[data-cell=last]")).to_contain_text("60 reports")
+        expect(line.locator("[data-cell=open]")).to_contain_text("25 reports so far")
+        expect(line.locator("[data-cell=refused]")).to_contain_text("late: 1")
+        expect(line.locator("[data-cell=lag]")).to_have_text("0")
+        assert page.locator("tr[data-survey]").count() == 2
+        line.locator("a").click()
+        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+        assert page.locator("h1").text_content() == hostile.title
+        assert page.locator("h1 b, main img, main script").count() == 0
+
+
+def test_a_page_asks_for_the_token_once(
+    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
+) -> None:
+    colours = collect(small_survey())
+    colours.report(0, [30, 20, 10])
+    colours.close(0)
+    cluster.publish(colours)
+    with dashboard(cluster.source(), token="a token that nobody guesses") as running, tab(browser) as (page, _):
+        page.goto(f"{running.address}?survey=colours")
+        page.get_by_label("Token").fill("a token that nobody guesses")
+        page.get_by_role("button").click()
+        expect(page.locator("tr[data-survey=colours]")).to_be_visible()
+        assert page.evaluate("document.cookie") == "", "scripts do not see it"
+        page.goto(f"{running.address}?survey=colours")
+        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+
+
+def test_results_that_are_published_again_are_sent_once(
+    cluster: Cluster, collect: Callable[[Survey], Collection]
+) -> None:
+    colours = collect(small_survey())
+    colours.report(0, [30, 20, 10])
+    colours.close(0)
+    cluster.publish(colours)
+    cluster.published.clear()
+    cluster.publish(colours)  # a worker was killed, and its successor publishes again
+    colours.report(1, [20, 20, 20])
+    colours.close(1)
+    cluster.publish(colours)
+    with dashboard(cluster.source()) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(lambda one: "mobility/colours/1" in one.state and "live/colours" in one.state)
+        assert sorted(key for _, key in viewer.received if key.startswith("mobility")) == [
+            "mobility/colours/0",
+            "mobility/colours/1",
+        ]
+
+
+def test_the_lag_is_what_workers_have_not_counted(cluster: Cluster) -> None:
+    with TopicFollower(cluster.kafka, cluster.topics) as follower:
+        eventually(lambda: follower.lag() == 0)  # not before the cluster knows about groups
+        for partition in (0, 0, 1):
+            cluster.producer.send(cluster.topics.reports, b"x", partition=partition)
+        cluster.producer.flush(30)
+        eventually(lambda: follower.lag() == 3)

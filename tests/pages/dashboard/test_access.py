@@ -1,0 +1,122 @@
+"""Who may look at a dashboard, and what its answers allow a browser to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+from typer.testing import CliRunner
+
+from hearsay.cli import app
+from hearsay.reports.serving import Published, serve
+from pages.dashboard import Source, access
+from pages.dashboard.access import Access
+from protocols.errors import SettingsError, SurveyError
+from stream_app.local import DirectoryFollower
+from tests.helpers.collecting import collecting, small_survey
+from tests.helpers.dashboards import Running, ask, dashboard
+
+TOKEN = "a token that nobody guesses"
+PATHS = ("/events", "/events?survey=colours", "/download/colours/visitors.csv")
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    with collecting(tmp_path, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+    return Source(lambda: DirectoryFollower(tmp_path))
+
+
+@pytest.fixture
+def guarded(source: Source, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr(access, "WRONG_SECONDS", 0.0)
+    with dashboard(source, token=TOKEN) as running:
+        yield running
+
+
+def enter(running: Running, token: str) -> tuple[int, dict[str, str], bytes]:
+    return ask(running, "/access", "POST", urlencode({"token": token}), Content_Type=FORM)
+
+
+def test_without_the_token_there_is_only_a_form(guarded: Running) -> None:
+    status, _, page = ask(guarded, "/")
+    assert status == 401 and b"<form" in page and b"colours" not in page
+    for path in PATHS:
+        for headers in ({}, {"Cookie": "hearsay=9999999999.0"}, {"Authorization": "Bearer wrong"}):
+            assert ask(guarded, path, **headers)[0] == 401
+
+
+def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_cannot_use(guarded: Running) -> None:
+    assert enter(guarded, "wrong")[0] == 403
+    status, headers, _ = enter(guarded, TOKEN)
+    cookie, *attributes = headers["set-cookie"].split("; ")
+    assert (status, headers["location"]) == (303, "./")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(attributes)
+    assert TOKEN not in headers["set-cookie"]
+    assert ask(guarded, "/", Cookie=cookie)[0] == 200
+    assert ask(guarded, "/download/colours/visitors.csv", Cookie=cookie)[0] == 404  # this one has no downloads
+    assert ask(guarded, "/events", Cookie=cookie[:-1])[0] == 401
+
+
+def test_a_program_may_send_the_token_itself(guarded: Running) -> None:
+    assert ask(guarded, "/", Authorization=f"Bearer {TOKEN}")[0] == 200
+
+
+def test_a_cookie_ends(guarded: Running) -> None:
+    _, headers, _ = enter(guarded, TOKEN)
+    request = make_mocked_request("GET", "/", headers={"Cookie": headers["set-cookie"].split("; ")[0]})
+    assert Access(TOKEN).allows(request)
+    assert not Access("another token, since today").allows(request)
+    assert not Access(TOKEN, lambda: 1e11).allows(request)
+
+
+def test_a_browser_is_told_to_load_nothing_from_elsewhere(source: Source) -> None:
+    with dashboard(source) as running:
+        for path in ("/", "/?survey=colours", "/assets/page.js", "/assets/none", "/ready"):
+            headers = ask(running, path)[1]
+            assert headers["content-security-policy"].startswith("default-src 'self'; style-src 'self'")
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["server"] == "hearsay"
+
+
+def test_a_page_whose_name_was_made_to_lead_here_gets_nothing(source: Source) -> None:
+    with dashboard(source, hosts={"127.0.0.1", "localhost"}) as running:
+        assert ask(running, "/")[0] == 200
+        assert ask(running, "/", Host=f"localhost:{running.port}")[0] == 200
+        assert ask(running, "/events", Host="evil.example")[0] == 421
+
+
+def test_scripts_are_loaded_once(source: Source) -> None:
+    with dashboard(source) as running:
+        status, headers, body = ask(running, "/assets/page.js", Accept_Encoding="gzip")
+        assert (status, headers["content-encoding"]) == (200, "gzip")
+        assert ask(running, "/assets/page.js")[2] != body
+        assert ask(running, "/assets/page.js", If_None_Match=headers["etag"])[0] == 304
+
+
+def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="no token is set"):
+        serve(Published([], tmp_path, None), [], "0.0.0.0", 0, False, lambda address: None)
+
+
+def test_a_short_token_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARSAY_DASHBOARD_TOKEN", "short")
+    answer = CliRunner().invoke(app, ["dashboard"])
+    assert isinstance(answer.exception, SettingsError)
+    assert "HEARSAY_DASHBOARD_TOKEN" in str(answer.exception) and "'short'" not in str(answer.exception)
+    monkeypatch.setenv("HEARSAY_DASHBOARD_TOKEN", TOKEN)
+    assert TOKEN not in CliRunner().invoke(app, ["doctor", "--json"]).output
+
+
+def test_an_unknown_survey_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with collecting(tmp_path / "collector", small_survey()) as _:
+        pass
+    with pytest.raises(SurveyError, match="known surveys: colours"):
+        serve(Published([], tmp_path, None), ["colors"], "127.0.0.1", 0, False, lambda address: None)
+    assert json.dumps([path.name for path in tmp_path.iterdir()]) == '["collector"]'

@@ -1,0 +1,143 @@
+"""What pages are told about surveys, made of what has come."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from pages.about import survey_event
+from pages.dashboard.encoding import text_of
+from pages.dashboard.feed import Document
+from pages.dashboard.making import Making
+from pages.dashboard.overview import SurveyStatus
+from protocols.survey import Survey
+from stream_app.log.flushes import Output
+from stream_app.results import HISTOGRAMS, MOBILITY, Come, Followed, Histogram, ResultKey
+from tests.helpers.collecting import collecting, small_survey
+
+
+def making(chosen: frozenset[str] = frozenset()) -> Making:
+    return Making(chosen, survey_event, lambda report: report)
+
+
+def records(documents: list[Document]) -> dict[str, Any]:
+    return {
+        document.key: json.loads(text_of(document.segment).removeprefix(b"data: "))["record"] for document in documents
+    }
+
+
+@pytest.mark.parametrize("extra", ["", "presence_epsilon: 1,"])
+def test_the_lag_is_not_shown_where_a_survey_hides_how_many_devices_report(extra: str) -> None:
+    made = making()
+    made.apply(Come([small_survey(), small_survey("hidden", extra)]))
+    shown = records(made.statuses(5, False))
+    assert shown["status/colours"]["lag"] == shown["status/hidden"]["lag"] == (None if extra else 5)
+
+
+def test_only_what_changed_is_sent_again() -> None:
+    made = making()
+    made.apply(Come([small_survey(), small_survey("other")]))
+    assert set(records(made.statuses(None, False))) == {"status", "status/colours", "status/other"}
+    assert made.statuses(None, False) == []
+    assert set(records(made.statuses(None, True))) == {"status"}
+
+
+def test_a_survey_is_described_with_the_notes_of_its_reports(tmp_path: Path) -> None:
+    survey = small_survey()
+    with collecting(tmp_path, survey) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+        messages = [(0, id, message) for id, message in colours.published()]
+        (report,) = colours.store.mobility("colours")
+    made = making()
+    _, before = made.apply(Come([survey]))
+    _, after = made.apply(Come([], messages))
+    assert records(before)["survey/colours"]["notes"] == []
+    expected = survey_event(survey, notes=report.notes)["record"]["notes"]
+    assert records(after)["survey/colours"]["notes"] == expected != []
+
+
+def test_an_error_that_nobody_expected_costs_one_record(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey()) as (colours,):
+        for period in range(2):
+            colours.report(period, [30, 20, 10])
+            colours.close(period)
+        messages = [(0, id, message) for id, message in colours.published()]
+
+    def adjust(report: Any) -> Any:
+        if report.windows[0].last == 0:
+            raise KeyError("a bug")
+        return report
+
+    made = Making(frozenset(), survey_event, adjust)
+    results, _ = made.apply(Come([small_survey()], messages))
+    assert [result.key for result in results if "mobility" in result.key] == ["mobility/colours/1"]
+    assert records(made.statuses(None, False))["status"]["unread"] == ["mobility, colours/0"]
+
+
+def test_a_final_that_changed_is_named_and_the_first_one_stays(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+        messages = [(0, id, message) for id, message in colours.published()]
+        (histogram,) = colours.store.histograms("colours")
+    (changed,) = HISTOGRAMS.messages(ResultKey("colours", 0), histogram.model_copy(update={"n": 61}))
+    made = making()
+    made.apply(Come([small_survey()], [*messages, (0, 99, changed)]))
+    shown = records(made.statuses(None, False))
+    assert shown["status"]["unread"] == ["histograms, colours/0"]
+    assert [period["n"] for period in shown["status/colours"]["periods"]] == [60]
+
+
+def test_records_of_any_bytes_are_named(tmp_path: Path) -> None:
+    rubbish = [
+        Output(HISTOGRAMS.name, key, value) for key in (b"", b"\xff/1", b"a/b/3") for value in (b"", b"\x1f\x8b")
+    ]
+    made = making()
+    assert made.apply(_come(small_survey(), rubbish))[0] == []
+    assert len(records(made.statuses(None, False))["status"]["unread"]) == len(rubbish)
+
+
+def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey(values=[f"value {number}" for number in range(40)])) as (colours,):
+        colours.report(0, [30] * 40)
+        colours.close(0)
+        (report,) = colours.store.mobility("colours")
+    cut = MOBILITY.messages(ResultKey("colours", 0), report, limit=200)
+    assert len(cut) > 3
+    results, _ = making().apply(_come(small_survey(), cut))
+    ((key, *_, segment),) = results
+    shown = json.loads(text_of(segment).removeprefix(b"data: "))["record"]["windows"][0]
+    shares = report.windows[0].attributes[0].values
+    assert key == "mobility/colours/0" and shares is not None
+    assert shown["attributes"][0]["values"]["share"]["value"] == shares.share.value.tolist()
+    assert making().apply(_come(small_survey(), cut[1:]))[0] == [], "a piece is missing"
+
+
+def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) -> None:
+    class Verdict(BaseModel):
+        verdict: str
+
+    class Judged(Histogram):
+        integrity: Verdict | None = None
+
+    with collecting(tmp_path, small_survey()) as (colours,):
+        for period in range(3):
+            colours.report(period, [30, 20, 10])
+            colours.close(period)
+        finals = colours.store.histograms("colours")
+    status = SurveyStatus()
+    for final, verdict in zip(finals, ("consistent", "consistent", "contradicted"), strict=True):
+        judged = Judged(**dict(final), integrity=Verdict(verdict=verdict))
+        status.note(Followed(HISTOGRAMS, ResultKey("colours", final.period), judged))
+    shown = status.record(None)
+    assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
+    assert [(alarm["period"], alarm["verdict"]) for alarm in shown["alarms"]] == [(2, "contradicted")]
+
+
+def _come(survey: Survey, messages: list[Output]) -> Come:
+    return Come([survey], [(0, offset, message) for offset, message in enumerate(messages)])

@@ -1,0 +1,269 @@
+"""The stream of a dashboard that shows a data directory."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pages.dashboard import Source, streaming
+from pages.dashboard import source as source_module
+from pages.dashboard.encoding import segment
+from pages.dashboard.feed import Result
+from stream_app.local import DirectoryFollower, LocalStore
+from stream_app.results import RESULT_TOPICS
+from tests.helpers.collecting import Collection, collecting, small_survey
+from tests.helpers.dashboards import Viewer, ask, dashboard, unread
+from tests.helpers.eventually import eventually
+
+FINALS = {"mobility/colours/0", "mobility/colours/1"}
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[Collection]:
+    """Two closed periods and an open one."""
+    with collecting(tmp_path, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+        colours.report(1, [33, 22, 11])
+        colours.close(1)
+        colours.report(2, [40, 0, 0])
+        yield colours
+
+
+@pytest.fixture
+def source(collection: Collection, tmp_path: Path) -> Source:
+    return Source(lambda: DirectoryFollower(tmp_path))
+
+
+def has(*keys: str) -> Any:
+    return lambda viewer: set(keys) <= set(viewer.state)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_viewer_is_sent_the_results_as_they_are_published(source: Source, tmp_path: Path, compressed: bool) -> None:
+    with dashboard(source) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(has(*FINALS, "live/colours", "survey/colours", "status/colours", "status"), compressed)
+    with closing(LocalStore.existing(tmp_path)) as store:
+        (first, second), live = store.mobility("colours"), store.live("colours")
+    assert live is not None
+    for period, published in enumerate((first, second)):
+        shown = viewer.state[f"mobility/colours/{period}"]["record"]["windows"]
+        for window in shown:
+            one = published.window(window["first"], window["last"])
+            assert one.visitors is not None and window["visitors"]["value"] == one.visitors.value
+            shares = one.attribute("colour").values
+            assert shares is not None
+            assert window["attributes"][0]["values"]["share"]["value"] == shares.share.value.tolist()
+    (provisional,) = viewer.state["live/colours"]["record"]["open"]
+    assert (provisional["kind"], provisional["n"]) == ("provisional", live.open[0].n)
+    assert viewer.state["survey/colours"]["record"]["attributes"][0]["values"] == ["red", "green", "blue"]
+
+
+def test_what_is_published_later_follows(source: Source, collection: Collection) -> None:
+    with dashboard(source) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(has(*FINALS))
+        collection.report(2, [0, 10, 0])
+        viewer.view(lambda one: one.state["live/colours"]["record"]["open"][0]["n"] == 50)
+        collection.close(2)
+        viewer.view(lambda one: "mobility/colours/2" in one.state and not one.state["live/colours"]["record"]["open"])
+    ids = [id for id, _ in viewer.received]
+    assert len(ids) == len(set(ids)), "something came twice"
+
+
+def test_a_dashboard_that_is_started_again_loses_and_doubles_nothing(tmp_path: Path, collection: Collection) -> None:
+    with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(has("mobility/colours/0"))
+    collection.close(2)
+    with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as again:
+        viewer.running = again
+        viewer.view(has("mobility/colours/2"))
+        fresh = Viewer(again, "colours")
+        fresh.view(has("mobility/colours/2", "live/colours"))
+        viewer.view(lambda one: one.state.get("live/colours") == fresh.state["live/colours"])
+    results = {key for key in fresh.state if key.partition("/")[0] in ("mobility", "live")}
+    assert {key: viewer.state[key] for key in results} == {key: fresh.state[key] for key in results}
+    finals = [key for _, key in viewer.received if key.startswith("mobility")]
+    assert sorted(finals) == [f"mobility/colours/{period}" for period in range(3)]
+    assert viewer.resets == 0
+
+
+@pytest.mark.parametrize("last", ["0123:7", "nonsense", "41504204a69cef2d:1.2.3"])
+def test_a_position_in_something_else_begins_again(source: Source, last: str) -> None:
+    with dashboard(source) as running:
+        viewer = Viewer(running, "colours", last_id=last, state={"mobility/gone/0": {}})
+        viewer.view(has(*FINALS))
+    assert viewer.resets == 1 and "mobility/gone/0" not in viewer.state
+
+
+def test_a_directory_that_was_made_again_replaces_what_viewers_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
+    first, second = tmp_path / "first", tmp_path / "second"
+    with collecting(first, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+    with collecting(second, small_survey("shapes")) as (shapes,):
+        shapes.report(0, [20, 20, 20])
+        shapes.close(0)
+    place = tmp_path / "place"
+    first.rename(place)
+    with dashboard(Source(lambda: DirectoryFollower(place))) as running:
+        viewer = Viewer(running)
+        viewer.view(has("status/colours"))
+        place.rename(first)
+        second.rename(place)
+        viewer.view(has("status/shapes"))
+    assert "status/colours" not in viewer.state
+
+
+def test_surveys_that_were_not_asked_for_are_not_shown(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey(), small_survey("shapes")) as both:
+        for one in both:
+            one.report(0, [30, 20, 10])
+            one.close(0)
+        with dashboard(Source(lambda: DirectoryFollower(tmp_path), ["shapes"])) as running:
+            viewer = Viewer(running)
+            viewer.view(has("status/shapes"))
+            assert "status/colours" not in viewer.state
+            assert "colours" not in running.source.feed._results
+
+
+def test_fifty_viewers_see_the_same(source: Source, collection: Collection) -> None:
+    with dashboard(source) as running, ThreadPoolExecutor(50) as pool:
+        viewers = [Viewer(running, "colours") for _ in range(50)]
+        viewing = [pool.submit(viewer.view, has("mobility/colours/2", "mobility/colours/0")) for viewer in viewers]
+        eventually(lambda: len(running.source.feed.viewers) == 50)
+        collection.close(2)
+        for one in viewing:
+            one.result(60)
+        assert {viewer.received[-1] for viewer in viewers} == {viewers[0].received[-1]}
+        eventually(lambda: not running.source.feed.viewers)
+
+
+def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(source: Source, tmp_path: Path) -> None:
+    with dashboard(source) as running, closing(unread(running, "/events?survey=colours")):
+        feed = running.source.feed
+        eventually(lambda: len(feed.viewers) == 1)
+        big = json.dumps({"kind": "live", "survey": "colours", "key": "live/colours", "record": {"x": "y" * 1_000_000}})
+        viewer = Viewer(running, "colours")
+        viewer.view(has(*FINALS))
+        (first,) = feed.position.offsets
+        for number in range(first, first + 200):
+            running.publish(Result("live/colours", "colours", 0, number, segment(big.encode())))
+        viewer.view(lambda one: one.last_id.endswith(f":{first + 200}"), compressed=False)
+        eventually(lambda: len(feed.viewers) == 1)  # the one that reads nothing
+        assert sum(len(held) for held in feed.held("colours")) < 1_000_000, "one version of each key is held"
+
+
+def test_a_viewer_that_takes_nothing_for_long_is_disconnected(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "STALLED_SECONDS", 0.2)
+    with dashboard(source) as running, closing(unread(running, "/events?survey=colours")):
+        feed = running.source.feed
+        eventually(lambda: len(feed.viewers) == 1)
+        (first,) = feed.position.offsets
+        big = json.dumps({"kind": "live", "survey": "colours", "key": "live/colours", "record": "y" * 20_000_000})
+        running.publish(Result("live/colours", "colours", 0, first, segment(big.encode())))
+        eventually(lambda: not feed.viewers)
+
+
+def test_suppressed_values_never_leave_the_server(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey()) as (colours,):
+        colours.report(0, [7, 6, 4])  # fewer than the minimum of 20
+        colours.close(0)
+        colours.report(1, [30, 20, 10])
+        colours.close(1)
+        colours.report(2, [13, 0, 0])
+        with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
+            viewer = Viewer(running, "colours")
+            viewer.view(has("mobility/colours/1", "live/colours", "status/colours"))
+            overview = Viewer(running)
+            overview.view(has("status/colours"))
+    (window,) = viewer.state["mobility/colours/0"]["record"]["windows"]
+    assert window["suppressed"] == "minimum" and "visitors" not in window
+    assert [part.get("values") for part in window["attributes"]] in ([], [None])
+    (provisional,) = viewer.state["live/colours"]["record"]["open"]
+    assert provisional["suppressed"] == "minimum" and "n" not in provisional
+    for status in (viewer.state["status/colours"], overview.state["status/colours"]):
+        record = status["record"]
+        assert [period["n"] for period in record["periods"]] == [None, 60]
+        assert [period["n"] for period in record["open"]] == [None]
+    numbers = set(re.findall(r"[\d.]+", json.dumps([viewer.state, overview.state])))
+    assert not numbers & {"17", "77"}, "reports of the first period, and of the first two"
+
+
+def test_a_record_that_nobody_can_read_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    with collecting(tmp_path, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+        (_, message), *_ = colours.published()
+        for topic in RESULT_TOPICS:
+            colours.store.write([message.__class__(topic.name, b"other/x", b"rubbish")])
+        with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
+            viewer = Viewer(running, "colours")
+            viewer.view(has("mobility/colours/0", "status"))
+    assert viewer.state["status"]["record"]["unread"] == [f"{topic.name}, other/x" for topic in RESULT_TOPICS]
+
+
+def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
+    place, away = tmp_path / "place", tmp_path / "away"
+    with collecting(place, small_survey()) as (colours,):
+        colours.report(0, [30, 20, 10])
+        colours.close(0)
+    with dashboard(Source(lambda: DirectoryFollower(place))) as running:
+        viewer = Viewer(running, "colours")
+        viewer.view(has("mobility/colours/0", "live/colours"))
+        received = len(viewer.received)
+        place.rename(away)
+        viewer.view(lambda one: one.state["status"]["record"]["trouble"])
+        away.rename(place)
+        viewer.view(lambda one: not one.state["status"]["record"]["trouble"])
+    assert (viewer.resets, len(viewer.received)) == (0, received)
+
+
+def test_it_can_be_part_of_another_application(source: Source) -> None:
+    with dashboard(source, prefix="/results") as running:
+        status, headers, _ = ask(running, "/results")
+        assert (status, headers["location"]) == (308, "results/")
+        assert (ask(running, "/results/")[0], ask(running, "/results/ready")[0], ask(running, "/")[0]) == (
+            200,
+            200,
+            404,
+        )
+
+
+def test_streams_end_when_the_dashboard_does(source: Source) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with dashboard(source) as running:
+            viewer = Viewer(running, "colours")
+            viewing = pool.submit(viewer.view, lambda one: False)
+            eventually(lambda: len(running.source.feed.viewers) == 1)
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            viewing.result(30)
+
+
+def test_a_survey_that_is_not_there_has_no_page(source: Source) -> None:
+    with dashboard(source) as running:
+        assert [ask(running, f"/?survey={id}")[0] for id in ("colours", "colors", "%3Cscript%3E")] == [200, 404, 404]
+
+
+def test_it_is_ready_when_the_past_has_been_read(source: Source) -> None:
+    with dashboard(source) as running:
+        assert ask(running, "/ready")[0] == 200
+
+
+def test_too_many_viewers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.dashboard.streaming.MOST_VIEWERS", 0)
+    with dashboard(source) as running:
+        assert ask(running, "/events")[0] == 503
