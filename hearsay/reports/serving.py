@@ -6,7 +6,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -95,16 +96,42 @@ def serve(
         )
     published.check(surveys)
     _configure_logs()
+    app = application(published, surveys, host, None if token is None else token.get_secret_value())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(app, host, port, started))
+
+
+def application(
+    published: Published, surveys: Collection[str], host: str = "127.0.0.1", token: str | None = None
+) -> web.Application:
+    """The dashboard of some surveys (none named: of all), for viewers with the token, if there is one."""
     app = web.Application()
     add_routes(
         app,
         Source(published.follow, surveys, published.describe, published.adjust),
         download=published.download,
-        token=None if token is None else token.get_secret_value(),
+        token=token,
         hosts={*LOOPBACK, host} if is_loopback(host) and token is None else None,
     )
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, started))
+    return app
+
+
+@asynccontextmanager
+async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
+    """Serve an application at an address, which is returned."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            raise ServerError(
+                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
+            ) from None
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{runner.addresses[0][1]}/"
+    finally:
+        await runner.cleanup()
 
 
 def is_loopback(host: str) -> bool:
@@ -137,17 +164,6 @@ async def _serve(app: web.Application, host: str, port: int, started: Callable[[
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise ServerError(
-                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
-            ) from None
-        name = f"[{host}]" if ":" in host else host
-        started(f"http://{name}:{runner.addresses[0][1]}/")
+    async with listening(app, host, port) as address:
+        started(address)
         await ended.wait()
-    finally:
-        await runner.cleanup()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gateway.service import Surveys
+from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
 from hearsay.running.data_directory import DataDirectory
 from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
@@ -18,6 +20,8 @@ from protocols.survey import Survey
 from servers.key_files import secret_in
 from stream_app.counting import load_loops
 from stream_app.local import EmbeddedApp
+
+DASHBOARD_HOST = "127.0.0.1"
 
 
 def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
@@ -47,6 +51,13 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             say(f"A device in the browser: {address}/try")
         say(f"Results: hearsay report {next(iter(schemes))} --data {directory}")
 
+    async def dashboard() -> None:
+        """Whatever address devices use, the dashboard is reached from this machine only, at the next port."""
+        pages = application(Published(schemes, directory, None), schemes)
+        async with listening(pages, DASHBOARD_HOST, exposure.port and exposure.port + 1) as address:
+            say(f"Results as they come: {address}")
+            await asyncio.Event().wait()
+
     run(
         exposure,
         Surveys(schemes.get, schemes.values),
@@ -54,5 +65,5 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         secret_in(directory / "gateway.key"),
         started,
         pages=try_pages(schemes, data.collector) if exposure.loopback else {},
-        # A dashboard over `data.collector` is a server of its own: start it with `beside`, on a second port.
+        beside=dashboard,
     )
