@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,9 @@ STEPS = {
 
 
 @pytest.fixture(autouse=True)
-def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(runner, "STEPS", STEPS)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a run that failed keeps its directory
 
 
 def run(monkeypatch: pytest.MonkeyPatch, only: str) -> None:
