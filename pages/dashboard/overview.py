@@ -41,7 +41,7 @@ class SurveyStatus:
             self._live = result.model_copy(update={"open": still_open})
 
     def _note_verdict(self, final: Histogram) -> None:
-        found = getattr(final, "integrity", None)  # finals that were published earlier have none
+        found = final.integrity
         if found is not None:
             self._verdicts[found.verdict] += 1
             if found.verdict != GOOD:

@@ -107,7 +107,7 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path, monkeypa
 
 def test_a_short_token_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARSAY_DASHBOARD_TOKEN", "short")
-    answer = CliRunner().invoke(app, ["dashboard"])
+    answer = CliRunner().invoke(app, ["dashboard", "--data", "nowhere"])
     assert isinstance(answer.exception, SettingsError)
     assert "HEARSAY_DASHBOARD_TOKEN" in str(answer.exception) and "'short'" not in str(answer.exception)
     monkeypatch.setenv("HEARSAY_DASHBOARD_TOKEN", TOKEN)

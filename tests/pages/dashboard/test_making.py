@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from pages.about import survey_event
 from pages.dashboard.encoding import text_of
@@ -16,7 +15,7 @@ from pages.dashboard.making import Making
 from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.log.flushes import Output
-from stream_app.results import HISTOGRAMS, MOBILITY, Come, Followed, Histogram, ResultKey
+from stream_app.results import HISTOGRAMS, MOBILITY, Come, Followed, ResultKey
 from tests.helpers.collecting import collecting, small_survey
 
 
@@ -119,12 +118,6 @@ def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
 
 
 def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) -> None:
-    class Verdict(BaseModel):
-        verdict: str
-
-    class Judged(Histogram):
-        integrity: Verdict | None = None
-
     with collecting(tmp_path, small_survey()) as (colours,):
         for period in range(3):
             colours.report(period, [30, 20, 10])
@@ -132,7 +125,8 @@ def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) 
         finals = colours.store.histograms("colours")
     status = SurveyStatus()
     for final, verdict in zip(finals, ("consistent", "consistent", "contradicted"), strict=True):
-        judged = Judged(**dict(final), integrity=Verdict(verdict=verdict))
+        assert final.integrity is not None
+        judged = final.model_copy(update={"integrity": final.integrity.model_copy(update={"verdict": verdict})})
         status.note(Followed(HISTOGRAMS, ResultKey("colours", final.period), judged))
     shown = status.record(None)
     assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
