@@ -117,17 +117,19 @@ def application(
 
 
 @asynccontextmanager
-async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serve an application at an address, which is returned."""
+async def listening(app: web.Application, host: str, port: int, or_any: bool = False) -> AsyncIterator[str]:
+    """Serve an application at an address, which is returned; with `or_any` at any port, if this one is taken."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
     await runner.setup()
     try:
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            raise ServerError(
-                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
-            ) from None
+            if not or_any:
+                raise ServerError(
+                    f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
+                ) from None
+            await web.TCPSite(runner, host, 0).start()
         name = f"[{host}]" if ":" in host else host
         yield f"http://{name}:{runner.addresses[0][1]}/"
     finally:

@@ -52,9 +52,9 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         say(f"Results: hearsay report {next(iter(schemes))} --data {directory}")
 
     async def dashboard() -> None:
-        """Whatever address devices use, the dashboard is reached from this machine only, at the next port."""
+        """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
         pages = application(Published(schemes, directory, None), schemes)
-        async with listening(pages, DASHBOARD_HOST, exposure.port and exposure.port + 1) as address:
+        async with listening(pages, DASHBOARD_HOST, exposure.port and exposure.port + 1, or_any=True) as address:
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 
