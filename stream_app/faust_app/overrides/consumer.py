@@ -31,6 +31,9 @@ FULL_SECONDS = 0.002
 LONG_POLL_MILLISECONDS = 100
 """How long a broker may hold back a fetch without records: other requests on the connection wait as long."""
 
+FETCH_BYTES = 64 << 10
+"""A broker holds a fetch back until it has so much: reports that trickle come together, which costs less."""
+
 
 class ShortPollThread(AIOKafkaConsumerThread):
     """Faust's consumer thread, with short polls, and retries if no broker is available when it starts."""
@@ -38,6 +41,7 @@ class ShortPollThread(AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = LONG_POLL_MILLISECONDS
+        consumer._fetch_min_bytes = FETCH_BYTES
         cast(Any, consumer).start = partial(retry_while_unavailable, consumer.start)
         return consumer
 

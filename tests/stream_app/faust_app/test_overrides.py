@@ -97,6 +97,7 @@ def used() -> list[Used]:
         Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls and let it wait for a broker"),
         Used(AIOKafkaConsumerThread, "_seek_wait", "leave partitions alone that stand where they should"),
         Used(consumer, "_fetch_max_wait_ms", "shorten long polls"),
+        Used(consumer, "_fetch_min_bytes", "fetch reports that trickle together"),
         Used(consumer, "start", "let a consumer wait for a broker when it starts"),
         Used(consumer, "_subscription", "know a partition's position without asking the broker"),
         Used(Assignment, "state_value", "know a partition's position without asking the broker"),
