@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from protocols.errors import AnotherRelease, StateError
+from protocols.errors import AnotherRelease, NotPublished, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
 from stream_app.counting.tokens import Tokens
-from stream_app.log.asides import NEVER_ASIDE, SurveyFailed, resume, survey_of
+from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Acceptance
@@ -67,7 +67,7 @@ def recover(
             continue
         try:
             periods, unused = _recover_survey(survey, group, position, lookup)
-        except (MemoryError, AnotherRelease):
+        except NOT_OF_ONE_SURVEY:
             raise
         except Exception as error:
             if not survey:
@@ -190,5 +190,5 @@ def known_scheme(lookup: Lookup, survey: str) -> Scheme:
     """The compiled survey of a state record; an error if it is not published."""
     scheme = lookup(survey)
     if scheme is None:
-        raise StateError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
+        raise NotPublished(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
     return scheme

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
-from protocols.errors import AnotherRelease, LogError
-from stream_app.log.asides import NEVER_ASIDE, Aside, Asides, SurveyFailed, survey_of
+from protocols.errors import LogError
+from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, Aside, Asides, SurveyFailed, survey_of
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.marks import Mark
 from stream_app.log.skipped import Skipped, Why
@@ -96,7 +96,7 @@ class LogReader(ABC):
         """What fails inside sets the survey aside. Too little memory is no fault of one survey, nor is one unnamed."""
         try:
             yield
-        except (MemoryError, AnotherRelease):
+        except NOT_OF_ONE_SURVEY:
             raise
         except Exception as error:
             if not survey:

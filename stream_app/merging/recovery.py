@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from protocols.errors import AnotherRelease, StateError
+from protocols.errors import StateError
 from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING, Period
-from stream_app.log.asides import NEVER_ASIDE, SurveyFailed, resume, survey_of
+from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Acceptance
 from stream_app.merging.finals import Final, final_key, piece_key
@@ -74,7 +74,7 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
             continue
         try:
             surveys[survey] = _recover_survey(owner, survey, group, position, lost)
-        except (MemoryError, AnotherRelease):
+        except NOT_OF_ONE_SURVEY:
             raise
         except Exception as error:
             if not survey:

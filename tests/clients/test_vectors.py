@@ -41,7 +41,7 @@ def test_every_mechanism_is_in_a_vector() -> None:
 def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
     """They refuse terms with a key that they do not know."""
     known = (LIBRARY / "src" / "terms.js").read_text()
-    shown = {"title", "description", "forecast", "groups", "role"}  # for people, and no part of the terms
+    shown = {"title", "description", "forecast", "areas", "groups", "role"}  # for people, and no part of the terms
     declared = {*Survey.model_fields, *Attribute.model_fields} - shown
     assert not [key for key in declared if f'"{key}"' not in known]
 

@@ -136,7 +136,7 @@ def marked() -> set[tuple[int, int]]:
     assert type_in("report", "--data", "data", "--html", "page.html").exit_code == 0
     printed = " ".join(type_in("report", "--data", "data").output.split())
     assert ("presence records were lost" in printed) == bool(found)
-    assert ('"lost":true' in Path("page.html").read_text().replace(": ", ":")) == bool(found)
+    assert ('"presence_lost":true' in Path("page.html").read_text().replace(": ", ":")) == bool(found)
     return found
 
 

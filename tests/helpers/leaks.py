@@ -12,6 +12,8 @@ from pathlib import Path
 MORE_BYTES = 8 << 20
 """A thousand leaked threads or sockets would take more memory than this."""
 
+A_FEW = 10
+
 
 def held() -> tuple[int, int]:
     """How many descriptors and threads this process has."""
@@ -27,5 +29,6 @@ def resident_bytes() -> int:
 def leaves_nothing() -> Iterator[None]:
     before, memory = held(), resident_bytes()
     yield
-    assert held() == before
+    # What earlier tests left behind may end meanwhile, or one of the last threads may still be ending.
+    assert all(now <= then + A_FEW for now, then in zip(held(), before, strict=True)), (before, held())
     assert resident_bytes() - memory < MORE_BYTES

@@ -5,12 +5,15 @@ import { periodsOf, windowsOf } from "../state/series.js";
 import { dayLabel, label, wall, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
 
+const LOST = "Some windows may count devices twice: presence records were lost. They are marked where a window is chosen.";
+
 export function showHeader(header, context) {
   const { survey, words } = context, { about } = survey;
   header.replaceChildren(
     make("p", { class: "kicker" }, words.kicker),
     make("h1", {}, about.title),
     make("p", { class: "lead" }, span(survey)),
+    ...(windowsOf(survey).some((window) => window.presence_lost) ? [make("p", { class: "lead" }, LOST)] : []),
     make("div", { class: "figures" }, ...figures(context)));
 }
 

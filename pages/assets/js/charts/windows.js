@@ -27,7 +27,7 @@ export function windowControl(context) {
   const order = Object.keys(KINDS), chosen = windowOf(context);
   const windows = [...windowsOf(context.survey)].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.first - b.first || a.last - b.last);
   const entries = windows.map((window) => ({
-    group: KINDS[window.kind], value: `${window.first}-${window.last}`, text: () => windowName(context.survey, window) + (window.suppressed ? " (suppressed)" : ""),
+    group: KINDS[window.kind], value: `${window.first}-${window.last}`, text: () => windowName(context.survey, window) + (window.suppressed ? " (suppressed)" : "") + (window.presence_lost ? " (may count devices twice)" : ""),
   }));
   return growingChoice(context, "window", "Window", entries, chosen ? `${chosen.first}-${chosen.last}` : "", (window) => context.set({ window }));
 }
