@@ -93,10 +93,6 @@ class AnotherRelease(StateError):
     """Recorded state is of a release that this one does not read."""
 
 
-class NotPublished(StateError):
-    """Recorded state is of a survey that is not published."""
-
-
 class TopicError(HearsayError):
     """A topic is missing, or holds a record that does not belong there."""
 

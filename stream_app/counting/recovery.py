@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from protocols.errors import AnotherRelease, NotPublished, StateError
+from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
@@ -190,5 +190,5 @@ def known_scheme(lookup: Lookup, survey: str) -> Scheme:
     """The compiled survey of a state record; an error if it is not published."""
     scheme = lookup(survey)
     if scheme is None:
-        raise NotPublished(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
+        raise StateError(f"the state counts survey {survey!r}, which is not published", "publish it again, unchanged")
     return scheme

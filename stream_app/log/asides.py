@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from protocols.errors import AnotherRelease, HearsayError, NotPublished, StateError
+from protocols.errors import AnotherRelease, HearsayError, StateError
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import DEADLETTERS, Output, Write
 
 LONGEST_WHY = 300
-NOT_OF_ONE_SURVEY = (MemoryError, AnotherRelease, NotPublished)
-"""Errors that end the worker, also if they come up with one survey: an operator can mend their cause."""
+NOT_OF_ONE_SURVEY = (MemoryError, AnotherRelease)
+"""Errors that end the worker, also if they come up with one survey: it is not the survey that is wrong."""
 
 
 @dataclass(frozen=True)

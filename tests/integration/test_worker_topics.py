@@ -81,9 +81,10 @@ def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
         assert f"topic {topics.surveys} was deleted" in worker.log.read_text().splitlines()[-1]
         assert hearsay(kafka_settings, topics, "topics", "create").returncode == 0
         worker.start()
-        eventually(lambda: not worker.running, 60)
-        assert "the state counts survey 's', which is not published (publish it again" in worker.log.read_text()
+        eventually(lambda: "the state counts survey 's', which is not published" in worker.log.read_text(), 60)
+        worker.leave()
         publish(kafka_settings, topics, SCHEME.survey)
+        assert hearsay(kafka_settings, topics, "recover", "--survey", "s").returncode == 0
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)

@@ -98,8 +98,9 @@ class LogWatch:
         return look, faults
 
     async def check_exists(self, topic: str) -> None:
-        """Raise LogError if a topic is no longer the one that it was, or is gone."""
+        """Raise LogError if a topic, which was there when the worker started, is gone or is another."""
         look, _ = await self.faults(topic, {})
+        self._ids.setdefault(topic, look.topic or "not seen")
         self.check_same(topic, look)
 
     def check_same(self, topic: str, look: Look) -> None:
