@@ -46,6 +46,6 @@ if ! have node || ! have npm; then
 else
   for place in clients/javascript tests/pages; do
     [ "$place/node_modules/.package-lock.json" -nt "$place/package-lock.json" ] ||
-      npm ci --prefix "$place" --no-audit --no-fund --loglevel=error >/dev/null || echo "npm ci failed in $place" >&2
+      npm ci --prefix "$place" --no-audit --no-fund --loglevel=error --fetch-retries=1 --fetch-timeout=30000 >/dev/null || echo "npm ci failed in $place" >&2
   done
 fi
