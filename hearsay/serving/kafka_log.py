@@ -27,11 +27,12 @@ RETRY_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-def wait_for_topics(kafka: KafkaSettings, prefix: str) -> Topics:
-    """The topics of the cluster; waits until a broker answers."""
+def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> tuple[Topics, Registry]:
+    """The topics of the cluster and what is published there; waits until a broker answers."""
     while True:
         try:
-            return existing(kafka, prefix)
+            topics = existing(kafka, prefix)
+            return topics, Registry(kafka, topics)
         except HearsayError as error:
             if not error.retriable:
                 raise

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway.service import Holder, Surveys
 from hearsay.serving.exposure import Exposure
-from hearsay.serving.kafka_log import KafkaLog, Registry, wait_for_topics
+from hearsay.serving.kafka_log import KafkaLog, wait_for_surveys
 from hearsay.serving.running import linked_figures, run
 from servers.settings import Settings
 
@@ -18,8 +18,7 @@ def serve_kafka(
     """Serve until SIGTERM or SIGINT."""
     exposure.check()
     key = settings.gateway_key_bytes() if exposure.credentials else b""
-    topics = wait_for_topics(settings.kafka, prefix or settings.kafka.prefix)
-    registry = Registry(settings.kafka, topics)
+    topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
     if exposure.credentials:
         for line in linked_figures(registry.all()):
             say(line)
