@@ -1,15 +1,28 @@
-"""Free ports for local servers."""
+"""Addresses of this machine, and free ports for local servers."""
 
 from __future__ import annotations
 
 import random
 import socket
+from ipaddress import ip_address
 
 from protocols.errors import ServerError
 
 RANGE = range(20000, 32000)
 """Below the ephemeral ports: a client that retries a stopped server on an ephemeral port can connect to itself, and the
 restarted server then cannot bind its port."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def free_port() -> int:

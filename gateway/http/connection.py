@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httptools
 
 from gateway.http.messages import Request, Response, refusal
-
-if TYPE_CHECKING:
-    from gateway.http.listening import Listener
+from gateway.http.shared import Shared
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
@@ -31,8 +29,8 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.Protocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None
         self._queue: deque[Request] = deque()
@@ -51,21 +49,21 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self.deadline = self._listener.time() + self._listener.limits.request_seconds
-        if not self._listener.add(self):
+        self.deadline = self._shared.time() + self._shared.limits.request_seconds
+        if not self._shared.add(self):
             self._refuse(FULL)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ending = True
         self._release()
-        self._listener.discard(self)
+        self._shared.discard(self)
 
     def data_received(self, data: bytes) -> None:
         if self._ending:
             return
         if self._in_head:  # the first part of a head is bounded by what is read at once
             self._head_bytes += len(data)
-            if self._head_bytes > self._listener.limits.head_bytes:
+            if self._head_bytes > self._shared.limits.head_bytes:
                 self._refuse(TOO_LONG_HEAD)
                 return
         try:
@@ -82,7 +80,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
-        self.deadline = self._listener.time() + self._listener.limits.request_seconds
+        self.deadline = self._shared.time() + self._shared.limits.request_seconds
 
     def resume_writing(self) -> None:
         self._writing_paused = False
@@ -94,7 +92,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._in_head = True
         self._url, self._headers, self._head_bytes = b"", {}, 0
-        self.deadline = self._listener.time() + self._listener.limits.request_seconds
+        self.deadline = self._shared.time() + self._shared.limits.request_seconds
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -102,7 +100,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes + len(self._url) > self._listener.limits.head_bytes:
+        if self._head_bytes + len(self._url) > self._shared.limits.head_bytes:
             self._refuse(TOO_LONG_HEAD)
         elif name in ONCE and name in self._headers:
             self._refuse(MALFORMED)
@@ -117,10 +115,10 @@ class Connection(asyncio.Protocol):
         if parser.should_upgrade():
             self._refuse(MALFORMED)
             return
-        keep_alive = parser.should_keep_alive() and not self._listener.stopping
-        certificate = self._transport.get_extra_info("peercert") if self._listener.verifies_clients else None
+        keep_alive = parser.should_keep_alive() and not self._shared.stopping
+        certificate = self._transport.get_extra_info("peercert") if self._shared.verifies_clients else None
         request = Request(parser.get_method().decode("latin-1"), self._url, headers, keep_alive, certificate)
-        admitted = self._listener.application.admit(request)
+        admitted = self._shared.application.admit(request)
         if isinstance(admitted, Response):
             self._refuse(admitted, request)
             return
@@ -139,7 +137,7 @@ class Connection(asyncio.Protocol):
         if self._size > self._most:
             self._size -= len(body)
             self._refuse(TOO_LARGE)
-        elif not self._listener.hold(len(body)):
+        elif not self._shared.hold(len(body)):
             self._size -= len(body)
             self._refuse(FULL)
         else:
@@ -163,27 +161,27 @@ class Connection(asyncio.Protocol):
         request = self._queue.popleft()
 
         def answer(response: Response) -> None:
-            self._listener.release(len(request.body))
+            self._shared.release(len(request.body))
             self._busy = False
             if self._ending:
                 return
-            closing = not request.keep_alive or self._listener.stopping or (self._last and not self._queue)
+            closing = not request.keep_alive or self._shared.stopping or (self._last and not self._queue)
             self._transport.write(response.encoded(closing, request.method == "HEAD"))
             if closing:
                 self._end()
             elif self._queue:
-                self._listener.soon(self._next)
+                self._shared.soon(self._next)
             else:
                 self._wait_for_next()
 
-        self._listener.application.handle(request, answer)
+        self._shared.application.handle(request, answer)
 
     def _wait_for_next(self) -> None:
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
         if self._reading is None and not self._in_head and not self._busy and not self._queue:
-            self.deadline = self._listener.time() + self._listener.limits.idle_seconds
+            self.deadline = self._shared.time() + self._shared.limits.idle_seconds
 
     def _refuse(self, response: Response, request: Request | None = None) -> None:
         """Answer at once and end the connection: the rest of what the client sends is not read as requests.
@@ -200,7 +198,7 @@ class Connection(asyncio.Protocol):
         """End the connection. What the client still sends is read and dropped for a while, so that it can read why."""
         self._ending = True
         self._release()
-        self.deadline = self._listener.time() + LINGER_SECONDS
+        self.deadline = self._shared.time() + LINGER_SECONDS
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -236,6 +234,6 @@ class Connection(asyncio.Protocol):
 
     def _release(self) -> None:
         """Give back what is held for a body that is still being read, and for requests that will not be answered."""
-        self._listener.release((self._size if self._reading is not None else 0) + sum(len(r.body) for r in self._queue))
+        self._shared.release((self._size if self._reading is not None else 0) + sum(len(r.body) for r in self._queue))
         self._reading, self._parts, self._size = None, [], 0
         self._queue.clear()

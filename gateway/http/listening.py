@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import structlog
 
 from gateway.http.connection import Connection
 from gateway.http.messages import Application
+from gateway.http.shared import LIMITS, Limits, Shared
 from protocols.errors import ServerError, SettingsError
 
 SWEEP_SECONDS = 1.0
@@ -21,36 +20,14 @@ BACKLOG = 4096
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What clients may hold. A request must be complete, and an answer read, within `request_seconds`."""
-
-    connections: int = 10_000
-    held_bytes: int = 64 << 20  # bodies of all requests that are being read or answered
-    head_bytes: int = 16 << 10
-    request_seconds: float = 20.0
-    idle_seconds: float = 75.0
-    stop_seconds: float = 20.0
-
-
-LIMITS = Limits()
-
-
-class Listener:
+class Listener(Shared):
     """The connections of one application on one address."""
 
     def __init__(self, application: Application, limits: Limits = LIMITS, tls: ssl.SSLContext | None = None) -> None:
-        self.application = application
-        self.limits = limits
-        self.stopping = False
-        self.verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
+        super().__init__(application, limits, tls is not None and tls.verify_mode == ssl.CERT_REQUIRED)
         self._tls = tls
-        self._connections: set[Connection] = set()
-        self._held = 0
         self._server: Any = None
         self._sweeping: asyncio.Task[None] | None = None
-        self.time: Callable[[], float] = lambda: 0.0
-        self.soon: Callable[[Callable[[], None]], Any] = lambda call: None
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which the system chooses if it is 0."""
@@ -76,48 +53,20 @@ class Listener:
         self._server.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limits.stop_seconds):
-                while any(not connection.idle for connection in self._connections):
+                while any(not connection.idle for connection in self.clients):
                     await asyncio.sleep(0.01)
         if self._sweeping is not None:
             self._sweeping.cancel()
         await asyncio.sleep(0)  # answers that were just given are written
-        for connection in list(self._connections):
+        for connection in list(self.clients):
             connection.close()
-
-    # --- what connections call
-
-    def add(self, connection: Connection) -> bool:
-        """Note a connection; False if there are too many."""
-        self._connections.add(connection)
-        return len(self._connections) <= self.limits.connections
-
-    def discard(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-
-    def hold(self, size: int) -> bool:
-        """Take so many bytes of what all connections may hold together; False if they are not there."""
-        if self._held + size > self.limits.held_bytes:
-            return False
-        self._held += size
-        return True
-
-    def release(self, size: int) -> None:
-        self._held -= size
-
-    @property
-    def held_bytes(self) -> int:
-        return self._held
-
-    @property
-    def connections(self) -> int:
-        return len(self._connections)
 
     async def _sweep(self) -> None:
         """End the connections whose time is over."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = self.time()
-            for connection in [each for each in self._connections if each.deadline < now]:
+            for connection in [each for each in self.clients if each.deadline < now]:
                 connection.expire()
 
 

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from pathlib import Path
 
 import structlog
@@ -26,6 +25,7 @@ from pages.dashboard import Source, Wanted, add_routes
 from pages.events import Event
 from protocols.errors import ServerError, SettingsError, SurveyError
 from protocols.survey import Survey
+from servers.ports import is_loopback
 from servers.settings import load
 from stream_app.kafka import TopicFollower, Topics
 from stream_app.local import DirectoryFollower
@@ -134,18 +134,6 @@ async def listening(app: web.Application, host: str, port: int, or_any: bool = F
         yield f"http://{name}:{runner.addresses[0][1]}/"
     finally:
         await runner.cleanup()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _configure_logs() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import time
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 
 import structlog
@@ -15,6 +14,7 @@ from gateway.http import tls_context
 from gateway.service import DEVICE_RATE, EDGE_RATE, Senders
 from protocols.errors import SettingsError
 from servers.limited_reading import read_limited
+from servers.ports import is_loopback
 
 TOKENS_BYTES = 64 << 20
 RECHECK_SECONDS = 2.0
@@ -39,10 +39,7 @@ class Exposure:
 
     @property
     def loopback(self) -> bool:
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
     @property
     def credentials(self) -> bool:

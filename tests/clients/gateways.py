@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
+
+from tests.helpers.http_server import served
 
 Handle = Callable[[BaseHTTPRequestHandler], None]
 
@@ -55,14 +56,5 @@ def gateway(get: Handle, post: Handle = TAKEN) -> Iterator[Running]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        server.block_on_close = False
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        running.address = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield running
-        finally:
-            server.shutdown()
-            thread.join(timeout=60)
+    with served(Handler) as running.address:
+        yield running

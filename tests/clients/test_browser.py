@@ -6,15 +6,15 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Thread
 from typing import Any
 
 from tests.clients.test_device import CAPPED
 from tests.clients.vectors import FILE
 from tests.helpers.browser import find_browser
+from tests.helpers.http_server import served
 from tests.helpers.node import LIBRARY, require_packages
 
 PATIENCE_SECONDS = 180
@@ -52,15 +52,8 @@ def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(timeout=60)
+    with served(Handler) as address:
+        yield address
 
 
 def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:

@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from gateway.door import Credential, digest_of
 from gateway.service import Senders
 from tests.clients.vendored import ASSETS, library, packages
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, SCHEME, KeepingLog, serving
-from tests.helpers.browser import find_browser
+from tests.helpers.browser import open_browser
+from tests.helpers.http_server import served
 from tests.helpers.node import require_packages
 
 PATIENCE_MS = 120_000
@@ -28,17 +28,12 @@ NOW = "2026-01-01T12:00:00Z"
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Iterator[Page]:
-    executable = find_browser()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=PATIENCE_MS
-        )
+def page() -> Iterator[Page]:
+    with open_browser() as browser:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         yield page
-        browser.close()
 
 
 @contextmanager
@@ -52,15 +47,8 @@ def site() -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join(60)
+    with served(Handler) as address:
+        yield address
 
 
 SEND = """async ([gateway, now, bearer]) => {

@@ -21,6 +21,8 @@ from pages.dashboard.feed import Result
 from tests.helpers.eventually import eventually
 
 PATIENCE_SECONDS = 60.0
+LONGEST_SECONDS = 600.0
+"""No test needs a dashboard for longer."""
 
 
 @dataclass
@@ -57,7 +59,7 @@ def dashboard(source: Source, port: int = 0, **options: Any) -> Iterator[Running
             await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
             addresses.extend(runner.addresses)
             up.set()
-            await ending.wait()
+            await asyncio.wait_for(ending.wait(), LONGEST_SECONDS)
         finally:
             up.set()
             await runner.cleanup()

@@ -1,0 +1,77 @@
+"""What all connections of a listener share: the application, the limits, and what they hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.http.messages import Application
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What clients may hold. A request must be complete, and an answer read, within `request_seconds`."""
+
+    connections: int = 10_000
+    held_bytes: int = 64 << 20  # bodies of all requests that are being read or answered
+    head_bytes: int = 16 << 10
+    request_seconds: float = 20.0
+    idle_seconds: float = 75.0
+    stop_seconds: float = 20.0
+
+
+LIMITS = Limits()
+
+
+class Client(Protocol):
+    """A connection, for those who end it."""
+
+    deadline: float
+
+    @property
+    def idle(self) -> bool: ...
+
+    def expire(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Shared:
+    """The connections of one application."""
+
+    def __init__(self, application: Application, limits: Limits, verifies_clients: bool) -> None:
+        self.application = application
+        self.limits = limits
+        self.verifies_clients = verifies_clients
+        self.stopping = False
+        self.time: Callable[[], float] = lambda: 0.0
+        self.soon: Callable[[Callable[[], None]], Any] = lambda call: None
+        self.clients: set[Client] = set()
+        self._held = 0
+
+    def add(self, connection: Client) -> bool:
+        """Note a connection; False if there are too many."""
+        self.clients.add(connection)
+        return len(self.clients) <= self.limits.connections
+
+    def discard(self, connection: Client) -> None:
+        self.clients.discard(connection)
+
+    def hold(self, size: int) -> bool:
+        """Take so many bytes of what all connections may hold together; False if they are not there."""
+        if self._held + size > self.limits.held_bytes:
+            return False
+        self._held += size
+        return True
+
+    def release(self, size: int) -> None:
+        self._held -= size
+
+    @property
+    def held_bytes(self) -> int:
+        return self._held
+
+    @property
+    def connections(self) -> int:
+        return len(self.clients)
