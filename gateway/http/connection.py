@@ -190,6 +190,7 @@ class Connection(asyncio.Protocol):
         """
         if self._ending:
             return
+        self._shared.application.refused(response)
         if not self._busy and not self._queue:
             self._transport.write(response.encoded(True, request is not None and request.method == "HEAD"))
         self._end()

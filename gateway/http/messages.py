@@ -91,3 +91,7 @@ class Application(Protocol):
     def handle(self, request: Request, answer: Answer) -> None:
         """Answer an admitted request, now or later, exactly once."""
         ...
+
+    def refused(self, response: Response) -> None:
+        """Note that a request was refused with this response before it was handled."""
+        ...

@@ -60,11 +60,11 @@ class Reports:
         if isinstance(row, Reject):
             self._refuse(row, answer)
         elif not self._writer.has_room(1):
-            answer(BUSY)
+            answer(self._noted(BUSY))
         else:
             scheme = self._door.lookup(row.header.survey)
             assert scheme is not None
-            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(_single(results[0]))), 0)
+            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(self._noted(_single(results[0])))), 0)
 
     def _take_alike(self, request: Request, credential: Credential | None, answer: Answer) -> bool:
         """Take many reports that have one known form and may all be taken; False if they are something else."""
@@ -76,9 +76,9 @@ class Reports:
         if frame is None or len(frame) > MOST_REPORTS or self._door.fault(frame, self._now()) is not None:
             return False
         if not self._writer.has_room(len(frame)):
-            answer(BUSY)
+            answer(self._noted(BUSY))
             return True
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_many(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(self._noted(_many(results)))))
         return True
 
     def _add_frame(self, frame: Frame, ticket: Ticket) -> None:
@@ -93,9 +93,9 @@ class Reports:
             detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
             answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
         elif not self._writer.has_room(len(records)):
-            answer(BUSY)
+            answer(self._noted(BUSY))
         else:
-            ticket = Ticket(len(records), lambda results: answer(_many(results)))
+            ticket = Ticket(len(records), lambda results: answer(self._noted(_many(results))))
             for place, record in enumerate(records):
                 row = self._read(record)
                 if isinstance(row, ReportRow):
@@ -120,9 +120,9 @@ class Reports:
             return
         assert isinstance(frame, Frame)
         if not self._writer.has_room(len(frame)):
-            answer(BUSY)
+            answer(self._noted(BUSY))
             return
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_rows(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(self._noted(_rows(results)))))
 
     def _read(self, record: Any) -> ReportRow | Reject:
         """A report from JSON, read strictly; its form is remembered for the next ones."""
@@ -147,6 +147,12 @@ class Reports:
     def _refuse(self, reject: Reject, answer: Answer) -> None:
         self._count(reject)
         answer(refusal(422, reject.reason, reject.detail))
+
+    def _noted(self, response: Response) -> Response:
+        """The response, counted if it asks to send the same again."""
+        if response.status == 503:
+            self._metrics.refuse("unavailable")
+        return response
 
     def _count(self, reject: Reject) -> None:
         scheme = None if reject.survey is None else self._door.lookup(reject.survey)
