@@ -27,7 +27,7 @@ from stream_app.counting.judging import (
     refused_skip,
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
-from stream_app.counting.partition_position import UNKNOWN, PartitionPosition
+from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
 from stream_app.counting.recovery import Records, known_scheme, recover
 from stream_app.counting.state import OpenPeriod, Period, Rejects
 from stream_app.log.codec import of_this_release
@@ -88,7 +88,7 @@ class PartitionCounter(LogReader):
         with of_this_release(f"the state of partition {partition} of the reports"):
             recovered = recover(partition, records, lookup, log_start, surveys)
         position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        super().__init__(recovered.start, position, stale, recovered.missing)
         self.failed += recovered.failed
         self.partition = partition
         self._partitions = partitions
@@ -185,9 +185,12 @@ class PartitionCounter(LogReader):
         parts = self._periods.unsent(survey, everything)
         return [*parts, self._position.progress(survey, self._read)] if survey in self._position.unsent else parts
 
-    def _forget(self, survey: str) -> None:
-        self._position.restore(survey, self._saved_position)
+    def _forget(self, survey: str, position: bytes) -> None:
+        self._position.restore(survey, position)
         self._periods.forget(survey)
+
+    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
+        return amended(record, survey, before, self._asides[survey])
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from protocols.wire import Lookup, Reject
@@ -11,6 +12,7 @@ from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
 from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.log.asides import Aside
 from stream_app.log.flushes import Output, Write
 from stream_app.log.marks import Mark
 
@@ -23,7 +25,6 @@ class PartitionPosition:
     def __init__(self, partition: int, position: Position, periods: OpenPeriods, lookup: Lookup) -> None:
         self._partition = partition
         self._position = position
-        self._recovered = position.encode()
         self._contained = position.offset
         self._periods = periods
         self._lookup = lookup
@@ -83,12 +84,11 @@ class PartitionPosition:
         through, lost = self.clock(survey).through, dict(self._lost_of(survey))
         return message(Progress(survey, self._partition, offset, through, rejects, lates, lost))
 
-    def restore(self, survey: str, flushed: bytes) -> None:
-        """Set a survey back to what the position record has that was flushed last, if one was."""
-        position = Position.decode(flushed or self._recovered)
-        self._position.restore(survey, position)
-        self._listed = {key: due for key, due in self._listed.items() if key[0] != survey}
-        self._listed |= {key: due for key, due in position.open.items() if key[0] == survey}
+    def restore(self, survey: str, record: bytes) -> None:
+        """Set a survey back to what a position record has."""
+        earlier = Position.decode(record)
+        self._position.restore(survey, earlier)
+        self._listed = _of_survey_from(earlier, survey, self._listed)
         self.unsent.discard(survey)
 
     def record(self, read: int, mark: Mark) -> Write:
@@ -112,3 +112,18 @@ class PartitionPosition:
 
     def _lost_of(self, survey: str) -> Counter[int]:
         return self._position.lost_of(survey, ahead_of(self._lookup, survey))
+
+
+def amended(record: bytes, survey: str, before: bytes, aside: Aside) -> bytes:
+    """A position record in which a survey is aside, and stands as in the record before."""
+    position, earlier = Position.decode(record), Position.decode(before)
+    position.restore(survey, earlier)
+    position.open = _of_survey_from(earlier, survey, position.open)
+    position.asides[survey] = aside
+    return position.encode()
+
+
+def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, int]) -> dict[Period, int]:
+    """The open periods as listed, those of one survey as this position lists them."""
+    others = {key: due for key, due in listed.items() if key[0] != survey}
+    return others | {key: due for key, due in position.open.items() if key[0] == survey}

@@ -58,7 +58,7 @@ class Merger(LogReader):
         with of_this_release(f"the merge state of partition {owner} of the partials"):
             recovered = recover_merge(owner, records, log_start)
         position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        super().__init__(recovered.start, position, stale, recovered.missing)
         self.failed += recovered.failed
         self.owner = owner
         self._partitions = partitions
@@ -174,7 +174,12 @@ class Merger(LogReader):
         pieces, finals = self._finals.take_unsaved(survey)
         return [*first, *pieces], finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
 
-    def _forget(self, survey: str) -> None:
+    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
+        position = MergePosition.decode(record)  # an offset that the survey's record lacks is read again
+        position.asides[survey] = self._asides[survey]
+        return position.encode()
+
+    def _forget(self, survey: str, position: bytes) -> None:
         self._statuses.pop(survey, None)
         self._finals.forget(survey)
         for period in self._parts.periods(survey):

@@ -154,6 +154,7 @@ class PartitionTask(Generic[R]):
         self._flush_begun.set()
         if flush:
             with FLUSH_SECONDS.labels(self._table.name).time():
-                await self._writer.write(flush, self._table)
+                await self._writer.write(flush, self._table, self.reader.refused)
+                self._say_failures()
         self.written_through = flush.offset
         note_outcomes(outcomes)
