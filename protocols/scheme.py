@@ -155,6 +155,11 @@ class Scheme:
         """How many bytes an answer to each attribute has, in the survey's order."""
         return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
 
+    @cached_property
+    def last_period(self) -> int:
+        """The last period that there is."""
+        return self.survey.calendar.last
+
     def question(self, name: str) -> Question:
         return self.questions[self.survey.index(name)]
 

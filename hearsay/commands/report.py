@@ -50,7 +50,15 @@ def report(
     Example: hearsay report --window 0:6 --html week.html
     """
     from hearsay.reports.area_files import area_shapes
-    from hearsay.reports.files import chosen, latest, narrowed, open_results, with_noted_losses, write_tables
+    from hearsay.reports.files import (
+        chosen,
+        json_parts,
+        latest,
+        narrowed,
+        open_results,
+        with_noted_losses,
+        write_tables,
+    )
     from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
     from hearsay.reports.page import report_page, survey_of, write_page
     from hearsay.reports.sources import mobility_of
@@ -77,11 +85,8 @@ def report(
         shapes = area_shapes(published, places)
         write_page(html, report_page(published, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
         written.insert(0, html)
-    if as_json and bounds is not None:
-        console.print_json({**selected.model_dump(mode="json"), "robust": robust_json(bounds)})
-        return
     if as_json:
-        console.print_json_text(selected.model_dump_json())
+        console.print_json_parts(json_parts(selected, {} if bounds is None else {"robust": robust_json(bounds)}))
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)

@@ -41,7 +41,7 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
 
 def _csv(table: pa.Table, calendar: Calendar) -> bytes:
     """As `hearsay report` writes it: with local times."""
-    return _written(spreadsheet_table(table, calendar), pyarrow.csv.write_csv)
+    return _written(spreadsheet_table(calendar, table), pyarrow.csv.write_csv)
 
 
 def _parquet(table: pa.Table, calendar: Calendar) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
 
 from analytics.mobility import MobilityReport, WindowReport, explained, tables, with_lost_presence
 from hearsay.places import known_directory
@@ -18,11 +20,12 @@ from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Calendar
 from servers.settings import load
-from stream_app.kafka import KafkaResults, Topics
 from stream_app.local import LocalStore
 from stream_app.results import MobilityResult
 
 COLUMNS = "columns.csv"
+PART_ROWS = 20_000
+"""About how many rows of a table are made at a time."""
 
 
 @contextmanager
@@ -32,6 +35,8 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
     Without both, the directory is that of the survey, or the only one that there is.
     """
     if kafka is not None:
+        from stream_app.kafka import KafkaResults, Topics  # takes memory and time that a directory does not need
+
         settings = load().at(kafka).kafka
         yield KafkaResults(settings, Topics(settings.prefix)), data
         return
@@ -90,49 +95,98 @@ def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None)
     """Write the tables that have a directory; returns all paths written."""
     written: list[Path] = []
     if csv is not None:
-        written += _write_tables(report, csv, ".csv", _write_csv)
+        written += _write_tables(
+            report, csv, ".csv", pyarrow.csv.CSVWriter, partial(spreadsheet_table, report.calendar)
+        )
     if parquet is not None:
-        written += _write_tables(report, parquet, ".parquet", _write_parquet)
+        from pyarrow.parquet import ParquetWriter
+
+        written += _write_tables(report, parquet, ".parquet", ParquetWriter, lambda table: table)
     return written
 
 
-def _write_csv(table: pa.Table, path: Path, calendar: Calendar) -> None:
-    pyarrow.csv.write_csv(spreadsheet_table(table, calendar), path)
-
-
-def spreadsheet_table(table: pa.Table, calendar: Calendar) -> pa.Table:
+def spreadsheet_table(calendar: Calendar, table: pa.Table) -> pa.Table:
     """A table for spreadsheets: times are local, and no text is taken for a formula.
 
     A cell that would be one begins with an apostrophe.
     """
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
-            table = table.set_column(place, field.name, _local_times(table[field.name], calendar))
+            local = _each_once(table[field.name].cast(pa.int64()), partial(_local_times, calendar))
+            table = table.set_column(place, field.name, local)
         elif pa.types.is_string(field.type):
-            text = pc.replace_substring_regex(table[field.name], r"^([=+\-@\t\r])", r"'\1")
-            table = table.set_column(place, field.name, text)
+            table = table.set_column(place, field.name, _each_once(table[field.name], _no_formulas))
     return table
 
 
-def _local_times(column: pa.ChunkedArray, calendar: Calendar) -> pa.ChunkedArray:
-    """Times as text in local time, with the offset from UTC that holds then. Each different time is written once."""
-    encoded = column.cast(pa.int64()).combine_chunks().dictionary_encode()
-    written = pa.array([calendar.local(instant).isoformat() for instant in encoded.dictionary.to_pylist()], pa.string())
-    return pa.chunked_array([written.take(encoded.indices)])
+def _each_once(column: pa.ChunkedArray, change: Callable[[pa.Array], pa.Array]) -> pa.ChunkedArray:
+    """A column whose entries are changed, each different one once: most repeat the same few."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return pa.chunked_array([change(encoded.dictionary).take(encoded.indices)])
 
 
-def _write_parquet(table: pa.Table, path: Path, calendar: Calendar) -> None:
-    pyarrow.parquet.write_table(table, path)
+def _no_formulas(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"^([=+\-@\t\r])", r"'\1")
+
+
+def _local_times(calendar: Calendar, instants: pa.Array) -> pa.Array:
+    """Times as text in local time, with the offset from UTC that holds then."""
+    return pa.array([calendar.local(instant).isoformat() for instant in instants.to_pylist()], pa.string())
 
 
 def _write_tables(
-    report: MobilityReport, directory: Path, suffix: str, write: Callable[[pa.Table, Path, Calendar], None]
+    report: MobilityReport,
+    directory: Path,
+    suffix: str,
+    writer: Callable[[Path, pa.Schema], Any],
+    shown: Callable[[pa.Table], pa.Table],
 ) -> list[Path]:
     """Write one file for each table that has rows, and one that explains their columns; returns their paths."""
     directory.mkdir(parents=True, exist_ok=True)
-    made = {name: table for name, table in tables(report).items() if len(table)}
-    written = {directory / f"{name}{suffix}": table for name, table in made.items()}
-    for path, table in written.items():
-        write(table, path, report.calendar)
-    pyarrow.csv.write_csv(explained(made), directory / COLUMNS)
-    return [*written, directory / COLUMNS]
+    written: dict[str, Path] = {}
+    names = tables(report.model_copy(update={"windows": ()}))
+    with ExitStack() as files:
+        writers: dict[str, Any] = {}
+        for name, table in _parts_of_tables(report):
+            rows = shown(table)
+            if name not in writers:
+                written[name] = directory / f"{name}{suffix}"
+                writers[name] = files.enter_context(writer(written[name], rows.schema))
+            writers[name].write_table(rows)
+    explaining = {name: table for name, table in names.items() if name in written}
+    pyarrow.csv.write_csv(explained(explaining), directory / COLUMNS)
+    return [*(written[name] for name in explaining), directory / COLUMNS]
+
+
+def _parts_of_tables(report: MobilityReport) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of all tables, by the name of their table: enough of them at a time to be worth a call, and not more."""
+    waiting: dict[str, list[pa.Table]] = {}
+    for part in in_parts(report):
+        for name, table in tables(part).items():
+            waiting.setdefault(name, []).append(table)
+            if sum(map(len, waiting[name])) >= PART_ROWS:
+                gathered = pa.concat_tables(waiting.pop(name))
+                for first in range(0, len(gathered), PART_ROWS):
+                    yield name, gathered.slice(first, PART_ROWS)
+                del gathered, table
+    for name, left in waiting.items():
+        if sum(map(len, left)):
+            yield name, pa.concat_tables(left)
+
+
+def in_parts(report: MobilityReport) -> Iterator[MobilityReport]:
+    """A report in reports of some of its windows each, so that tables of many values are never in memory as a whole."""
+    rows = sum(len(attribute.values) for attribute in report.attributes)
+    size = max(1, PART_ROWS // max(1, rows))
+    for first in range(0, len(report.windows), size):
+        yield report.model_copy(update={"windows": report.windows[first : first + size]})
+
+
+def json_parts(report: MobilityReport, more: Mapping[str, Any]) -> Iterator[str]:
+    """A report as JSON, with more keys at its end, in parts of one window each."""
+    before, after = report.model_copy(update={"windows": ()}).model_dump_json().split('"windows":[]')
+    yield f'{before}"windows":['
+    for number, window in enumerate(report.windows):
+        yield ("," if number else "") + window.model_dump_json()
+    keys = "".join(f",{json.dumps(key)}:{json.dumps(value, default=str)}" for key, value in more.items())
+    yield f"]{after.removesuffix('}')}{keys}}}"

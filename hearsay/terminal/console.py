@@ -79,7 +79,14 @@ def print_json(data: Any) -> None:
 
 def print_json_text(text: str) -> None:
     """Print text that is JSON."""
-    typer.echo(printable_json(text))
+    print_json_parts([text])
+
+
+def print_json_parts(parts: Iterable[str]) -> None:
+    """Print text that is JSON, and that is made in parts."""
+    for part in parts:
+        typer.echo(printable_json(part), nl=False)
+    typer.echo()
 
 
 @contextmanager

@@ -44,8 +44,8 @@ class ReportHeader:
             return Reject(Reason.UNKNOWN_SURVEY, f"no survey {self.survey!r} is published", rows=rows)
         if self.fingerprint != scheme.fingerprint:
             return Reject(Reason.WRONG_FINGERPRINT, "made under other terms", self.survey, rows)
-        if self.period > scheme.survey.calendar.last:
-            detail = f"period {self.period} is after the survey's last one, {scheme.survey.calendar.last}"
+        if self.period > scheme.last_period:
+            detail = f"period {self.period} is after the survey's last one, {scheme.last_period}"
             return Reject(Reason.TOO_FAR_AHEAD, detail, self.survey, rows)
         return scheme
 

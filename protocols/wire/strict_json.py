@@ -22,7 +22,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 def read_json(data: bytes) -> Any:
     """Any JSON value; raises ValueError, and nothing else."""
     try:
-        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+        return _DECODER.decode(data.decode())
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -44,3 +44,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"not JSON: {constant}")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)

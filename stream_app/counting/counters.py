@@ -119,7 +119,7 @@ def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Who
     >>> rows.tolist(), n.tolist()
     ([0, 0, 1], [2, 1])
     """
-    from stream_app.counting.loops import look_up
+    from stream_app.counting.tables.loops import look_up
 
     rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(size, dtype=np.int64)
     return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None

@@ -27,9 +27,9 @@ from stream_app.counting.judging import (
     refused_skip,
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
-from stream_app.counting.partials import Progress, message
-from stream_app.counting.recovery import Records, ahead_of, known_scheme, recover, surveys_losing
-from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
+from stream_app.counting.recovery import Records, known_scheme, recover
+from stream_app.counting.state import OpenPeriod, Period, Rejects
 from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
@@ -41,7 +41,6 @@ PLAIN = (
     "recover` lets workers go on"
 )
 DEFAULT_SAVING = Saving()
-UNKNOWN = ""  # the survey of a record that could not be read
 
 
 @dataclass(frozen=True)
@@ -89,21 +88,15 @@ class PartitionCounter(LogReader):
         with of_this_release(f"the state of partition {partition} of the reports"):
             recovered = recover(partition, records, lookup, log_start, surveys)
         position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        super().__init__(recovered.start, position, stale, recovered.missing)
         self.failed += recovered.failed
         self.partition = partition
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
-        self._position = position
-        self._recovered = position.encode()
         self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit, saving)
-        self._listed = dict(position.open)
-        # What the position contains of surveys that are read again because they were aside.
-        self._behind = {survey: aside.offset for survey, aside in position.asides.items() if aside.offset is not None}
+        self._position = PartitionPosition(partition, position, self._periods, lookup)
         self._pending = 0
-        # Surveys whose rejects or losses the merge may lack.
-        self._unsent_progress = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *self.asides}
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
@@ -116,7 +109,7 @@ class PartitionCounter(LogReader):
 
     @property
     def is_pressing(self) -> bool:
-        return super().is_pressing or bool(self._unsent_progress) or self._periods.has_first
+        return super().is_pressing or bool(self._position.unsent) or self._periods.has_first
 
     @property
     def has_first(self) -> bool:
@@ -125,14 +118,12 @@ class PartitionCounter(LogReader):
     @property
     def rejects(self) -> Rejects:
         """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
-        names = {*self._position.rejects, *self._periods.surveys()}
-        return {survey: self._rejects_of(survey) for survey in sorted(names)}
+        return self._position.rejects
 
     @property
     def lost(self) -> dict[str, Counter[int]]:
         """Reports that are lost at most, by survey and period, for periods that windows can still include."""
-        names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
-        return {survey: self._position.lost_of(survey, ahead_of(self._lookup, survey)) for survey in names}
+        return self._position.lost
 
     def closed_through(self, survey: str) -> int:
         return self._position.clock(survey).through
@@ -180,26 +171,26 @@ class PartitionCounter(LogReader):
         counters: list[Write] = []
         shown: list[Output] = []
         provisional = provisional and self._read >= self._contained  # what is read again was sent before
-        for survey in sorted({*self._periods.surveys(), *self._unsent_progress}):
+        for survey in sorted({*self._periods.surveys(), *self._position.unsent}):
             with self._caring_for(survey):
                 seen, counted = self._periods.writes(survey, everything)
                 shown += self._shown(survey, everything) if provisional else []
                 tokens += seen
                 counters += counted
         self._pending = 0
-        return self._flush(tokens, counters, [self._position_record()], shown)
+        return self._flush(tokens, counters, [self._position.record(self._read, self._mark)], shown)
 
     def _shown(self, survey: str, everything: bool) -> list[Output]:
         """What the merge lacks of a survey that is not closed."""
         parts = self._periods.unsent(survey, everything)
-        return [*parts, self._progress(survey, self._read)] if survey in self._unsent_progress else parts
+        return [*parts, self._position.progress(survey, self._read)] if survey in self._position.unsent else parts
 
-    def _forget(self, survey: str) -> None:
-        self._position.restore(survey, flushed := Position.decode(self._saved_position or self._recovered))
-        self._listed = {key: due for key, due in self._listed.items() if key[0] != survey}
-        self._listed |= {key: due for key, due in flushed.open.items() if key[0] == survey}
+    def _forget(self, survey: str, position: bytes) -> None:
+        self._position.restore(survey, position)
         self._periods.forget(survey)
-        self._unsent_progress.discard(survey)
+
+    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
+        return amended(record, survey, before, self._asides[survey])
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""
@@ -226,15 +217,11 @@ class PartitionCounter(LogReader):
     def _apply_one(self, record: Record, decoded: Decoded) -> Changes:
         if isinstance(decoded, Frame):
             return self._apply_frame(record, decoded)
-        if self._contains(record, decoded.survey):
+        if self._position.contains(record.offset, decoded.survey or UNKNOWN):
             return Changes()
         if isinstance(decoded, Clock):
             return self._apply_clock(record.offset, decoded)
         return self._refuse(record, decoded)
-
-    def _contains(self, record: Record, survey: str | None) -> bool:
-        """Whether what a record did to the position is in it."""
-        return record.offset <= self._behind.get(survey or UNKNOWN, self._contained)
 
     def _count_together(self, batch: Sequence[DecodedRecord]) -> Changes | None:
         """Count frames as one; None if one of them may need treatment of its own, and nothing was counted."""
@@ -253,7 +240,7 @@ class PartitionCounter(LogReader):
     def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
         clock = self._position.clock(frame.survey)
-        contained = self._contains(record, frame.survey)
+        contained = self._position.contains(record.offset, frame.survey)
         through = clock.through_before(record.offset)
         reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
         if reject is not None:
@@ -262,7 +249,7 @@ class PartitionCounter(LogReader):
             if contained:
                 return Changes()
             if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
-                self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
+                self._position.note_late(frame.survey, frame.period, len(frame))
             return self._refuse(record, reject)
         if frame.period <= clock.through:  # read again: its period was closed since, with this frame counted
             return Changes()
@@ -293,63 +280,29 @@ class PartitionCounter(LogReader):
         counted, refused = self._periods.count(offset, period, judged, size)
         self._pending += counted * judged.good.tokens.itemsize
         if refused:
-            self._unsent_progress.add(judged.good.survey)
+            self._position.unsent.add(judged.good.survey)
         return Changes(judged.good.survey, counted, refused)
 
     def _apply_clock(self, offset: int, clock: Clock) -> Changes:
         """Close what a clock record closes. Each one is acknowledged by progress, also a repeat or an empty one."""
         survey = clock.survey
-        scheme = known_scheme(self._lookup, survey)
-        before = self.closed_through(survey)
-        moved = self._position.clock(survey).move(offset, clock.through, scheme.survey.ahead)
+        moved = self._position.close(survey, offset, clock.through)
         through = self.closed_through(survey)
-        if moved:
-            self._position.settle_lost(survey, before, scheme.survey.ahead)
         for key, period in self._periods.close(survey, through):
             period.offset = offset
             self._send([self._periods.part(key, period, closed=True)])
-            self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
-            self._listed.pop(key, None)
+            self._position.take_over(key, period)
             self._deletions += [Write(gone, None) for gone in self._periods.records_of(key, period)]
-        for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
-            for forgotten in [period for period in by_period if period <= through - scheme.survey.horizon]:
-                del by_period[forgotten]
-        self._send([self._progress(survey, offset)])
+        self._send([self._position.progress(survey, offset)])
         return Changes(survey, closed_through=through if moved else None)
 
     def _refuse(self, record: Record, reject: Reject) -> Changes:
         survey = reject.survey or UNKNOWN
-        self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
-        if survey != UNKNOWN:
-            self._unsent_progress.add(survey)
+        self._position.refuse(survey, reject)
         self._send([refused_record(record, reject, self.partition)])
         return Changes(survey, refused={reject.reason: reject.rows})
-
-    def _rejects_of(self, survey: str) -> Counter[str]:
-        return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
-
-    def _progress(self, survey: str, offset: int) -> Output:
-        self._unsent_progress.discard(survey)
-        rejects = dict(self._rejects_of(survey))
-        lates = dict(self._position.lates.get(survey, Counter()))
-        lost = dict(self._position.lost_of(survey, ahead_of(self._lookup, survey)))
-        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates, lost))
 
     def _send(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
             self._outputs.append(output)
             self._pending += len(output.value)
-
-    def _position_record(self) -> Write:
-        """The position, which lists through which offset the counter of each open period must be."""
-        position = self._position
-        position.offset = max(self._contained, self._read)
-        position.mark = self._mark
-        periods = self._periods.all
-        position.open = {key: due for key, due in self._listed.items() if self._is_aside(key[0])}
-        position.open |= {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in periods.items()}
-        for survey, contained in self._behind.items():
-            if not self._is_aside(survey):
-                own = None if self._read >= self._contained else max(contained, self._read)
-                position.asides[survey] = replace(position.asides[survey], offset=own)
-        return Write(position_key(self.partition), position.encode())

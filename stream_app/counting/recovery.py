@@ -17,7 +17,7 @@ from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
 from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
-from stream_app.counting.tokens import Tokens
+from stream_app.counting.tables.tokens import Tokens
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write

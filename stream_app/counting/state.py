@@ -24,7 +24,7 @@ from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
-from stream_app.counting.tokens import Tokens, TokenSet
+from stream_app.counting.tables.tokens import Tokens, TokenSet
 from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.marks import Mark

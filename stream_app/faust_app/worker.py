@@ -9,7 +9,7 @@ import uvloop
 
 from protocols.errors import ServerError
 from servers.settings import KafkaSettings
-from stream_app.counting.tokens import load_loops
+from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
+from stream_app.faust_app.overrides.producer import TOO_LARGE
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
+from stream_app.log.asides import survey_of
 from stream_app.log.flushes import Flush, Output, Write
 
 SENT_AT_ONCE = 200
 """How many records the producer is given before the event loop serves others: a flush may have many dead letters."""
+
+
+Refused = Callable[[Flush, str, Exception], Flush]
 
 
 def owner_of(survey: str, merge_partitions: int) -> int:
@@ -36,20 +42,42 @@ class Writer:
         self._clock_key = clock_key
         self._published = published
 
-    async def write(self, flush: Flush, table: StateTable) -> None:
-        """Write a flush: each stage is confirmed before the next begins. Raises if a write fails."""
-        for stage in flush.stages:
-            confirmations = []
-            for number, item in enumerate(stage, 1):
-                confirmations.append(await self._send(item, table))
-                if number % SENT_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            await asyncio.gather(*confirmations)
-            for item in stage:
-                if isinstance(item, Write):
-                    table.put(item.key, item.value)
-                else:
-                    self._published(item)
+    async def write(self, flush: Flush, table: StateTable, refused: Refused) -> None:
+        """Write a flush: each stage is confirmed before the next begins. Raises if a write fails.
+
+        If a broker refuses a record as too large, `refused` says what is to be written instead of the flush.
+        """
+        for place in range(len(flush.stages)):
+            stage = flush.stages[place]
+            too_large = await self._write_stage(stage, table)
+            for survey, error in too_large.items():
+                flush = refused(flush, survey, error)
+            if too_large:  # what replaces a record of this stage must be written as well
+                others = await self._write_stage([item for item in flush.stages[place] if item not in stage], table)
+                if others:
+                    raise next(iter(others.values()))
+
+    async def _write_stage(self, stage: Sequence[Write | Output], table: StateTable) -> dict[str, Exception]:
+        """Write the records of a stage. Returns the surveys of those that are too large for the broker."""
+        confirmations = []
+        for number, item in enumerate(stage, 1):
+            confirmations.append(await self._send(item, table))
+            if number % SENT_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        too_large: dict[str, Exception] = {}
+        for item, outcome in zip(stage, await asyncio.gather(*confirmations, return_exceptions=True), strict=True):
+            found = outcome
+            if isinstance(found, TOO_LARGE):  # perhaps only together with others: they share a batch
+                (found,) = await asyncio.gather(await self._send(item, table), return_exceptions=True)
+            if isinstance(found, TOO_LARGE) and survey_of(item):
+                too_large[survey_of(item)] = _refusal(item, found)
+            elif isinstance(found, BaseException):
+                raise found
+            elif isinstance(item, Write):
+                table.put(item.key, item.value)
+            else:
+                self._published(item)
+        return too_large
 
     async def close(self, clock: Clock) -> None:
         """Send a clock record to every partition of the reports topic."""
@@ -70,3 +98,13 @@ class Writer:
         topic = self._topics.named(item.topic)
         owner = owner_of(item.key.decode(), self._topics.merge_partitions) if item.topic == "partials" else None
         return await self._app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))
+
+
+def _refusal(item: Write | Output, error: BaseException) -> StateError:
+    what = f"the state record {item.key.decode()}" if isinstance(item, Write) else f"a message to {item.topic}"
+    refused = StateError(
+        f"the broker refuses {what} of {len(item.value or b''):,} bytes as too large",
+        "set max.message.bytes of the topic as `hearsay topics check` says",
+    )
+    refused.__cause__ = error
+    return refused

@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 from protocols.errors import LogError
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, Aside, Asides, SurveyFailed, survey_of
@@ -22,31 +22,51 @@ from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.marks import Mark
 from stream_app.log.skipped import Skipped, Why
 
+POSITION = 4
+"""Which stage of a flush has the position, as its last record."""
+
+
+class RecoveredPosition(Protocol):
+    """What every position has."""
+
+    offset: int
+    mark: Mark
+    asides: Asides
+
+    def encode(self) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the position record of a flush says: its offset, and the surveys that are or were aside."""
+
+    offset: int
+    record: bytes
+    asides: Asides
+
 
 class LogReader(ABC):
-    """Reads on after the offset `start`, with a position that contains the log through the offset `contained`.
+    """Reads on after the offset `start`, with a recovered position.
 
-    `mark` is what the state knows of the log. `stale` are deletions of records that recovery has no use for; `missing`
+    `stale` are deletions of records that recovery has no use for; `missing`
     is what the log no longer has although the state lacks it, and is empty if nothing is missing. `NOTHING_LACKS` are
     the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that applies records.
     """
 
     NOTHING_LACKS: ClassVar[frozenset[Why]] = frozenset({Why.MARKER})
 
-    def __init__(
-        self, start: int, contained: int, mark: Mark, stale: Iterable[Write], missing: str, asides: Asides
-    ) -> None:
+    def __init__(self, start: int, position: RecoveredPosition, stale: Iterable[Write], missing: str) -> None:
         self.missing = missing
         self.failed: list[SurveyFailed] = []  # news: whoever reads it takes it away
         self.passed_over: Counter[str] = Counter()  # records by survey, since this reader was made
-        self._asides = asides
-        self._flushed = contained  # the offset of the position that was flushed last
-        self._mark = mark
+        self._asides = position.asides
+        self._flushed = self._before = Standing(position.offset, position.encode(), dict(position.asides))
+        self._mark = position.mark
         self._read = start
-        self._contained = contained
+        self._contained = position.offset
         self._outputs: list[Output] = []
         self._deletions = list(stale)
-        self._saved_position = b""
+        self._saved_position = b""  # as this reader wrote it
 
     @property
     def next_offset(self) -> int:
@@ -101,19 +121,40 @@ class LogReader(ABC):
         except Exception as error:
             if not survey:
                 raise
-            self._set_aside(survey, error)
+            aside = self._asides.get(survey, NEVER_ASIDE).again(self._flushed.offset, error)
+            self._set_aside(survey, aside, error, self._flushed)
 
-    def _set_aside(self, survey: str, error: Exception) -> None:
-        """Forget the survey in memory. Its state is what the last flush left, and nothing more of it is written."""
-        self._asides[survey] = self._asides.get(survey, NEVER_ASIDE).again(self._flushed, error)
-        self._outputs = [output for output in self._outputs if survey_of(output) != survey]
-        self._deletions = [write for write in self._deletions if survey_of(write) != survey]
-        self.failed.append(SurveyFailed(survey, self._asides[survey], error))
-        self._forget(survey)
+    def refused(self, flush: Flush, survey: str, error: Exception) -> Flush:
+        """Set a survey aside of which a record in the flush that is being written was refused.
+
+        Its state is what the flush before left. Returns what is to be written instead: nothing of the survey.
+        """
+        before = self._before
+        self._set_aside(survey, before.asides.get(survey, NEVER_ASIDE).again(before.offset, error), error, before)
+        stages = [tuple(item for item in stage if survey_of(item) != survey) for stage in flush.stages]
+        if stages[POSITION]:
+            *others, position = stages[POSITION]
+            assert isinstance(position, Write) and position.value is not None
+            self._saved_position = self._amended(position.value, survey, before.record)
+            self._flushed = replace(self._flushed, record=self._saved_position, asides=dict(self._asides))
+            stages[POSITION] = (*others, Write(position.key, self._saved_position))
+        return Flush(flush.offset, tuple(stages))
 
     @abstractmethod
-    def _forget(self, survey: str) -> None:
-        """Set what is known of a survey back to what the last flush left, and keep nothing of it in memory."""
+    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
+        """A position record in which a survey is aside, and stands as in the record before."""
+
+    def _set_aside(self, survey: str, aside: Aside, error: Exception, standing: Standing) -> None:
+        """Forget the survey in memory. Its state is what a flush left, and nothing more of it is written."""
+        self._asides[survey] = aside
+        self._outputs = [output for output in self._outputs if survey_of(output) != survey]
+        self._deletions = [write for write in self._deletions if survey_of(write) != survey]
+        self.failed.append(SurveyFailed(survey, aside, error))
+        self._forget(survey, standing.record)
+
+    @abstractmethod
+    def _forget(self, survey: str, position: bytes) -> None:
+        """Set what is known of a survey back to what this position record has, and keep nothing of it in memory."""
 
     def _is_next(self, offset: int, log: str, advice: str) -> bool:
         """Whether a record is the one to apply now; not if it was applied before. A missing one is an error."""
@@ -143,6 +184,7 @@ class LogReader(ABC):
         deletions, self._deletions = self._deletions, []
         changed = () if len(position) == 1 and position[0].value == self._saved_position else position
         self._saved_position = position[-1].value or b""
-        self._flushed = max(self._contained, self._read)
+        self._before = self._flushed
+        self._flushed = Standing(max(self._contained, self._read), self._saved_position, dict(self._asides))
         stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

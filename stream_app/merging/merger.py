@@ -7,7 +7,6 @@ the state before it is published.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from protocols.randomness import Keyring
@@ -25,15 +24,13 @@ from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped
-from stream_app.merging.finals import Final, final_key, outdated, piece_key
+from stream_app.merging.kept_finals import Alarms, KeptFinals
 from stream_app.merging.parts import HeldPart, HeldParts
 from stream_app.merging.recovery import recover_merge
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, survey_key
-from stream_app.merging.verdicts import NotCounted, judge
 from stream_app.results.histograms import Live, build_histogram
-from stream_app.results.mobility import BuildMobility, ClosedPeriod, build_mobility
-from stream_app.results.presence_noise import Release, release
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY, ResultKey, is_piece
+from stream_app.results.mobility import BuildMobility, build_mobility
+from stream_app.results.result_topics import LIVE, ResultKey, is_piece
 
 LIVE_AT_ONCE = 32
 """How many live results a flush has: nothing else happens while they are made."""
@@ -61,23 +58,19 @@ class Merger(LogReader):
         with of_this_release(f"the merge state of partition {owner} of the partials"):
             recovered = recover_merge(owner, records, log_start)
         position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position.offset, position.mark, stale, recovered.missing, position.asides)
+        super().__init__(recovered.start, position, stale, recovered.missing)
         self.failed += recovered.failed
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
-        self._keyring = keyring
-        self._mobility = mobility
         self._limit = limit
         self._saved = dict(position.surveys)  # the offset that the record of each survey contains
         self._statuses: dict[str, SurveyStatus] = {}
         self._parts = HeldParts()
-        self._finals: defaultdict[str, dict[int, Final]] = defaultdict(dict)  # by survey and period
-        self._pieces: dict[Period, set[str]] = {}
+        self._finals = KeptFinals(owner, keyring, mobility, limit)
         for survey, state in recovered.surveys.items():
             self._statuses[survey] = state.status
-            self._finals[survey] = state.finals
-            self._pieces |= state.pieces
+            self._finals.add(survey, state.finals, state.pieces)
             for key, part in state.parts.items():
                 self._parts.put(key, part)
         self._published = self._published_through()  # as of the last flush
@@ -101,15 +94,13 @@ class Merger(LogReader):
         return self._statuses
 
     @property
-    def alarms(self) -> dict[str, tuple[tuple[str, str], ...]]:
+    def alarms(self) -> dict[str, Alarms]:
         """By survey: what is unusual about the newest final, as attributes and checks; other threads may ask."""
-        newest = {survey: max(list(finals), default=NEVER) for survey, finals in list(self._finals.items())}
-        return {survey: self.alarms_of(survey, period) for survey, period in newest.items() if period > NEVER}
+        return self._finals.alarms
 
-    def alarms_of(self, survey: str, period: int) -> tuple[tuple[str, str], ...]:
+    def alarms_of(self, survey: str, period: int) -> Alarms:
         """The same of one period; nothing if its final is no longer kept."""
-        final = self._finals[survey].get(period)
-        return () if final is None else final.alarms
+        return self._finals.alarms_of(survey, period)
 
     def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH, key: bytes = b"") -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing.
@@ -160,7 +151,8 @@ class Merger(LogReader):
         for survey in sorted(self._unsaved | current):
             with self._caring_for(survey):
                 before, frozen, status = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
-                deleted = self._outdated_finals(survey)
+                horizon = known_scheme(self._lookup, survey).survey.horizon
+                deleted = self._finals.take_outdated(survey, horizon)
                 shown += self._live(survey) if survey in current else []
                 first += before
                 finals += frozen
@@ -177,38 +169,21 @@ class Merger(LogReader):
     def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write], list[Write]]:
         """Records of a survey that are not written yet: parts and pieces of finals, finals, and its status."""
         first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
-        finals: list[Write] = []
         for write in first:
             check_size(survey, "a part", write.value or b"", RECORD_BYTES)
-        for period, final in self._finals[survey].items():
-            if final.unsaved:
-                pieces, manifest = final.writes(self.owner, (survey, period), self._limit)
-                first += pieces
-                finals.append(manifest)
-                final.unsaved = False
-                names = {piece.key.decode().rpartition("/")[2] for piece in pieces}
-                self._pieces.setdefault((survey, period), set()).update(names)
-        return first, finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
+        pieces, finals = self._finals.take_unsaved(survey)
+        return [*first, *pieces], finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
 
-    def _outdated_finals(self, survey: str) -> list[Write]:
-        """Deletions of finals that are not needed again, even if a late write replaces the position by an older one."""
-        deletions = []
-        horizon = known_scheme(self._lookup, survey).survey.horizon
-        for period in outdated(self._finals[survey], horizon):
-            key = survey, period
-            del self._finals[survey][period]
-            names = sorted(self._pieces.pop(key, ()))
-            deletions += [Write(final_key(self.owner, key), None)]
-            deletions += [Write(piece_key(self.owner, key, name), None) for name in names]
-        return deletions
+    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
+        position = MergePosition.decode(record)  # an offset that the survey's record lacks is read again
+        position.asides[survey] = self._asides[survey]
+        return position.encode()
 
-    def _forget(self, survey: str) -> None:
+    def _forget(self, survey: str, position: bytes) -> None:
         self._statuses.pop(survey, None)
-        self._finals.pop(survey, None)
+        self._finals.forget(survey)
         for period in self._parts.periods(survey):
             self._parts.take((survey, period))
-        for key in [key for key in self._pieces if key[0] == survey]:
-            del self._pieces[key]
         self._changed.pop(survey, None)
         self._first.pop(survey, None)
         self._unsaved.discard(survey)
@@ -294,45 +269,12 @@ class Merger(LogReader):
 
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
-        finals = self._finals[scheme.survey.id]
-        if period not in finals:  # else it was written before a crash, and is published as written
-            exact, missing = self._counts(scheme, period), NotCounted.of(self._parts.of(*key))
-            counts = self._closed(scheme, period, exact, missing)
-            windows, missed = self._window_periods(scheme, period, counts), {period: missing}
-            missed |= {earlier: finals[earlier].missing for earlier in finals}
-            before = {period - 1: finals[period - 1].counts} if period - 1 in finals else {}
-            judged = judge(scheme, period, exact, before | windows, missed)
-            histogram = build_histogram("final", scheme, period, counts, judged.published)
-            report = self._mobility(scheme, period, windows, judged.published)
-            outputs = (
-                *HISTOGRAMS.messages(ResultKey(*key), histogram, self._limit),
-                *MOBILITY.messages(ResultKey(*key), report, self._limit),
-            )
-            after = self._published.get(scheme.survey.id, NEVER)
-            finals[period] = Final(outputs, counts, missing, judged.alarms, after)
-        self._outputs += finals[period].outputs
+        after = self._published.get(scheme.survey.id, NEVER)
+        self._outputs += self._finals.make(scheme, period, self._parts.of(*key), after).outputs
         listed = self._statuses[scheme.survey.id].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
             listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))
-
-    def _window_periods(self, scheme: Scheme, period: int, counts: ClosedPeriod) -> dict[int, ClosedPeriod]:
-        """All periods of the windows that end with this one, from the first period with a final."""
-        finals = self._finals[scheme.survey.id]
-        known: dict[int, ClosedPeriod] = {period: counts}
-        for earlier in range(period - 1, max(-1, period - scheme.survey.horizon), -1):
-            if earlier not in finals:
-                break
-            known[earlier] = finals[earlier].counts
-        return known
-
-    def _closed(self, scheme: Scheme, period: int, counts: Counts, missing: NotCounted) -> ClosedPeriod:
-        """What is kept of a period that is closed: its counts or, with noise on presence, its release."""
-        if scheme.presence is None:
-            return counts
-        before = self._finals[scheme.survey.id].get(period - 1)
-        known = before.counts if before is not None and isinstance(before.counts, Release) else None
-        return release(counts, sum(missing.late.values()), scheme, period, known, self._keyring)
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:
         return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)

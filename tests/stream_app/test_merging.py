@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,65 +14,18 @@ from analytics.mobility import count_history
 from analytics.windows import ByGap
 from analytics.windows.first_reports import Counters
 from protocols.errors import LogError
-from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.wire import CONTENT_TYPE_HEADER, Lookup
-from stream_app.counting import Statistics
-from stream_app.counting.counters import Counts
+from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting.partials import Part, Progress, encode_partial
-from stream_app.log.flushes import Flush, Output
-from stream_app.log.limits import VALUE_BYTES
-from stream_app.log.marks import Acceptance, LogView, Mark, compare
+from stream_app.log.flushes import Output
 from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.finals import Final, final_key
-from stream_app.merging.merger import LIVE_AT_ONCE, Merger
-from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
-from stream_app.results import HISTOGRAMS, RESULT_TOPICS, ClosedPeriod, Live, Release
+from stream_app.merging.merger import LIVE_AT_ONCE
+from stream_app.results import RESULT_TOPICS, Release
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
+from tests.stream_app.merges import Owner, counts, finals, live, part, progress, results
 from tests.stream_app.worlds import SURVEYS, scheme
-
-KEYRING = Keyring(bytes(16))
-
-
-def counts(n: int, gap: int = 1) -> Counts:
-    """n reports, all of them for the first colour and no page."""
-    gaps, total = np.array([gap], dtype=np.uint16), np.array([n])
-    return {
-        "colour": Statistics(gaps, total, np.array([[n, 0, 0]])),
-        "page": Statistics(gaps, total, np.zeros((1, 10), dtype=np.int64), np.eye(11, dtype=np.int64)[0] * n),
-    }
-
-
-def part(period: int, partition: int, offset: int, n: int, closed: bool = False) -> Part:
-    return Part("s", period, partition, offset, closed, counts(n))
-
-
-def progress(partition: int, offset: int, through: int, **rejects: int) -> Progress:
-    return Progress("s", partition, offset, through, rejects, {})
-
-
-class Owner:
-    """A merger that applies partials one after another."""
-
-    def __init__(self, partitions: int = 2, lookup: Lookup = SURVEYS.get, **options: object) -> None:
-        self.merger = Merger(0, partitions, lookup, KEYRING, **options)  # type: ignore[arg-type]
-
-    def take(self, *partials: Part | Progress) -> Flush:
-        for partial in partials:
-            self.merger.apply(self.merger.next_offset, encode_partial(partial))
-        return self.merger.flush()
-
-
-def finals(flush: Flush) -> dict[int, int | None]:
-    """Period to n of what was published."""
-    return {result.period: result.n for result in Memory(flush).histograms("s")}
-
-
-def live(flush: Flush) -> Live:
-    found = Memory(flush).live("s")
-    assert found is not None
-    return found
 
 
 def test_a_period_is_final_when_every_partition_has_closed_it() -> None:
@@ -109,41 +62,6 @@ def test_periods_before_the_first_report_have_no_final_and_empty_ones_after_it_h
     assert finals(flush) == {40_002: 3, 40_003: 0, 40_004: 0}
 
 
-def test_a_live_result_that_was_not_published_before_a_crash_is_published_after_it() -> None:
-    before, store = Owner(partitions=1), dict[bytes, bytes]()
-    before.merger.apply(0, encode_partial(part(0, 0, 5, 10)))
-    before.merger.apply(1, encode_partial(progress(0, 6, -1, repeat=3)))
-    keep(store, before.merger.flush(live=False))
-    published = live(Owner(partitions=1, records=store.items()).take())
-    assert (published.open[0].n, published.rejects) == (10, {"repeat": 3})
-
-
-def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
-    before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
-    frozen = Final((before,), counts(10))
-    _, record = frozen.writes(0, ("s", 0), VALUE_BYTES)
-    owner = Owner(partitions=1, records=[(record.key, record.value)])
-    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
-
-
-def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
-    log = [encode_partial(p) for p in (part(0, 0, 5, 10, closed=True), progress(0, 5, 0))]
-
-    def merged(records: Iterable[tuple[bytes, bytes]]) -> Flush:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, records)
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        return merger.flush()
-
-    flush, store = merged([]), dict[bytes, bytes]()
-    _, frozen, _, outputs, *_ = flush.stages
-    keep(store, frozen)
-    assert len(store) == 1, "the crash comes after freezing, before publishing"
-    assert merged(store.items()).stages[3] == outputs
-    assert all(output.headers for output in outputs if isinstance(output, Output))
-
-
 def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contain() -> None:
     few, many = scheme("minimum: 50,"), scheme()
     for terms, suppressed in ((few, "minimum"), (many, None)):
@@ -170,23 +88,6 @@ def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it
         assert dict(outputs[topic.name].headers) == headers
         value = gzip.decompress(outputs[topic.name].value)
         assert next(iter(json.loads(value).items())) == ("schema_version", topic.schema_version)
-
-
-def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
-    log = [encode_partial(p) for p in (part(0, 0, 1, 5), part(0, 1, 2, 7), progress(0, 3, 0), progress(1, 3, 0))]
-    store: dict[bytes, bytes] = {}
-    merger = Merger(0, 2, SURVEYS.get, KEYRING)
-    for offset in range(3):
-        merger.apply(offset, log[offset])
-    keep(store, merger.flush())
-    del store[b"merge/0/part/s/0/1"]
-    for end in (1, 2, 4):
-        merger = Merger(0, 2, SURVEYS.get, KEYRING, store.items())
-        for offset in range(merger.next_offset, end):
-            merger.apply(offset, log[offset])
-        flush = merger.flush()
-        keep(store, flush)
-    assert finals(flush) == {0: 12}
 
 
 def test_a_flush_has_the_last_offset_read_and_the_next_one_writes_only_changes() -> None:
@@ -265,77 +166,6 @@ def test_the_release_of_a_period_is_kept_instead_of_its_counts() -> None:
     assert results(restarted.take(*after)) == results(owner.take(*after)), "also after a restart"
 
 
-def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
-    seen: list[tuple[int, dict[int, list[int]]]] = []
-
-    def dense(counts: ClosedPeriod) -> list[int]:
-        assert not isinstance(counts, Release)
-        return list(counts["colour"].dense(3)[0].tolist())
-
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Live:
-        seen.append((period, {t: dense(closed[t]) for t in closed}))
-        return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
-
-    store: dict[bytes, bytes] = {}
-    for period in range(5):
-        owner = Owner(1, records=store.items(), mobility=reporter)
-        keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
-    assert seen[4] == (4, {2: [3, 0, 0], 3: [4, 0, 0], 4: [5, 0, 0]})
-    assert len([key for key in store if b"/final/" in key]) == 3, "finals that are in no later window are deleted"
-
-
-@pytest.mark.parametrize("key", [merged_key(0), survey_key(0, "s")], ids=["position", "survey"])
-def test_an_old_record_republishes_no_final_whose_windows_lack_deleted_periods(key: bytes) -> None:
-    """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
-    store: dict[bytes, bytes] = {}
-    log: list[bytes] = []
-    published: dict[tuple[str, bytes], bytes] = {}
-    versions = []
-    merger = Merger(0, 1, SURVEYS.get, KEYRING)
-    for period in range(6):
-        for partial in (part(period, 0, period, period + 1, closed=True), progress(0, period, period)):
-            log.append(encode_partial(partial))
-            merger.apply(len(log) - 1, log[-1])
-        flush = merger.flush()
-        keep(store, flush)
-        published |= results(flush)
-        versions.append(store[key])
-    for version in versions:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {key: version}).items())
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        assert results(merger.flush()).items() <= published.items()
-        assert merger.statuses["s"].through == 5
-
-
-def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interrupted() -> None:
-    """Another survey is further by then: nothing of it is read twice, and nothing of the first is passed over."""
-    schemes = {"s": SURVEYS["s"], "t": SURVEYS["s"]}
-    log = [encode_partial(Part(s, 0, p, 5, True, counts(7))) for s in "st" for p in range(3)]
-    log += [encode_partial(Progress(s, p, 5, 0, {}, {})) for p in range(3) for s in "ts"]
-    store: dict[bytes, bytes] = {}
-    versions: list[bytes | None] = [None]
-    merger = Merger(0, 3, schemes.get, KEYRING)
-    for offset, value in enumerate(log[:-1]):
-        merger.apply(offset, value)
-        keep(store, merger.flush())
-        versions.append(store.get(survey_key(0, "s")))
-    assert merger.statuses["t"].through == 0 and merger.statuses["s"].through == -1
-    for version in versions:
-        late = {key: value for key, value in store.items() if key != survey_key(0, "s")}
-        late |= {} if version is None else {survey_key(0, "s"): version}
-        while (merger := Merger(0, 3, schemes.get, KEYRING, late.items())).next_offset < len(log) - 1:
-            merger.apply(merger.next_offset, log[merger.next_offset])
-            before, again = merger.next_offset, merger.flush()
-            assert not results(again)
-            keep(late, again)
-            if Merger(0, 3, schemes.get, KEYRING, late.items()).next_offset < before:
-                break  # nothing was to be saved: read on without an interruption
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        assert finals(merger.flush()) == {0: 21}
-
-
 def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() -> None:
     """And their parts, each once: the rest of the merge costs nothing, however many surveys it has."""
     names = [f"s{number}" for number in range(50)]
@@ -346,11 +176,6 @@ def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() 
     written = [item.key for item in flush if not isinstance(item, Output)]
     assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]
     assert [item.key for item in flush if isinstance(item, Output)] == [b"s7"]
-
-
-def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
-    outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
-    return {(output.topic, output.key): output.value for output in outputs}
 
 
 def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
@@ -373,24 +198,6 @@ def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
         windows = [window for window in published.windows if not window.suppressed]
         assert summed[now] == 2 * len(windows), "the supports of two attributes"
         assert len(windows) <= 3, "the period, its week, and all days since the beginning"
-
-
-def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may_have_closed_in_them() -> None:
-    """A closed part may be among them: its period becomes final without it."""
-    store: dict[bytes, bytes] = {}
-    owner = Owner()
-    keep(store, owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0), progress(1, 2, -1)))
-    mark, next_offset = owner.merger.mark, owner.merger.next_offset
-    fault = compare(Mark("first", 0), next_offset, view := LogView("second", 0, 1))
-    assert fault is not None
-    store[merge_accepted_key(0)] = Acceptance.of(mark, next_offset, fault, view, lost=7).encode()
-    owner = Owner(records=store.items())
-    assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
-    flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))
-    assert finals(flush) == {0: 10, 1: 0, 2: 4}
-    assert live(flush).lost == {0: 7, 1: 7}
-    keep(store, flush)
-    assert live(Owner(records=store.items()).merger.flush()).lost == {0: 7, 1: 7}, "it is applied once"
 
 
 def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:

@@ -33,6 +33,10 @@ LONG_POLL_MILLISECONDS = 100
 
 FETCH_BYTES = 64 << 10
 """A broker holds a fetch back until it has so much: reports that trickle come together, which costs less."""
+GATHER_SECONDS = 0.5
+"""How long to fetch nothing more after records that were few: to wake up costs more than to count a report ..."""
+GATHER_BYTES = 64 << 10
+"""... and up to how many bytes are few."""
 
 
 class ShortPollThread(AIOKafkaConsumerThread):
@@ -121,12 +125,19 @@ class BatchConsumer(Consumer):
         try:
             while not (self.should_stop or fetcher.should_stop):
                 generation = self.app.consumer_generation_id
-                for tp, batch in (await self._next_records()).items():
+                records = await self._next_records()
+                for tp, batch in records.items():
                     await self._deliver(TP(*tp), batch, generation)
-                await asyncio.sleep(0)
+                await asyncio.sleep(GATHER_SECONDS if self._is_trickle(records) else 0)
         except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
+
+    def _is_trickle(self, records: Mapping[TP, Sequence[ConsumerRecord]]) -> bool:
+        """Whether these are few records, and none of a changelog: others wait for a recovery."""
+        if not records or any(self._is_changelog_tp(TP(*tp)) for tp in records):
+            return False
+        return sum(len(record.value or b"") for batch in records.values() for record in batch) < GATHER_BYTES
 
     async def _next_records(self) -> Mapping[TP, Sequence[ConsumerRecord]]:
         """The next records of the partitions that are not paused; none if there is no such partition, or no record."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
 from faust.transport.drivers.aiokafka import Producer
 
 from stream_app.faust_app.broker.retrying import retry_while_unavailable
+
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+"""What a broker says of a batch that is larger than its topic, or it, allows."""
 
 
 class RetryingProducer(Producer):
@@ -22,6 +27,25 @@ class RetryingProducer(Producer):
 
     def _new_producer(self, transactional_id: str | None = None) -> Any:
         producer = super()._new_producer(transactional_id)
-        producer._message_accumulator._batch_ttl = math.inf
+        accumulator = producer._message_accumulator
+        accumulator._batch_ttl = math.inf
+        accumulator._append_batch = partial(_append_batch, accumulator, accumulator._append_batch)
         producer.start = partial(retry_while_unavailable, producer.start)
         return producer
+
+
+def _append_batch(accumulator: Any, append: Callable[..., Any], builder: Any, tp: Any) -> Any:
+    """A new batch. Of one that the broker refuses as too large, the next batch takes the sequence numbers.
+
+    Without this, the broker would miss them, and refuse whatever came after.
+    """
+    batch = append(builder, tp)
+    fail = batch.failure
+
+    def failure(exception: BaseException) -> None:
+        if isinstance(exception, TOO_LARGE) and accumulator._txn_manager is not None:
+            accumulator._txn_manager.increment_sequence_number(tp, -batch.record_count)
+        fail(exception)
+
+    batch.failure = failure
+    return batch

@@ -132,10 +132,14 @@ class PartitionTask(Generic[R]):
             await self._write_next()
 
     async def _until_due(self) -> None:
-        """Wait until there is something to write that is wanted, or worth it."""
+        """Wait until there is something to write that is wanted, or worth it.
+
+        All partitions of a worker ask at the same time, so that what they write shares its requests.
+        """
         while not self._flush_wanted.is_set():
+            now = asyncio.get_running_loop().time()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS)
+                await asyncio.wait_for(self._flush_wanted.wait(), FLUSH_EVERY_SECONDS - now % FLUSH_EVERY_SECONDS)
             if self._pace.is_due(self.reader.is_pressing):
                 break
         self._flush_wanted.clear()
@@ -150,6 +154,7 @@ class PartitionTask(Generic[R]):
         self._flush_begun.set()
         if flush:
             with FLUSH_SECONDS.labels(self._table.name).time():
-                await self._writer.write(flush, self._table)
+                await self._writer.write(flush, self._table, self.reader.refused)
+                self._say_failures()
         self.written_through = flush.offset
         note_outcomes(outcomes)

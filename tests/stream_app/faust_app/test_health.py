@@ -140,7 +140,7 @@ def test_the_event_loop_turns_while_many_dead_letters_are_sent() -> None:
         await asyncio.sleep(0)
         letters = tuple(Output(DEADLETTERS, b"%d" % number, b"{") for number in range(10 * SENT_AT_ONCE))
         writer = Writer(SimpleNamespace(producer=Producer()), Topics(), b"")
-        await writer.write(Flush(0, (letters,)), _none)
+        await writer.write(Flush(0, (letters,)), _none, _none)
         turning.cancel()
 
     asyncio.run(main())

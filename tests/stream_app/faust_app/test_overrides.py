@@ -119,6 +119,8 @@ def used() -> list[Used]:
         Used(producer, "start", "let a producer wait for a broker when it starts"),
         Used(producer, "_message_accumulator", "keep records for as long as the broker is away"),
         Used(producer._message_accumulator, "_batch_ttl", "keep records for as long as the broker is away"),
+        Used(producer._message_accumulator, "_append_batch", "go on after a batch that the broker refuses"),
+        Used(producer._message_accumulator, "_txn_manager", "go on after a batch that the broker refuses"),
         # recovery.py
         Used(Recovery, "signal_recovery_end", "let the signal stay until the next recovery"),
         Used(Recovery, "on_recovery_completed", "let sources flow only when everything is in place"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import frozen
-from stream_app.counting.cache_lines import SLOTS_PER_LINE
+from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
 
 Tokens = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
@@ -50,7 +50,7 @@ class TokenSet:
 
     def insert(self, tokens: Tokens) -> Mask:
         """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new."""
-        from stream_app.counting.loops import insert
+        from stream_app.counting.tables.loops import insert
 
         self.reserve(len(tokens))
         new = np.empty(len(tokens), dtype=np.bool_)
@@ -64,7 +64,7 @@ class TokenSet:
 
     def reserve(self, more: int) -> None:
         """Make room for so many more."""
-        from stream_app.counting.loops import move
+        from stream_app.counting.tables.loops import move
 
         needed = -(-(self._count + more) * FULL[1] // (FULL[0] * SLOTS_PER_LINE))
         lines = len(self._slots) // SLOTS_PER_LINE

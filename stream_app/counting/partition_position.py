@@ -1,0 +1,129 @@
+"""The position of one partition in memory: how far each survey is counted, and all that belongs to no open period."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from protocols.wire import Lookup, Reject
+from stream_app.counting.clocks import SurveyClock
+from stream_app.counting.open_periods import OpenPeriods
+from stream_app.counting.partials import Progress, message
+from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
+from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.log.asides import Aside
+from stream_app.log.flushes import Output, Write
+from stream_app.log.marks import Mark
+
+UNKNOWN = ""  # the survey of a record that could not be read
+
+
+class PartitionPosition:
+    """A recovered position and what was read since. `unsent` are surveys whose rejects or losses the merge may lack."""
+
+    def __init__(self, partition: int, position: Position, periods: OpenPeriods, lookup: Lookup) -> None:
+        self._partition = partition
+        self._position = position
+        self._contained = position.offset
+        self._periods = periods
+        self._lookup = lookup
+        self._listed = dict(position.open)
+        # What the position contains of surveys that are read again because they were aside.
+        self._behind = {survey: aside.offset for survey, aside in position.asides.items() if aside.offset is not None}
+        asides = {survey for survey in position.asides if position.is_aside(survey)}
+        self.unsent = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *asides}
+
+    @property
+    def rejects(self) -> Rejects:
+        names = {*self._position.rejects, *self._periods.surveys()}
+        return {survey: self._rejects_of(survey) for survey in sorted(names)}
+
+    @property
+    def lost(self) -> dict[str, Counter[int]]:
+        names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
+        return {survey: self._lost_of(survey) for survey in names}
+
+    def clock(self, survey: str) -> SurveyClock:
+        return self._position.clock(survey)
+
+    def contains(self, offset: int, survey: str) -> bool:
+        """Whether what a record of a survey did to the position is in it."""
+        return offset <= self._behind.get(survey, self._contained)
+
+    def refuse(self, survey: str, reject: Reject) -> None:
+        """Note that a whole record was refused."""
+        self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
+        if survey != UNKNOWN:
+            self.unsent.add(survey)
+
+    def note_late(self, survey: str, period: int, rows: int) -> None:
+        self._position.lates.setdefault(survey, Counter())[period] += rows
+
+    def close(self, survey: str, offset: int, through: int) -> bool:
+        """Close a survey through a period, by the record at an offset; False if it was closed that far already."""
+        terms, clock = known_scheme(self._lookup, survey).survey, self.clock(survey)
+        before = clock.through
+        moved = clock.move(offset, through, terms.ahead)
+        if moved:
+            self._position.settle_lost(survey, before, terms.ahead)
+        for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
+            for forgotten in [period for period in by_period if period <= clock.through - terms.horizon]:
+                del by_period[forgotten]
+        return moved
+
+    def take_over(self, key: Period, period: OpenPeriod) -> None:
+        """Keep of a period that was closed what it refused."""
+        self._position.rejects.setdefault(key[0], Counter()).update(period.rejects)
+        self._listed.pop(key, None)
+
+    def progress(self, survey: str, offset: int) -> Output:
+        """What the merge must know of a survey besides its counts, as a message."""
+        self.unsent.discard(survey)
+        rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, Counter()))
+        through, lost = self.clock(survey).through, dict(self._lost_of(survey))
+        return message(Progress(survey, self._partition, offset, through, rejects, lates, lost))
+
+    def restore(self, survey: str, record: bytes) -> None:
+        """Set a survey back to what a position record has."""
+        earlier = Position.decode(record)
+        self._position.restore(survey, earlier)
+        self._listed = _of_survey_from(earlier, survey, self._listed)
+        self.unsent.discard(survey)
+
+    def record(self, read: int, mark: Mark) -> Write:
+        """The position after the log was read through an offset.
+
+        It lists through which offset the counter of each open period must be.
+        """
+        position = self._position
+        position.offset = max(self._contained, read)
+        position.mark = mark
+        position.open = {key: due for key, due in self._listed.items() if position.is_aside(key[0])}
+        position.open |= {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.all.items()}
+        for survey, contained in self._behind.items():
+            if not position.is_aside(survey):
+                own = None if read >= self._contained else max(contained, read)
+                position.asides[survey] = replace(position.asides[survey], offset=own)
+        return Write(position_key(self._partition), position.encode())
+
+    def _rejects_of(self, survey: str) -> Counter[str]:
+        return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
+
+    def _lost_of(self, survey: str) -> Counter[int]:
+        return self._position.lost_of(survey, ahead_of(self._lookup, survey))
+
+
+def amended(record: bytes, survey: str, before: bytes, aside: Aside) -> bytes:
+    """A position record in which a survey is aside, and stands as in the record before."""
+    position, earlier = Position.decode(record), Position.decode(before)
+    position.restore(survey, earlier)
+    position.open = _of_survey_from(earlier, survey, position.open)
+    position.asides[survey] = aside
+    return position.encode()
+
+
+def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, int]) -> dict[Period, int]:
+    """The open periods as listed, those of one survey as this position lists them."""
+    others = {key: due for key, due in listed.items() if key[0] != survey}
+    return others | {key: due for key, due in position.open.items() if key[0] == survey}
