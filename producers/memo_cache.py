@@ -114,7 +114,7 @@ class CappedCache(AttributeCache):
 
 
 class MemoCache:
-    """Memos from the cache where they are there, else from the store. Nothing else may look up these memos meanwhile."""
+    """Memos from the cache where they are there, else from the store. Meanwhile nothing else may use that object."""
 
     def __init__(self, memos: SurveyMemos, scheme: Scheme, devices: int, size: int) -> None:
         self._memos = memos
