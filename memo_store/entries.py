@@ -31,8 +31,11 @@ class AttributeEntries:
         self._question = question
         self._table = table
 
-    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Entries:
-        """The entry that each device reports in this period. Raises `EpochLost`, and StoreError if it is closed."""
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> tuple[Entries, Flags]:
+        """The entry that each device reports in this period, and whether a period without a commit would have it too.
+
+        Raises `EpochLost`, and StoreError if the period is closed.
+        """
         commits = self._state.commits(self._table.name, period)
         pads = self._state.sealer.commit_pads(self._question.name, devices, period)
         committed, words = commits.known(placed.names)
@@ -45,11 +48,12 @@ class AttributeEntries:
             tags[missing], sealed[missing] = self._create(placed.part(missing), devices[missing], cells[missing])
             found[missing] = True
         counting = commits.commit(placed.names, (tags ^ pads)[placed.first]) ^ pads
-        others = np.flatnonzero(~found | (counting != tags))
+        current = found & (counting == tags)
+        others = np.flatnonzero(~current)
         if len(others):
             part = placed.part(others), devices[others], cells[others], counting[others]
             tags[others], sealed[others] = self._committed(*part)
-        return tags, sealed
+        return (tags, sealed), current & ~committed
 
     def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
         """The entries with these tags, which the devices have committed.

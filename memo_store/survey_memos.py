@@ -7,10 +7,13 @@ step may be repeated, so a crash between two of them is repaired by starting aga
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Seen
-from memo_store.connection.layout import Placed
+from memo_store.connection.layout import Placed, Words
 from memo_store.entries import AttributeEntries
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
@@ -22,6 +25,15 @@ from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
 from protocols.respondent import Respondent
+
+
+@dataclass(frozen=True)
+class FoundEntries:
+    """The entries of devices in one period."""
+
+    tags: Words
+    memos: Column
+    current: NDArray[np.bool_]  # whether the next period has the same entry, if nothing is created until then
 
 
 class SurveyMemos:
@@ -60,6 +72,10 @@ class SurveyMemos:
 
         Commits the memo's entry: a device that was looked up in this period before gets the memo that it got then.
         """
+        return self.lookup_entries(question, devices, cells, period).memos
+
+    def lookup_entries(self, question: Question, devices: Devices, cells: Values, period: int) -> FoundEntries:
+        """The same, with what a cache must know of the entries."""
         survey = self._state.scheme.survey
         if not survey.longitudinal:
             raise StoreError(f"survey {survey.id!r} is one-shot and memoises nothing", "use commit_values instead")
@@ -70,8 +86,29 @@ class SurveyMemos:
         cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
         entries = AttributeEntries(self._state, self.respondent, question, self._tables[question.name])
         self._state.require_open(period)
-        tags, sealed = self._state.guarded(period, entries.reported, placed, devices, cells, period)
-        return placed.restored(encoding.memo.from_bytes(sealed ^ entries.pads(devices, tags)))
+        (tags, sealed), current = self._state.guarded(period, entries.reported, placed, devices, cells, period)
+        memos = encoding.memo.from_bytes(sealed ^ entries.pads(devices, tags))
+        return FoundEntries(placed.restored(tags), placed.restored(memos), placed.restored(current))
+
+    def commit_entries(self, question: Question, devices: Devices, tags: Words, period: int) -> Words:
+        """Commit entries that were looked up before, each device's in one row. Returns the tags that count.
+
+        Only for entries that `lookup` would return now: see `check`.
+        """
+        placed = self._placed(devices)
+        devices, tags = devices[placed.order], tags[placed.order]
+        self._state.require_open(period)
+        commits = self._state.commits(self._tables[question.name].name, period)
+        pads = self._sealer.commit_pads(question.name, devices, period)
+        return placed.restored(self._state.guarded(period, commits.commit, placed.names, tags ^ pads) ^ pads)
+
+    def check(self, period: int) -> int:
+        """Notice a loss. Returns how often the store has lost data, or may have been written to by others, until now.
+
+        While this number stays, the store knows of these devices what it learned from this object, and no more.
+        """
+        self._state.guarded(period, self._state.epochs.verify)
+        return self._state.epochs.disturbances
 
     def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         """For one-shot surveys: each device's value of this period, which is the first one given."""

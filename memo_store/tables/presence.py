@@ -30,7 +30,8 @@ class PresenceTable:
 
     def parse(self, answers: Sequence[Sequence[bytes | None]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Each device's last period (or NEVER) and number of reports."""
-        presences = np.frombuffer(b"".join(record or ABSENT for record in chain.from_iterable(answers)), dtype=PRESENCE)
+        records = [record or ABSENT for record in chain.from_iterable(answers)]
+        presences = np.frombuffer(b"".join(records), dtype=PRESENCE)
         last = presences["last"].astype(np.int64)
         last[last == MAX_PERIOD] = NEVER
         return last, presences["reports"].astype(np.int64)

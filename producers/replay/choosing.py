@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from producers.replay.files.answers import UNKNOWN
 from protocols.randomness import Devices
 
+T = TypeVar("T", bound=np.generic)
 Events = NDArray[np.void]
 """Row number, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
 
@@ -31,51 +32,99 @@ def event_type(attributes: int) -> np.dtype[np.void]:
 
 
 def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
-    """The events without duplicates (the first of each stays), and the rows of the duplicates."""
-    values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
-    ordered = events[np.lexsort((events["row"], *values, events["time"], events["device"]))]
+    """The events without duplicates (the first of each stays), and the rows of the duplicates.
+
+    They are in the order of devices, times and values.
+    """
+    ordered = events[_order(events)]
     same = np.zeros(len(ordered), dtype=bool)
     before, after = ordered[:-1], ordered[1:]
-    same[1:] = (
-        (before["device"] == after["device"])
-        & (before["time"] == after["time"])
-        & (before["values"] == after["values"]).all(axis=1)
-    )
+    same[1:] = (before["device"] == after["device"]) & (before["time"] == after["time"])
+    tied = np.flatnonzero(same)
+    same[tied] = (ordered["values"][tied - 1] == ordered["values"][tied]).all(axis=1)
     return ordered[~same], ordered["row"][same]
 
 
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, NDArray[np.int64]]]:
     """The devices, ascending, and the chosen position for each attribute (UNKNOWN if no event has a known value).
 
+    The events are in the order of devices and times.
+
     >>> events = np.array([(2, 7, 50, [1]), (3, 7, 60, [0]), (4, 7, 70, [1]), (5, 9, 10, [2])], dtype=event_type(1))
     >>> {rule.value: choose(events, {"area": rule})[1]["area"].tolist() for rule in Rule}
     {'first': [1, 2], 'last': [1, 2], 'most': [1, 2]}
     """
-    devices = np.unique(events["device"])
+    device, time = np.ascontiguousarray(events["device"]), np.ascontiguousarray(events["time"])
+    devices = device[_changes(device)]
     chosen = {}
     for i, (name, rule) in enumerate(rules.items()):
-        column = events["values"][:, i]
+        column = np.ascontiguousarray(events["values"][:, i])
         known = column != UNKNOWN
-        owners, places = _pick(events["device"][known], events["time"][known], column[known], rule)
+        pick = _most if rule is Rule.MOST else _first if rule is Rule.FIRST else _last
+        owners, places = pick(device[known], time[known], column[known])
         chosen[name] = np.full(len(devices), UNKNOWN, dtype=np.int64)
         chosen[name][np.searchsorted(devices, owners)] = places
     return devices, chosen
 
 
-def _pick(device: Devices, time: NDArray[Any], place: NDArray[Any], rule: Rule) -> tuple[Devices, NDArray[Any]]:
-    if rule is Rule.MOST:
-        order = np.lexsort((place, device))
-        device, place = device[order], place[order]
-        runs = np.flatnonzero(_changes(device) | _changes(place))
-        lengths = np.diff(np.append(runs, len(device)))
-        device, place = device[runs], place[runs]
-        order = np.lexsort((place, -lengths, device))
-    else:
-        order = np.lexsort((place, time, device))
-    device, place = device[order], place[order]
-    firsts = np.flatnonzero(_changes(device))
-    ends = np.append(firsts[1:], len(device)) - 1 if rule is Rule.LAST else firsts
-    return device[firsts], place[ends[: len(firsts)]]
+Picked = tuple[Devices, NDArray[Any]]
+
+
+def _first(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
+    """The lowest position of each device's first time."""
+    moments = np.flatnonzero(_changes(device) | _changes(time))
+    lowest = np.minimum.reduceat(place, moments) if len(moments) else place
+    begin = _changes(device[moments])
+    return device[moments][begin], lowest[begin]
+
+
+def _last(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
+    """The highest position of each device's last time."""
+    owners, places = _first(device[::-1], time[::-1], -place[::-1])
+    return owners[::-1], -places[::-1]
+
+
+def _most(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
+    """The most frequent position of each device, of several the lowest."""
+    order = np.lexsort((place, device))
+    place = place[order]
+    runs = np.flatnonzero(_changes(device) | _changes(place))
+    lengths = np.diff(np.append(runs, len(device)))
+    device, place = device[runs], place[runs]
+    order = np.lexsort((place, -lengths, device))
+    begin = _changes(device)
+    return device[begin], place[order][begin]
+
+
+def _order(events: Events) -> NDArray[np.int64]:
+    """The order of devices, times, values and rows.
+
+    Events mostly come in the order of time. So they are ordered by device alone, and only devices whose events are not
+    in the order of different times after that are ordered by everything.
+    """
+    order = _by_device(events["device"])
+    device, time = events["device"][order], events["time"][order]
+    unclear = (device[1:] == device[:-1]) & (time[1:] <= time[:-1])
+    if unclear.any():
+        owner = np.cumsum(_changes(device)) - 1
+        places = np.flatnonzero(np.bincount(owner[1:][unclear], minlength=owner[-1] + 1)[owner])
+        some = events[order[places]]
+        values = [some["values"][:, i] for i in reversed(range(some["values"].shape[1]))]
+        order[places] = order[places][np.lexsort((some["row"], *values, some["time"], owner[places]))]
+    return order
+
+
+def _by_device(devices: Devices) -> NDArray[np.int64]:
+    """The order of devices; events of one device stay in theirs. Two sorts of numbers are faster than a stable one."""
+    order = np.argsort(devices)
+    rank = np.cumsum(_changes(devices[order]))
+    return np.sort(rank << 32 | order) & 0xFFFFFFFF
+
+
+def distinct(numbers: NDArray[T]) -> NDArray[T]:
+    """The different numbers, ascending. For large columns this is faster than `numpy.unique`, which may hash them."""
+    ordered = np.sort(numbers)
+    return ordered[_changes(ordered)]
 
 
 def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:

@@ -8,9 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from producers.replay.choosing import distinct
 from protocols.randomness import Devices, Keyring
 
 SKETCH = 1 << 16
+MANY = 2048
+"""From so many persons on they are hashed by a compiled loop."""
 
 
 class Distinct:
@@ -30,7 +33,9 @@ class Distinct:
         self._smallest = np.empty(0, dtype=np.uint64)
 
     def add(self, numbers: NDArray[np.uint64]) -> None:
-        self._smallest = np.unique(np.concatenate([self._smallest, numbers]))[: self._size]
+        if not self.exact:
+            numbers = numbers[numbers < self._smallest[-1]]
+        self._smallest = distinct(np.concatenate([self._smallest, numbers]))[: self._size]
 
     @property
     def exact(self) -> bool:
@@ -48,11 +53,22 @@ class People:
         self.seen = Distinct(SKETCH)
 
     def devices(self, persons: pa.Array) -> Devices:
-        """The device of each person, from the text of the identifier."""
-        encoded = persons.dictionary_encode()
-        indices = np.array([self._index(person) for person in encoded.dictionary.to_pylist()], dtype=np.uint64)
-        self.seen.add(indices)
-        return np.asarray(indices[encoded.indices.to_numpy(zero_copy_only=False)])
+        """The device of each person, from the text of the identifier, which is not empty."""
+        devices = _hashed(persons, self._key) if len(persons) < MANY else _hashed_by_loop(persons, self._key)
+        self.seen.add(devices)
+        return devices
 
-    def _index(self, person: str) -> int:
-        return int.from_bytes(hashlib.blake2b(person.encode(), key=self._key, digest_size=8).digest(), "little")
+
+def _hashed(persons: pa.Array, key: bytes) -> Devices:
+    digests = [hashlib.blake2b(person.encode(), key=key, digest_size=8).digest() for person in persons.to_pylist()]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _hashed_by_loop(persons: pa.Array, key: bytes) -> Devices:
+    from producers.replay.hashing_loops import hash_cells
+
+    _, ends, text = persons.buffers()
+    devices = np.empty(len(persons), dtype=np.uint64)
+    ends = np.frombuffer(ends, dtype="<i4")[persons.offset :]
+    hash_cells(np.frombuffer(key, dtype=np.uint8), ends, np.frombuffer(text, dtype=np.uint8), devices)
+    return devices

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.replay.choosing import Events, event_type
+from producers.replay.choosing import Events, distinct, event_type
 from protocols.randomness import Devices
 from servers.private_files import open_private, private_directory
 
@@ -48,7 +48,7 @@ class Spool:
 
     def add(self, events: Events, periods: NDArray[np.int64]) -> None:
         """Add events to the files of their periods."""
-        for period in np.unique(periods).tolist():
+        for period in distinct(periods).tolist():
             some = events[periods == period]
             _append(self._path(period), some)
             self._counts[period] = self._counts.get(period, 0) + len(some)
@@ -67,7 +67,7 @@ class Spool:
             with path.open("rb") as file:
                 while len(events := np.fromfile(file, self._dtype, self._at_once // 4)):
                     dealt = scatter(events["device"]) % np.uint64(buckets)
-                    for i in np.unique(dealt).tolist():
+                    for i in distinct(dealt).tolist():
                         _append(paths[i], events[dealt == i])
             path.unlink()
         for part in paths:

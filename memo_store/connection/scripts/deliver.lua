@@ -2,15 +2,21 @@
 -- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] period.
 -- Idempotent, and a period before the last one changes nothing.
 local period = tonumber(ARGV[5])
-local names, found = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
-local changes = {}
-for row = 1, #names do
-  local last, reports = -1, 0
-  if found[row] then last, reports = struct.unpack('<I4I4', found[row]) end
-  if last < period then
-    changes[#changes + 1] = names[row]
-    changes[#changes + 1] = struct.pack('<I4I4', period, reports + 1)
+local names, found, count = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
+local changes, changed = {}, 0
+local after = {[false] = struct.pack('<I4I4', period, 1)} -- what follows a record: many devices have the same one
+for row = 1, count do
+  local record = found[row]
+  local following = after[record]
+  if following == nil then
+    local last, reports = struct.unpack('<I4I4', record)
+    following = last < period and struct.pack('<I4I4', period, reports + 1)
+    after[record] = following
+  end
+  if following then
+    changes[changed + 1], changes[changed + 2] = names[row], following
+    changed = changed + 2
   end
 end
-write(KEYS[2], changes)
+write(KEYS[2], changes, changed)
 return {writes}

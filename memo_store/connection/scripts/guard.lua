@@ -6,20 +6,28 @@ if epoch[1] ~= ARGV[1] or tonumber(epoch[2]) < tonumber(ARGV[2]) then return {-1
 local writes = redis.call('HINCRBY', KEYS[1], 'writes', 1)
 
 local SLICE = 4000 -- unpack() takes fewer than 8000 values
+local sub, min = string.sub, math.min
+-- Places in tables are counted, because `#` searches for the end every time.
 
 local function records(key, fields, width)
-  -- The records of the devices whose pseudonyms are concatenated in `fields`; false where there is none.
-  local names, found = {}, {}
-  for i = 1, #fields, width do names[#names + 1] = fields:sub(i, i + width - 1) end
-  for i = 1, #names, SLICE do
-    local part = redis.call('HMGET', key, unpack(names, i, math.min(i + SLICE - 1, #names)))
+  -- The pseudonyms that are concatenated in `fields`, the records of these devices (false where there is none), and how
+  -- many they are.
+  local names, count = {}, 0
+  for i = 1, #fields, width do
+    count = count + 1
+    names[count] = sub(fields, i, i + width - 1)
+  end
+  if count <= SLICE then return names, redis.call('HMGET', key, unpack(names)), count end
+  local found = {}
+  for i = 1, count, SLICE do
+    local part = redis.call('HMGET', key, unpack(names, i, min(i + SLICE - 1, count)))
     for j = 1, #part do found[i + j - 1] = part[j] end
   end
-  return names, found
+  return names, found, count
 end
 
-local function write(key, pairs)
-  for i = 1, #pairs, SLICE do
-    redis.call('HSET', key, unpack(pairs, i, math.min(i + SLICE - 1, #pairs)))
+local function write(key, pairs, count)
+  for i = 1, count, SLICE do
+    redis.call('HSET', key, unpack(pairs, i, min(i + SLICE - 1, count)))
   end
 end

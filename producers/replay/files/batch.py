@@ -68,4 +68,5 @@ def check_header(path: Path, present: list[str], columns: ColumnMapping, advice:
 
 def as_text(column: pa.Array) -> pa.Array:
     """A column as text: stripped, nulls as empty text."""
-    return pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
+    text = column.cast(pa.string())
+    return pc.utf8_trim_whitespace(pc.fill_null(text, "") if text.null_count else text)

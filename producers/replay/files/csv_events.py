@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ class CsvEvents:
 
     def line(self, row: int) -> int:
         """The line in which a row begins, as an editor counts: a quoted cell may have several lines."""
-        if not self.quotes:
+        if not self.quotes or not self._has_quotes:
             return row
         with Utf8Stream(self.path, self.encoding) as stream:
             reader = csv.reader(
@@ -70,6 +71,11 @@ class CsvEvents:
                     return line + 1
                 line = reader.line_num
         return row
+
+    @cached_property
+    def _has_quotes(self) -> bool:
+        with Utf8Stream(self.path, self.encoding) as stream:
+            return any(b'"' in block for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
 
     def _header(self) -> list[str]:
         """The column names, from the first line, read without the streaming reader.
