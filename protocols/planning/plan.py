@@ -207,7 +207,7 @@ def _noise(noise: Round) -> NoisePlan:
 
 
 def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
-    share = scheme.answering_share
+    share = scheme.answering_share(question)
     reports = devices * share
     nobody, half = mean_variance(question.channel, 0.0), mean_variance(question.channel, 0.5)
     repeats = scheme.survey.longitudinal
