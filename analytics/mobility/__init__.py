@@ -11,6 +11,7 @@ from analytics.mobility.model import (
     Axis,
     Change,
     MobilityReport,
+    Quantities,
     Quantity,
     WindowReport,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Change",
     "CountHistory",
     "MobilityReport",
+    "Quantities",
     "Quantity",
     "WindowReport",
     "WindowTruth",

@@ -55,7 +55,9 @@ def test_a_collector_takes_the_reports_of_the_vectors(case: dict) -> None:
         assert not row_faults(frame, scheme, 0, 1).any()
 
 
-@pytest.mark.parametrize("name", ["two rounds, l-osue", "rs+fd, grr", "memo only, loloha", "one-shot, geometric", "shares"])
+@pytest.mark.parametrize(
+    "name", ["two rounds, l-osue", "rs+fd, grr", "memo only, loloha", "one-shot, geometric", "shares"]
+)
 def test_a_device_reports_what_a_fleet_of_one_does(name: str) -> None:
     """The fleet knows nothing of stored state: only the gaps differ, if a report does not arrive."""
     (case,) = [case for case in VECTORS["cases"] if case["name"] == name]
