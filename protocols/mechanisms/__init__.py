@@ -4,6 +4,7 @@ from protocols.arrays.aliases import Values
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
@@ -20,6 +21,7 @@ __all__ = [
     "Direct",
     "Encoding",
     "Flip",
+    "FreshHash",
     "Hashed",
     "MatrixChannel",
     "MatrixRound",
