@@ -3,7 +3,7 @@
 from protocols.arrays.aliases import Values
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Direct, Encoding
+from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
@@ -29,5 +29,6 @@ __all__ = [
     "SupportChannel",
     "Use",
     "Values",
+    "bit_flip",
     "fitting",
 ]

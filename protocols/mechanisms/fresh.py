@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Values, Whole
 from protocols.arrays.columns import Symbols
@@ -15,6 +16,8 @@ from protocols.mechanisms.encodings import Direct, FakeKind, Plain, Tables, bit_
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import uniform
+
+Spectrum = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,9 @@ class FreshHash(Plain):
         return joint
 
     def among(self, flip: Flip) -> Among:
-        """Over a group: each value of it lies on the line of two others (c = 2 .. g - 1) as often as these add up to it.
+        """Over a group: how often a value lies on the line of two others is a convolution over all vectors of digits.
 
-        How often is a convolution over all vectors of digits, so the sum over them is taken of its Fourier transform.
+        For each c = 2 .. g - 1 the value is (1 - c) u + c w. The sum over all values is taken of Fourier transforms.
         """
         alone, more = self._pair(flip)
 
@@ -123,7 +126,7 @@ class FreshHash(Plain):
         flip, first = bit_flip(noise), 1 + (self.k - 1) // self.g ** (self.digits - 1)
         lacking = (self.g - 1) + (self.g - 1) * (self.g - first)
         reached = self.g - lacking / self.family
-        return reached * flip.p + (self.g - reached) * flip.q
+        return float(reached * flip.p + (self.g - reached) * flip.q)
 
     def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
         return uniform(self.g).integers, *Direct(self.g).memo_tables(noise)
@@ -173,15 +176,13 @@ class FreshHash(Plain):
         """The shares of points; a vector of digits beyond the last value has none."""
         return np.where(points < self.k, values[np.minimum(points, self.k - 1)], 0.0)
 
-    def _spectrum(self, shares: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
+    def _spectrum(self, shares: Floats) -> Spectrum:
         whole = np.zeros(self.family)
         whole[: self.k] = shares
         return np.asarray(np.fft.fftn(whole.reshape((self.g,) * self.digits)), dtype=np.complex128)
 
-    def _scaled(
-        self, spectrum: np.ndarray[tuple[int, ...], np.dtype[np.complex128]], factor: int
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:
-        """The spectrum at `factor` times each place, which is that of the set whose vectors are so many times as long."""
+    def _scaled(self, spectrum: Spectrum, factor: int) -> Spectrum:
+        """The spectrum at `factor` times each place: that of the set of so many times these vectors."""
         places = np.arange(self.g) * factor % self.g
         for axis in range(self.digits):
             spectrum = spectrum.take(places, axis=axis)
