@@ -7,11 +7,12 @@ from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
-from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
+from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
 __all__ = [
     "CHOOSERS",
+    "MAX_VALUES",
     "NAMES",
     "RECORDS",
     "Buckets",

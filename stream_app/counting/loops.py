@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.cache_lines import SLOTS_PER_LINE
+from stream_app.counting.tokens import SLOTS_PER_LINE
 
 Words = NDArray[np.uint64]
 Rows = NDArray[np.int32]

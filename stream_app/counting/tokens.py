@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import frozen
-from stream_app.counting.cache_lines import SLOTS_PER_LINE
 
 Tokens = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
+SLOTS_PER_LINE = 8
+"""How many tokens of 8 bytes fit in a line of the processor's cache."""
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
