@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stream_app.counting.cache_lines import SLOTS_PER_LINE
-from stream_app.counting.tokens import Mask, Tokens, TokenSet
+from stream_app.counting.tokens import SLOTS_PER_LINE, Mask, Tokens, TokenSet
 
 RNG = np.random.default_rng(5)
 EMPTY, HALF = np.uint64(0), np.uint64(32)
