@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
-from protocols.mechanisms.record import AUTO, CHOOSERS, MechanismRecord, Use
+from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
@@ -32,7 +33,7 @@ from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.randomness.sampling import Table, digest, uniform
-from protocols.survey.attribute import Attribute
+from protocols.survey.attribute import BY_SIZE, Attribute
 from protocols.survey.crosses import Crossed
 from protocols.survey.model import Survey
 
@@ -288,7 +289,12 @@ class Scheme:
         name, possible = attribute.mechanism, self._possible(attribute)
         if name in CHOOSERS:
             hashed = isinstance(attribute, Crossed) and self._crowd is not None  # its bits may link, its hash may not
-            return [r for r in possible if r.may_be_chosen(name, self.use) or (hashed and r is RECORDS["loloha"])]
+            chosen = [
+                record
+                for record in possible
+                if record.may_be_chosen(name, self.use, attribute.k) or (hashed and record is RECORDS["loloha"])
+            ]
+            return chosen or self._refuse_size(attribute)
         record = RECORDS[name]
         if record.needs_order and not attribute.ordered:
             raise SurveyError(
@@ -300,6 +306,14 @@ class Scheme:
                 f"possible here: auto, {', '.join(record.name for record in possible)}",
             )
         return [record]
+
+    def _refuse_size(self, attribute: Attribute) -> NoReturn:
+        largest = max((r.max_values for r in fitting(self.use) if not r.needs_order), default=0)
+        raise SurveyError(
+            f"attribute {attribute.name!r} has {attribute.k:,} values; {attribute.mechanism} takes at most "
+            f"{min(largest, MAX_VALUES):,} with this survey's solution and budgets",
+            BY_SIZE,
+        )
 
     def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""

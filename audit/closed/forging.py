@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from protocols.arrays import Floats, PackedBits, Places
-from protocols.mechanisms import Buckets, Hashed, MatrixChannel
+from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel
 from protocols.question import Question
 
 Forgery = Literal["best", "random", "lying"]
@@ -31,6 +31,8 @@ def forged_supports(question: Question, targets: Places, forgery: Forgery) -> fl
         even = np.zeros(question.k)
         even[targets] = 1 / r
         return float(channel.support(even)[targets].sum())
+    if isinstance(encoding, FreshHash):  # the hash 0 sends all values together
+        return float(r) if forgery == "best" else r / encoding.g
     if isinstance(encoding, Hashed):
         if forgery == "random":
             return r / encoding.g

@@ -16,11 +16,12 @@ import numpy as np
 from audit.closed.counting import guess_by_counts
 from audit.likelihoods.linked import bit_counts
 from protocols.arrays import Floats
-from protocols.mechanisms import Buckets, Flip, Hashed, MatrixRound
-from protocols.privacy import mean_of_largest, of_the_value
+from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
+from protocols.privacy import answers_by_value, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
+MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are gone through
 MOST_REPORTS = 200  # symbols are enumerated up to so many
 
 
@@ -32,7 +33,8 @@ def prior_guess(k: int, prior: Floats | None) -> float:
 def guess(question: Question, t: float, memoised: bool, prior: Floats | None = None) -> float | None:
     """The accuracy of the best guess from t linked reports (infinity: all there will ever be).
 
-    None where it has no closed form: ordered values and symbols with uneven shares, for t between 1 and infinity, if
+    None where it has no closed form: several reports with fresh hashes, and one of many values with uneven shares;
+    ordered values and symbols with uneven shares, for t between 1 and infinity, if
     there are too many counts to go through (`counting`); uneven shares of values in buckets, or among drawn fakes of
     bits. `best_guess` then has a bound.
 
@@ -48,6 +50,8 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
         prior = None
     if not memoised and t == inf:
         return share + (1 - share) * prior_guess(question.k, prior)
+    if isinstance(question.mechanism.encoding, FreshHash) and t > 1:
+        return None
     if not memoised and t > 1:
         question = replace(of_the_value(question), share=share, fake=question.fake)
     if prior is None:
@@ -195,6 +199,11 @@ def _uneven(question: Question, t: float, prior: Floats) -> float | None:
         assert isinstance(noise, Flip)
         rows = [np.array([prior[row == s].max(initial=0.0) for s in range(encoding.g)]) for row in encoding.hashes]
         return float(np.mean([_largest_joint(best, noise.q + noise.gain * np.eye(encoding.g)) for best in rows]))
+    if isinstance(encoding, FreshHash):
+        assert isinstance(noise, Flip)
+        if encoding.answer.count * encoding.k > MOST_CELLS:
+            return None
+        return _largest_joint(prior, answers_by_value(encoding, noise))
     if encoding.exclusive:
         matrix = noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(question.k)
         if question.faked:

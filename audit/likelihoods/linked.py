@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 
 from protocols.arrays import Column, Floats, PackedBits, Traits
-from protocols.mechanisms import Buckets, Flip, Hashed, MatrixRound
+from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
 from protocols.question import Question
 
 KEPT = Flip(1.0, 0.0)
@@ -118,6 +118,12 @@ def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Float
 
 def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
     encoding, first = question.mechanism.encoding, question.mechanism.first
+    if isinstance(encoding, FreshHash):
+        assert isinstance(first, Flip)
+        (answers,) = reports  # nothing is memoised
+        hashes, own = np.divmod(answers.astype(np.int64), encoding.g)
+        supported = encoding.hashed(hashes[:, None], np.arange(question.k)[None, :]) == own[:, None]
+        return Linked(np.asarray(np.where(supported, np.log(first.p), np.log(first.q)), dtype=np.float64), None)
     size = encoding.g if isinstance(encoding, Hashed) else question.k
     symbols = [np.asarray(report, dtype=np.int64) % size for report in reports]
     counts = np.zeros((len(symbols[0]), size))

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Buckets, Flip, Hashed
+from protocols.arrays import Column, Floats, PackedBits, Whole
+from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, bit_flip
 from protocols.privacy import memos_of
 from protocols.question import Question
 
+FEW_VALUES = 4096
 NEVER = 1e-300  # in place of a chance of 0, so that scores stay finite
 
 
@@ -29,6 +30,8 @@ class PairScores:
     def between(self, later: Column, earlier: Column) -> Floats:
         """`[later, earlier]`"""
         encoding = self.question.mechanism.encoding
+        if isinstance(encoding, FreshHash):
+            return _of_fresh_hashes(encoding, bit_flip(self.question.mechanism.first), later, earlier)
         if self.table is not None:
             size = len(self.table)
             a, b = (np.asarray(column, dtype=np.int64) for column in (later, earlier))
@@ -46,7 +49,10 @@ class PairScores:
 
 def pair_scores(question: Question, memoised: bool) -> PairScores:
     """The scores of pairs of answers to a question, with values spread evenly or like the survey's prior."""
-    memos, encoding = memos_of(question, memoised), question.mechanism.encoding
+    encoding = question.mechanism.encoding
+    if isinstance(encoding, FreshHash):
+        return PairScores(question, None, None)
+    memos = memos_of(question, memoised)
     if not memos.bits:
         return PairScores(question, _table(memos.shares, memos.matrix), None)
     assert isinstance(memos.noise, Flip)
@@ -54,6 +60,37 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     if isinstance(encoding, Buckets):  # an answer shows a bit where it is held and set
         ones = np.full(question.k, ones[0] * encoding.d / question.k)
     return PairScores(question, None, _cells(ones, memos.noise))
+
+
+def _of_fresh_hashes(encoding: FreshHash, noise: Flip, later: Column, earlier: Column) -> Floats:
+    """Answers to few values are compared value by value; to many, only by whether their hashes divide them alike."""
+    g = encoding.g
+    columns = [np.divmod(column.astype(np.int64), g) for column in (later, earlier)]
+    if encoding.k <= FEW_VALUES:
+        values = np.arange(encoding.k)[None, :]
+        sent = [encoding.hashed(hashes[:, None], values) == symbols[:, None] for hashes, symbols in columns]
+        one, other = (np.where(supported, noise.p, noise.q) for supported in sent)
+        marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
+        return np.asarray(np.log(one @ other.T / encoding.k) - np.log(marginal))
+    (a, y), (b, z) = (_scaled(encoding, *column) for column in columns)
+    same = noise.p**2 + (g - 1) * noise.q**2
+    score = np.where(y[:, None] == z[None, :], np.log(g * same), np.log(g / (g - 1) * (1 - same)))
+    return np.where((a[:, None] == b[None, :]) & (a > 0)[:, None], score, 0.0)
+
+
+def _scaled(encoding: FreshHash, hashes: Whole, symbols: Whole) -> tuple[Whole, Whole]:
+    """Answers that divide the values alike, made equal: multiplied so that the last digit other than 0 is 1."""
+    g, rest, last = encoding.g, hashes.copy(), np.zeros_like(hashes)
+    for _ in range(encoding.digits):
+        last = np.where(last == 0, rest % g, last)
+        rest //= g
+    factor = np.array([pow(digit, -1, g) if digit else 1 for digit in range(g)])[last]
+    scaled, power, rest = np.zeros_like(hashes), 1, hashes.copy()
+    for _ in range(encoding.digits):
+        scaled += rest % g * factor % g * power
+        rest //= g
+        power *= g
+    return scaled, symbols * factor % g
 
 
 def _table(memos: Floats, noise: Floats) -> Floats:

@@ -10,7 +10,7 @@ from analytics.estimation import estimate
 from audit.closed.forging import Forgery, moved
 from audit.measured.observed import Observed
 from protocols.arrays import Column, PackedBits
-from protocols.mechanisms import Buckets, Hashed, MatrixChannel
+from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel
 from protocols.question import Question
 
 
@@ -58,6 +58,10 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     if isinstance(encoding, Hashed):
         chosen = random.integers(encoding.family, size=count)
         return np.asarray(chosen * encoding.g + encoding.hashes[chosen, target], dtype=encoding.answer.dtype)
+    if isinstance(encoding, FreshHash):
+        chosen = random.integers(encoding.family, size=count)
+        symbols = encoding.hashed(chosen, np.full(count, target))
+        return np.asarray(chosen * encoding.g + symbols, dtype=encoding.answer.dtype)
     if isinstance(encoding.answer, PackedBits):
         bits = np.zeros((count, question.k), dtype=np.uint8)
         if not isinstance(encoding, Buckets):

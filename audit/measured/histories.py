@@ -13,7 +13,7 @@ from audit.measured.coins import Law
 from audit.measured.guessing import likelihood
 from audit.measured.observed import Observed
 from protocols.arrays import Floats, Mask, Places, Whole
-from protocols.mechanisms import Buckets, Direct, Flip, Hashed
+from protocols.mechanisms import Buckets, Direct, Flip, FreshHash, Hashed
 from protocols.privacy import held
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -144,11 +144,13 @@ def law_of(question: Question, t: int, memoised: bool) -> Law | None:
     noise, encoding = question.mechanism.one_report, question.mechanism.encoding
     if question.faked or not isinstance(noise, Flip) or isinstance(encoding, Hashed | Buckets):
         return None
-    if isinstance(encoding, Direct):
+    if isinstance(encoding, Direct | FreshHash):
         if t > 1:
             return None
-        score, rest = log(noise.p / noise.q), max(0.0, 1 - noise.p - noise.q)
-        return np.array([score, -score, 0.0]), np.array([noise.p, noise.q, rest]), np.array([noise.q, noise.p, rest])
+        apart = 1 - 1 / encoding.g if isinstance(encoding, FreshHash) else 1.0  # that a hash tells both values apart
+        score, own, other = log(noise.p / noise.q), apart * noise.p, apart * noise.q
+        rest = max(0.0, 1 - own - other)
+        return np.array([score, -score, 0.0]), np.array([own, other, rest]), np.array([other, own, rest])
     if t > 1 and not memoised:
         return None
     (set_bit, unset), evidence = bit_counts(question, t), bit_evidence(question, t)

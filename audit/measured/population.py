@@ -21,7 +21,7 @@ from audit.measured.observed import Observed
 from audit.measured.published import KINDS, published_trials
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
-from protocols.mechanisms import Hashed, MatrixRound
+from protocols.mechanisms import FreshHash, Hashed, MatrixRound
 from protocols.privacy import evidence, first_guess, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -135,7 +135,7 @@ class Population:
             shares = self._spread[question.name]
             best, exact = best_guess(self._scheme, question, reports, shares)
             return best, exact and not question.faked
-        alike = not isinstance(question.mechanism.encoding, Hashed) and not isinstance(
+        alike = not isinstance(question.mechanism.encoding, FreshHash | Hashed) and not isinstance(
             question.mechanism.first, MatrixRound
         )
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0

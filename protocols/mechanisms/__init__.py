@@ -3,14 +3,16 @@
 from protocols.arrays.aliases import Values
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Direct, Encoding
+from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
-from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
+from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
 __all__ = [
     "CHOOSERS",
+    "MAX_VALUES",
     "NAMES",
     "RECORDS",
     "Buckets",
@@ -20,6 +22,7 @@ __all__ = [
     "Direct",
     "Encoding",
     "Flip",
+    "FreshHash",
     "Hashed",
     "MatrixChannel",
     "MatrixRound",
@@ -27,5 +30,6 @@ __all__ = [
     "SupportChannel",
     "Use",
     "Values",
+    "bit_flip",
     "fitting",
 ]

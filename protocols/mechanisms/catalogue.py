@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, evolving, ordered, unary
+from protocols.mechanisms.builders import direct, evolving, hashing, ordered, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 
@@ -14,6 +14,7 @@ RECORDS: dict[str, MechanismRecord] = {
         direct.GRR,
         unary.SUE,
         unary.OUE,
+        hashing.OLH,
         ordered.GEOMETRIC,
         direct.L_GRR,
         unary.L_OSUE,

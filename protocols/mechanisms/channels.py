@@ -20,6 +20,7 @@ from protocols.arrays.aliases import Floats, Mask, Places
 from protocols.mechanisms.rounds import Flip
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
+Among = Callable[[Floats, Mask], float]  # distribution of values, group -> sum of the joint support of its pairs
 
 
 def independent(bits: Flip, values: Floats) -> Floats:
@@ -41,7 +42,7 @@ class SupportChannel:
     `flip` is the one-report channel of whatever is encoded; `fake` is the distribution of fake values, or None where
     fakes are zero vectors. `exclusive`: a report supports exactly one value (direct encodings); otherwise, given the
     encoded value, supports are independent of each other, unless `together` gives how often two values are
-    supported at once (lifelong hashes and buckets make them dependent).
+    supported at once (hashes and lifelong buckets make them dependent). `among` sums that over a group, if given.
 
     >>> from protocols.mechanisms.rounds import grr
     >>> channel = SupportChannel(4, grr(4, 1.0), exclusive=True)
@@ -55,6 +56,7 @@ class SupportChannel:
     share: float = 1.0
     fake: Floats | None = field(default=None, repr=False)
     together: Together | None = field(default=None, repr=False)
+    among: Among | None = field(default=None, repr=False)
 
     @property
     def gain(self) -> float:
@@ -88,6 +90,8 @@ class SupportChannel:
         alone = float(self.support(frequencies)[group].sum())
         if self.exclusive:
             return alone
+        if self.among is not None:
+            return alone + self.among(frequencies, group)
         if self.together is not None:
             return float(self.joint(frequencies, np.flatnonzero(group)).sum())
         parts = (self.share, frequencies), (1 - self.share, self._faked)

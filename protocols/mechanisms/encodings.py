@@ -7,7 +7,7 @@ support.
     Direct    the value is a symbol                    GRR, truncated geometric
     Unary     the value is a one-hot vector of bits    SUE, OUE
 
-Encodings with lifelong traits are in `lifelong`.
+Encodings with lifelong traits are in `lifelong`, the one with a new hash in every report is in `fresh`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole, Words
 from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
-from protocols.mechanisms.channels import Together
+from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
@@ -65,6 +65,10 @@ class Encoding(Protocol):
 
     def together(self, flip: Flip) -> Together | None:
         """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
+        ...
+
+    def among(self, flip: Flip) -> Among | None:
+        """The sum of `together` over a group, where that is quicker than one by one; else None."""
         ...
 
     def best_likelihoods(self, noise: Round) -> float:
@@ -114,13 +118,16 @@ class Encoding(Protocol):
         ...
 
 
-class _Plain:
+class Plain:
     """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
     def seen(self, flip: Flip) -> Flip:
         return flip
 
-    def together(self, flip: Flip) -> None:
+    def together(self, flip: Flip) -> Together | None:
+        return None
+
+    def among(self, flip: Flip) -> Among | None:
         return None
 
     def trait_tables(self) -> Tables:
@@ -137,7 +144,7 @@ class _Plain:
 
 
 @dataclass(frozen=True)
-class Direct(_Plain):
+class Direct(Plain):
     """The value is the symbol."""
 
     k: int
@@ -205,7 +212,7 @@ class Direct(_Plain):
 
 
 @dataclass(frozen=True)
-class Unary(_Plain):
+class Unary(Plain):
     """The value is the one bit set among k."""
 
     k: int

@@ -90,6 +90,9 @@ class Hashed:
 
         return joint
 
+    def among(self, flip: Flip) -> None:
+        return None
+
     def best_likelihoods(self, noise: Round) -> float:
         """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
         flip = bit_flip(noise)
@@ -186,6 +189,9 @@ class Buckets:
         """Both values must be among the d, drawn without replacement; given that, the bits are independent."""
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
         return lambda values, places: both_held * independent(flip, values[places])
+
+    def among(self, flip: Flip) -> None:
+        return None
 
     def best_likelihoods(self, noise: Round) -> float:
         """As for all bits, but an answer without a bit is likeliest under the values that are not held, if any."""

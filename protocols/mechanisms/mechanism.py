@@ -68,8 +68,9 @@ class Mechanism:
     def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
         if isinstance(noise, MatrixRound):
             return MatrixChannel(noise.matrix)
-        seen, together = self.encoding.seen(noise), self.encoding.together(noise)
-        return SupportChannel(self.k, seen, self.encoding.exclusive, share, fake, together)
+        encoding = self.encoding
+        together, among = encoding.together(noise), encoding.among(noise)
+        return SupportChannel(self.k, encoding.seen(noise), encoding.exclusive, share, fake, together, among)
 
 
 class Builder(Protocol):

@@ -16,6 +16,8 @@ from protocols.mechanisms.mechanism import Builder
 Use = Literal["one-shot", "memo only", "two rounds", "rs+fd", "rs+rfd"]
 """How a survey uses a mechanism: by its solution under fake data, otherwise by its budgets."""
 USES: tuple[Use, ...] = get_args(Use)
+MAX_VALUES = 1 << 16
+"""How many values a mechanism takes, unless its record says another number."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,18 @@ class MechanismRecord:
     """How it answers under rs+fd and rs+rfd; None: not there."""
     lifelong: bool = False
     """Whether a device keeps something for life that its reports show. Such a mechanism needs a memo."""
+    fresh: bool = False
+    """Whether every report shows something new that a memo would keep for life: only for surveys without memos."""
     needs_order: bool = False
-    max_values: int | None = None
+    max_values: int = MAX_VALUES
     parameter: str = ""
     """What its parameter means; empty: it takes none."""
     published_differs: bool = False
     """Whether the literature calibrates it differently (PROTOCOLS 3 and 5)."""
     chosen_by: Mapping[str, tuple[Use, ...]] = field(default_factory=dict)
     """By name of the chooser: the uses for which it may choose this mechanism, among those that fit."""
+    chosen_above: int = 0
+    """Choosers choose it for attributes of more values only."""
 
     def fits(self, use: Use) -> bool:
         """Whether a survey can use it this way.
@@ -86,14 +92,14 @@ class MechanismRecord:
         if use == "one-shot":
             return self.one_round is not None and not self.lifelong
         if use == "memo only":
-            return self.one_round is not None
+            return self.one_round is not None and not self.fresh
         if use == "two rounds":
             return self.two_rounds is not None
         return self.fakes is not None and (use == "rs+fd" or self.fakes.kind != "zero")
 
     def takes(self, k: int, ordered: bool) -> bool:
         """Whether an attribute of k values can be asked with it."""
-        return (ordered or not self.needs_order) and (self.max_values is None or k <= self.max_values)
+        return (ordered or not self.needs_order) and k <= self.max_values
 
-    def may_be_chosen(self, chooser: str, use: Use) -> bool:
-        return self.fits(use) and use in self.chosen_by.get(chooser, ())
+    def may_be_chosen(self, chooser: str, use: Use, k: int = MAX_VALUES) -> bool:
+        return self.fits(use) and use in self.chosen_by.get(chooser, ()) and k > self.chosen_above

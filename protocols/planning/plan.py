@@ -196,7 +196,9 @@ def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     smaller = min(rivals, key=lambda label: rivals[label])
     if smaller == question.label:
         return f"chosen by {asked}: the smallest variance of all"
-    considered = {label: rivals[label] for label in rivals if RECORDS[label].may_be_chosen(asked, scheme.use)}
+    considered = {
+        label: rivals[label] for label in rivals if RECORDS[label].may_be_chosen(asked, scheme.use, question.k)
+    }
     smallest = min(considered, key=lambda label: considered[label])
     if smallest == question.label:
         return f"chosen by {asked}: the smaller variance of those it considers ({smaller} would be smaller still)"

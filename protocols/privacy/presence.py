@@ -20,6 +20,7 @@ import numpy as np
 from protocols.arrays.aliases import Column, Floats, Mask, Whole
 from protocols.mechanisms.channels import Channel, SupportChannel
 from protocols.mechanisms.encodings import Unary, bit_flip
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.privacy.widths import with_own_bit
 from protocols.question import Question
@@ -113,11 +114,14 @@ def _weight(channel: Channel, frequency: float) -> float:
 
 def _largest(questions: Sequence[Question]) -> int:
     """How many values a report to these questions supports at most, but for a chance of 2^-64."""
-    law = np.ones(1)
+    law, fixed = np.ones(1), 0
     for question in questions:
-        law = np.convolve(law, support_law(question))
+        if isinstance(question.mechanism.encoding, FreshHash):  # a million values: nothing to convolve
+            fixed += _most(question)
+        else:
+            law = np.convolve(law, support_law(question))
     beyond = np.cumsum(law[::-1])[::-1]  # [c]: the chance of c or more
-    return int(np.count_nonzero(beyond > NEVER_MORE)) - 1
+    return int(np.count_nonzero(beyond > NEVER_MORE)) - 1 + fixed
 
 
 def support_law(question: Question) -> Floats:
@@ -152,7 +156,7 @@ def _most(question: Question) -> int:
         return max(int(np.bincount(row).max()) for row in encoding.hashes)
     if isinstance(encoding, Buckets):
         return encoding.d
-    return encoding.k if isinstance(encoding, Unary) else 1
+    return encoding.k if isinstance(encoding, Unary | FreshHash) else 1  # the hash 0 sends all values together
 
 
 def _supported(question: Question, answers: Column) -> Whole:

@@ -12,6 +12,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.mechanisms.encodings import Unary, bit_flip
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.question import Question
 
@@ -19,7 +20,8 @@ from protocols.question import Question
 def width_laws(question: Question) -> Floats:
     """The chances that an honest answer supports 0, 1 .. k values: the law of a survey is a mixture of the rows.
 
-    One row where the law does not depend on the value; none where every answer supports one value.
+    One row where the law does not depend on the value; none where every answer supports one value, and for hashes that
+    are new in every report: nearly all of them support the same number, whoever chose them.
 
     >>> from protocols.mechanisms.catalogue import RECORDS, build
     >>> from protocols.mechanisms.mechanism import Budget
@@ -29,7 +31,7 @@ def width_laws(question: Question) -> Floats:
     [[0.2672, 0.4638, 0.2328, 0.0362]]
     """
     encoding, k = question.mechanism.encoding, question.k
-    if encoding.exclusive:
+    if encoding.exclusive or isinstance(encoding, FreshHash):
         return np.zeros((0, k + 1))
     flip = bit_flip(question.mechanism.one_report)
     if isinstance(encoding, Hashed):

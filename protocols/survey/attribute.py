@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 
 from protocols.mechanisms.catalogue import NAMES, RECORDS
+from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.names import Name
 from protocols.survey.roles import check_role
 
-MAX_VALUES = 1 << 16
+MOST_VALUES = max(record.max_values for record in RECORDS.values())
 MIN_SHARE = 1e-6  # of a prior, and of the devices that draw a question
+BY_SIZE = (
+    "with memos (eps_inf): loloha up to 255 values, l-grr and l-osue up to 65,536; without (eps): grr and oue up to "
+    "65,536, olh up to 1,000,000. For more, ask for groups of values first, and for the values of some groups in a "
+    "second survey"
+)
+"""What to take at which number of values."""
 
 Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]
 
@@ -45,8 +62,8 @@ class Span(Strict):
     def _check(self) -> Self:
         if self.last < self.first:
             raise ValueError(f"last: {self.last} is below first = {self.first}; swap them")
-        if (self.last - self.first) // self.step >= MAX_VALUES:
-            raise ValueError(f"last: {self.last} gives more than {MAX_VALUES} values; choose a larger step")
+        if (self.last - self.first) // self.step >= MOST_VALUES:
+            raise ValueError(f"last: {self.last} gives more than {MOST_VALUES:,} values; choose a larger step")
         return self
 
     def names(self) -> tuple[str, ...]:
@@ -67,7 +84,7 @@ class Attribute(Strict):
         description="what results call it: lower-case letters, digits and _, a letter first",
     )
     values: tuple[Name, ...] = Field(
-        (), max_length=MAX_VALUES, description="the possible answers, each by its name as written, at least two"
+        (), max_length=MOST_VALUES, description="the possible answers, each by its name as written, at least two"
     )
     range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
     groups: dict[Name, tuple[Name, ...]] = Field(
@@ -120,15 +137,23 @@ class Attribute(Strict):
         self.check_mechanism(where)
         return self
 
+    @model_serializer(mode="wrap")
+    def _without_implied(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The values of a long range are not written out: they would take more than the rest of a survey."""
+        data: dict[str, Any] = dump(self)
+        if self.range is not None and self.k > MAX_VALUES:
+            data.pop("values", None)
+        return data
+
     def check_mechanism(self, where: str) -> None:
         """Raise ValueError if the mechanism takes no such parameter, or not so many values."""
         record = RECORDS.get(self.mechanism)  # None: it is yet to be chosen
         if self.parameter is not None and (record is None or not record.parameter):
             raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
-        if record is not None and record.max_values is not None and self.k > record.max_values:
+        if record is not None and self.k > record.max_values:
             raise ValueError(
-                f"{where}: {self.mechanism} takes at most {record.max_values} values, not {self.k}; "
-                "use fewer values (in a range a larger step), or another mechanism"
+                f"{where}: {self.mechanism} takes at most {record.max_values:,} values, not {self.k:,}; "
+                f"use fewer values (in a range a larger step), or another mechanism: {BY_SIZE}"
             )
 
     def _check_group(self, where: str, members: tuple[str, ...]) -> None:

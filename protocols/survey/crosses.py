@@ -9,8 +9,8 @@ from typing import Final
 
 from pydantic import Field
 
+from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import (
-    MAX_VALUES,
     MIN_SHARE,
     PARAMETERS,
     Attribute,

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from protocols.errors import SurveyError
-from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
+from protocols.mechanisms.record import MAX_VALUES
+from protocols.survey.attribute import Attribute, Strict, refuse_twice
 from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, calendar_of, micros
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.durations import Duration, format_duration

@@ -16,7 +16,7 @@ from protocols.survey.model import Survey
 from protocols.wire.strict_json import read_object
 
 TERMS: Final = "application/vnd.hearsay.terms+json"
-MAX_TERMS_BYTES: Final = 4 << 20
+MAX_TERMS_BYTES: Final = 8 << 20
 
 
 def decode_terms(data: bytes) -> Scheme:

@@ -3,6 +3,8 @@
 Reports that only show a presence (one_in) are counted by gap like the answers to an attribute without values, under the
 name `PRESENCE_ONLY`. So `n` of an attribute counts its answers, and all reports are the sum over `Scheme.kinds`.
 
+Of answers with a fresh hash (olh) the supports are counted from many at once (`gathered`); the merge has them all.
+
 Nothing in here is debiased, so everything can be added: across partitions, workers and periods. Only gaps that occur
 take memory, however long the horizon is. Reports are also counted by width, how many values they support: by that
 forged ones are noticed.
@@ -18,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import Column, frozen
-from protocols.mechanisms import Encoding
+from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
+from stream_app.counting.gathered import Gathered, add_gathered
 from stream_app.log.codec import Array
 
 Whole = NDArray[np.int64]
@@ -32,12 +35,15 @@ class Statistics:
     """One attribute's counts by gap: `n[row]` reports have the gap `gaps[row]`, and `N[row, value]` support a value.
 
     Of all gaps together: `widths[c]` reports support c values; empty where every report supports one.
+    `waiting` are answers whose supports are not in N yet, of which `waits[row]` have the gap of a row.
     """
 
     gaps: NDArray[np.uint16]  # ascending
     n: Whole
     N: Whole
     widths: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    waits: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    waiting: Column = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
 
     @property
     def total(self) -> int:
@@ -60,6 +66,10 @@ class Statistics:
     def arrays(self) -> list[Array]:
         return [self.gaps, self.n, self.N, self.widths]
 
+    @property
+    def gathered(self) -> list[Array]:
+        return [self.waits, self.waiting]
+
 
 FEW_CELLS = 1 << 20
 """So many counts are added up in one go: more would take too much memory."""
@@ -67,15 +77,19 @@ Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
 
 
 class Size(NamedTuple):
-    """How much is counted of an attribute: its number of values, and of cells by width."""
+    """How much is counted of an attribute: its number of values, and of cells by width; its hash, if that is fresh."""
 
     k: int
     widths: int
+    fresh: FreshHash | None = None
 
 
 def sizes(scheme: Scheme) -> dict[str, Size]:
     """What is counted in a survey: the sizes of each attribute, and of presence-only reports (nothing by value)."""
-    asked = {q.name: Size(q.k, q.mechanism.encoding.widths) for q in scheme.questions}
+    asked = {}
+    for question in scheme.questions:
+        encoding = question.mechanism.encoding
+        asked[question.name] = Size(question.k, encoding.widths, encoding if isinstance(encoding, FreshHash) else None)
     return {**asked, **({PRESENCE_ONLY: Size(0, 0)} if scheme.takes_turns else {})}
 
 
@@ -85,6 +99,10 @@ def add(parts: Iterable[Statistics], size: Size) -> Statistics:
     gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
     n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), size.k), dtype=np.int64)
     widths = np.zeros(size.widths, dtype=np.int64)
+    if size.fresh is not None:
+        for part in listed:
+            n[np.searchsorted(gaps, part.gaps)] += part.n
+        return Statistics(gaps, n, add_gathered(listed, gaps, size.fresh))
     if len(listed) > 2 and sum(part.N.size for part in listed) <= FEW_CELLS:  # one large addition is faster
         rows = np.searchsorted(gaps, np.concatenate([part.gaps for part in listed]))
         np.add.at(n, rows, np.concatenate([part.n for part in listed]))
@@ -105,11 +123,14 @@ def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
 
 
 def arrays_of(counts: Counts) -> list[Array]:
-    return [array for statistics in counts.values() for array in statistics.arrays]
+    """Four arrays of each attribute; six where answers of any of them wait."""
+    waits = any(len(statistics.waits) for statistics in counts.values())
+    return [a for found in counts.values() for a in [*found.arrays, *(found.gathered if waits else [])]]
 
 
 def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
-    return {name: Statistics(*arrays[4 * place : 4 * place + 4]) for place, name in enumerate(names)}
+    each = len(arrays) // len(names)
+    return {name: Statistics(*arrays[each * place : each * (place + 1)]) for place, name in enumerate(names)}
 
 
 def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
@@ -157,12 +178,16 @@ class _Counter:
         self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
-        self._N = np.zeros((0, size.k), dtype=np.int64)
+        self._N = np.zeros((0, 0 if size.fresh else size.k), dtype=np.int64)
         self._widths = np.zeros(size.widths, dtype=np.int64)
+        self._gathered = None if size.fresh is None else Gathered(size.fresh)
         if initial is not None:
             self._add_gaps(initial.gaps)
             self._n[: len(initial.gaps)] = initial.n
-            self._N[: len(initial.gaps)] = initial.N
+            if self._gathered is not None:
+                self._gathered.restore(initial)
+            else:
+                self._N[: len(initial.gaps)] = initial.N
             self._widths += initial.widths
 
     def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
@@ -173,18 +198,24 @@ class _Counter:
             return
         rows, n = grouped
         self._n[: len(n)] += n
-        if answers is not None and encoding is not None:
+        if answers is not None and self._gathered is not None:
+            self._gathered.add(rows, answers, len(n))
+        elif answers is not None and encoding is not None:
             self._N[: len(n)] += encoding.count(answers, rows, len(n))
             if len(self._widths):
                 self._widths += encoding.count_widths(answers)
 
     @property
     def nbytes(self) -> int:
-        return len(self._gaps) * (2 + 8 + 8 * self._N.shape[1]) + self._widths.nbytes
+        gathered = 0 if self._gathered is None else self._gathered.nbytes
+        return len(self._gaps) * (2 + 8 + 8 * self._N.shape[1]) + self._widths.nbytes + gathered
 
     def snapshot(self) -> Statistics:
         gaps = np.array(self._gaps, dtype=np.uint16)
         order = np.argsort(gaps)
+        if self._gathered is not None:
+            settled, waits, waiting = self._gathered.snapshot(order)
+            return Statistics(gaps[order], self._n[order], settled, self._widths.copy(), waits, waiting)
         return Statistics(gaps[order], self._n[order], self._N[order], self._widths.copy())
 
     def _add_gaps(self, gaps: NDArray[np.uint16]) -> None:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from math import isqrt
 
 from protocols.errors import SurveyError
-from protocols.survey import Survey
+from protocols.mechanisms import MAX_VALUES
+from protocols.scheme import Scheme
+from protocols.survey import Attribute, Survey
+from protocols.wire import MAX_TERMS_BYTES
+from stream_app.counting.gathered import ALWAYS_WAITING
 from stream_app.log.limits import VALUE_BYTES
 
 HEAD_BYTES = 2048
@@ -23,6 +27,9 @@ LATE_BYTES = 32
 
 DWELL_BYTES = 64 * 1024 * 1024
 """The largest table for dwell times; several of that size are needed at once."""
+
+LARGE_SURVEY = 1024 * 1024
+"""The terms of a smaller survey are not looked at: they are written about as long as it is."""
 
 MOST_FORECASTS = 2000
 """Series of one survey. Fitting one may take half a second, and finals wait for no forecast, but the next one does."""
@@ -59,6 +66,11 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
             f"survey {survey.id!r}: it takes {survey_bytes(survey):,} bytes, and a record at most {limit:,}",
             "use shorter names of values, or fewer values",
         )
+    if survey_bytes(survey) > LARGE_SURVEY and (taken := len(Scheme(survey).terms)) > MAX_TERMS_BYTES:
+        raise SurveyError(
+            f"survey {survey.id!r}: its terms take {taken:,} bytes, and devices read at most {MAX_TERMS_BYTES:,}",
+            "use shorter names of values, fewer values, or a range",
+        )
     if counter_bytes(survey) > limit:
         horizon = (limit - _head_bytes(survey)) // _gap_bytes(survey)
         values, each = sum(attribute.k for attribute in survey.asked), 8 * (survey.horizon + 1)
@@ -74,14 +86,22 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
 
 def _head_bytes(survey: Survey) -> int:
     """What does not grow with the horizon: of each attribute its name, and its reports by width."""
-    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(asked.name) + 8 * (asked.k + 1) for asked in survey.asked)
+    return HEAD_BYTES + sum(
+        ATTRIBUTE_BYTES + len(asked.name) + (ALWAYS_WAITING if _gathers(asked) else 8 * (asked.k + 1))
+        for asked in survey.asked
+    )
 
 
 def _gap_bytes(survey: Survey) -> int:
     """For each attribute: the gap, its reports, and the supports of each value; and for presence-only reports.
 
-    And the late rows of a period.
+    Of answers that are gathered, half of that for supports, half for those that wait, and how many they are. And the
+    late rows of a period.
     """
-    return LATE_BYTES + sum(
-        2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.asked), *[0] * (survey.one_in > 1)]
-    )
+    asked = sum(2 + 8 + 8 * (attribute.k + _gathers(attribute)) for attribute in survey.asked)
+    return LATE_BYTES + asked + (2 + 8) * (survey.one_in > 1)
+
+
+def _gathers(attribute: Attribute) -> bool:
+    """Whether answers are gathered (`stream_app.counting.gathered`): nothing else takes so many values."""
+    return attribute.mechanism == "olh" or attribute.k > MAX_VALUES

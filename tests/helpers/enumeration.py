@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from protocols.mechanisms import Direct, Flip
 from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.question import Question
@@ -157,6 +158,10 @@ def per_trait(question: Question) -> list[tuple[float, Array, Array, Array | Non
     if isinstance(encoding, Hashed):
         g = encoding.g
         return [(1 / encoding.family, _symbols(first, g)[row], _symbols(second, g), None) for row in encoding.hashes]
+    if isinstance(encoding, FreshHash):  # every report has a hash of its own, and nothing is memoised
+        digits = np.array(list(product(range(encoding.g), repeat=encoding.digits)))
+        chances = [_symbols(first, encoding.g)[digits[:k] @ row % encoding.g] / len(digits) for row in digits]
+        return [(1.0, np.concatenate(chances, axis=1), np.eye(1), None)]
     if isinstance(encoding, Unary):
         vectors = _bits(first, np.eye(k, dtype=int))
         fake = None

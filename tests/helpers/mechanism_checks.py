@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS, MatrixChannel
 from protocols.mechanisms.channels import variance
 from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -152,6 +154,11 @@ def _supports(scheme: Scheme, values: NDArray[np.int64], seed: int, period: int 
     if isinstance(encoding, Hashed):
         number, symbol = np.divmod(said.astype(np.int64), encoding.g)
         return (encoding.hashes.astype(np.uint8)[number] == symbol[:, None].astype(np.uint8)).view(np.uint8)
+    if isinstance(encoding, FreshHash):
+        number, symbol = np.divmod(said.astype(np.int64), encoding.g)
+        vectors = np.array(list(product(range(encoding.g), repeat=encoding.digits)), dtype=np.float32)
+        sent = vectors[number] @ vectors[: question.k].T % encoding.g
+        return (sent == symbol[:, None]).view(np.uint8)
     return np.eye(question.k, dtype=np.uint8)[said]
 
 

@@ -50,7 +50,7 @@ def test_what_cannot_be_reached_is_refused_with_the_range(name: str, limit: floa
 @pytest.mark.parametrize(
     ("terms", "mechanism", "words"),
     [
-        ({"eps": 1.0}, "l-grr", "possible here: auto, grr, sue, oue, geometric"),
+        ({"eps": 1.0}, "l-grr", "possible here: auto, grr, sue, oue, olh, geometric"),
         ({"eps": 1.0}, "loloha", "does not fit"),
         ({"eps_inf": 2.0, "eps_1": 1.0}, "dbitflip", "possible here: auto, l-grr"),
         ({"eps_inf": 2.0, "eps_1": 1.0}, "oue-z", "does not fit"),

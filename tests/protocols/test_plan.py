@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from protocols.mechanisms import SupportChannel, fitting
+from protocols.mechanisms.record import MAX_VALUES
 from protocols.mechanisms.rounds import grr
 from protocols.planning import Plan, plan
 from protocols.privacy.presence import share_variance
 from protocols.scheme import Scheme
 from protocols.survey import Solution, Survey
-from protocols.survey.attribute import MAX_VALUES
 from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 

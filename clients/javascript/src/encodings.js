@@ -3,6 +3,7 @@
 //     direct    the value is a symbol                      grr, geometric
 //     unary     the value is the one bit set among k       sue, oue
 //     hashed    the value is hashed to g symbols           loloha
+//     fresh     the same with a new hash in every report   olh
 //     buckets   d of the k bits, the same d for life       dbitflip
 
 import { symbolBytes } from "./bytes.js";
@@ -20,6 +21,7 @@ function made(question) {
   if (encoding.kind === "direct") return new Direct(k, question);
   if (encoding.kind === "unary") return new Unary(k, question);
   if (encoding.kind === "hashed") return new Hashed(k, encoding.g, question);
+  if (encoding.kind === "fresh") return new Fresh(k, encoding.g, question);
   return new Buckets(k, encoding.d, question);
 }
 
@@ -239,6 +241,70 @@ function digitsOf(g) {
 
 // How many values a family of hashes to g symbols can tell apart.
 export const largestDomain = (g) => (g ** digitsOf(g) - 1) / (g - 1);
+
+// A value hashed to one of g symbols by a hash that is drawn for the report: hash and value, both as digits of base g,
+// multiplied digit by digit and added up modulo g. Nothing is memoised, so there is no second round.
+class Fresh {
+  #k;
+  #g;
+  #symbols;
+  #digits;
+
+  constructor(k, g, question) {
+    this.#k = k;
+    this.#g = g;
+    this.#symbols = new Direct(g, question);
+    this.#digits = freshDigits(k, g);
+  }
+
+  get digests() {
+    const { first, second } = this.#symbols.digests;
+    return { traits: [], first: [uniform(this.#g).digest, ...first], second };
+  }
+
+  trait() {
+    return undefined;
+  }
+
+  cell(value) {
+    return value;
+  }
+
+  memoise(value, own, draws) {
+    const hash = uniform(this.#g).sample(draws.fork(1), this.#digits).reduce((sum, digit) => sum * this.#g + digit, 0);
+    return hash * this.#g + this.#symbols.memoise(this.#hashed(hash, value), own, draws);
+  }
+
+  perturb(answer) {
+    return answer;
+  }
+
+  finish(answer) {
+    return symbolBytes(answer, this.#g ** (this.#digits + 1));
+  }
+
+  supports(answer) {
+    const [hash, symbol] = [Math.floor(answer / this.#g), answer % this.#g];
+    const supported = [];
+    for (let value = 0; value < this.#k; value++) if (this.#hashed(hash, value) === symbol) supported.push(value);
+    return supported;
+  }
+
+  #hashed(hash, value) {
+    let sum = 0;
+    for (; value > 0; hash = Math.floor(hash / this.#g), value = Math.floor(value / this.#g)) {
+      sum += (hash % this.#g) * (value % this.#g);
+    }
+    return sum % this.#g;
+  }
+}
+
+// The fewest digits of base g in which every one of k values can be written.
+export function freshDigits(k, g) {
+  let digits = 1;
+  while (g ** digits < k) digits += 1;
+  return digits;
+}
 
 // Bits of d of the k values, held for life; the last cell stands for all values that are not held.
 class Buckets {

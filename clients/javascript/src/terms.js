@@ -3,13 +3,16 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { hex } from "./bytes.js";
 import { calendarOf } from "./calendar.js";
-import { encodingOf, largestDomain } from "./encodings.js";
+import { encodingOf, freshDigits, largestDomain } from "./encodings.js";
 import { DeviceError, refuse } from "./errors.js";
 import { lossesOf, requireWithinBudgets } from "./losses.js";
 import { Table, uniform } from "./tables.js";
 
-export const MAX_TERMS_BYTES = 4 << 20;
+export const MAX_TERMS_BYTES = 8 << 20;
 const MAX_VALUES = 1 << 16;
+const MOST_VALUES = 1_000_000; // of answers with fresh hashes
+const MOST_ANSWERS = 1 << 25;
+const FRESH_PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
 const MAX_ORDERED = 1024;
 const MAX_ONE_IN = 10_000;
 const MAX_CUTS = 1 << 22; // of all ordered attributes together: more would keep a device busy for minutes
@@ -119,6 +122,7 @@ function understood(resolved) {
     ...budgets(declared, questions),
   };
   need(terms.oneIn === 1 || !terms.longitudinal, "one_in");
+  need(!terms.longitudinal || questions.every(({ encoding }) => encoding.kind !== "fresh"), "a fresh hash with memos");
   return terms;
 }
 
@@ -149,8 +153,7 @@ function drawn(parts, shares, solution) {
 function question(attribute, asked, solution) {
   keys(attribute, ATTRIBUTE, "attribute");
   need(/^[a-z][a-z0-9_]{0,62}$/.test(text(attribute.name)), "name");
-  const values = list(attribute.values, MAX_VALUES, "values").map(text);
-  return questionOf(attribute.name, values, attribute.prior, asked, solution);
+  return questionOf(attribute.name, valuesOf(attribute), attribute.prior, asked, solution);
 }
 
 // A question about pairs: their values are those of two attributes, the first of which changes last.
@@ -169,6 +172,7 @@ function questionOf(name, values, prior, asked, solution) {
   const k = values.length;
   need(k >= 2 && new Set(values).size === k, "values");
   const encoding = encodingTerms(asked.encoding, k);
+  need(encoding.kind === "fresh" || k <= MAX_VALUES, "values");
   const symbols = encoding.g ?? k;
   const ordered = encoding.kind === "direct" && asked.first?.ends !== undefined;
   const bits = encoding.kind === "unary" || encoding.kind === "buckets";
@@ -192,8 +196,26 @@ function questionOf(name, values, prior, asked, solution) {
   };
 }
 
+// The values as listed; those of a range with more than MAX_VALUES are not, and are named by its numbers.
+function valuesOf({ values, range }) {
+  if (values !== undefined || range === undefined) return list(values, MOST_VALUES, "values").map(text);
+  const limit = Number.MAX_SAFE_INTEGER;
+  const first = whole(range.first ?? 0, -limit, limit, "range");
+  const [last, step] = [whole(range.last, first, limit, "range"), whole(range.step ?? 1, 1, limit, "range")];
+  const count = Math.floor((last - first) / step) + 1;
+  need(count > MAX_VALUES && count <= MOST_VALUES, "range");
+  return Array.from({ length: count }, (_, i) => {
+    const begin = first + i * step;
+    return step === 1 ? `${begin}` : `${begin}-${Math.min(begin + step - 1, last)}`;
+  });
+}
+
 function encodingTerms(encoding, k) {
   const { kind, g, d } = encoding;
+  if (kind === "fresh") {
+    need(FRESH_PRIMES.includes(g) && g ** (freshDigits(k, g) + 1) <= MOST_ANSWERS, "hash");
+    return { kind, g };
+  }
   if (kind === "hashed") {
     need([2, 3, 5, 7, 11, 13].includes(g) && k <= largestDomain(g), "hash");
     return { kind, g };

@@ -1,0 +1,192 @@
+"""The encoding with a new hash in every report: many values in a few bytes (PROTOCOLS 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Values, Whole
+from protocols.arrays.columns import Symbols
+from protocols.arrays.hash_counting import supports_of
+from protocols.mechanisms.channels import Among, Together
+from protocols.mechanisms.encodings import Direct, FakeKind, Plain, Tables, bit_flip
+from protocols.mechanisms.rounds import Flip, Round
+from protocols.randomness.keystream import Draws
+from protocols.randomness.sampling import uniform
+
+Spectrum = NDArray[np.complex128]
+
+
+@dataclass(frozen=True)
+class FreshHash(Plain):
+    """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 6, OLH).
+
+    A value is its number in digits of base g, a hash is as many digits, and it sends the value to their inner product
+    modulo g. Any two values are sent together by exactly 1/g of all hashes, so a wrong value is supported with
+    probability exactly 1/g. An answer is the symbol `hash * g + y`.
+
+    >>> FreshHash(1_000_000, 3).digits, FreshHash(1_000_000, 3).answer.bits
+    (13, 23)
+    """
+
+    k: int
+    g: int
+    exclusive = False
+    widths = 0
+
+    @cached_property
+    def digits(self) -> int:
+        """The fewest in which every value can be written."""
+        digits = 1
+        while self.g**digits < self.k:
+            digits += 1
+        return digits
+
+    @property
+    def family(self) -> int:
+        return int(self.g**self.digits)
+
+    @property
+    def states(self) -> int:
+        return self.k
+
+    @property
+    def detail(self) -> str:
+        return f"g = {self.g}"
+
+    @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": "fresh", "g": self.g}
+
+    @property
+    def memo(self) -> Symbols:
+        return self.answer
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.family * self.g)
+
+    def hashed(self, hashes: Whole, values: Values) -> Whole:
+        """Where hashes send values; arrays of any shapes that fit one another.
+
+        >>> FreshHash(9, 3).hashed(np.array([4]), np.array([0, 5, 8])).tolist()
+        [0, 0, 1]
+        """
+        sums: Whole = np.zeros(np.broadcast_shapes(hashes.shape, values.shape), dtype=np.int64)
+        for _ in range(self.digits):
+            (hashes, x), (values, v) = np.divmod(hashes, self.g), np.divmod(values, self.g)
+            sums += x.astype(np.int64) * v
+        return np.asarray(sums % self.g)
+
+    def seen(self, flip: Flip) -> Flip:
+        return Flip(flip.p, 1 / self.g)
+
+    def together(self, flip: Flip) -> Together:
+        """Two values are supported together by 1/g^2 of the answers, and by p/g if the truth is on the line of both.
+
+        The line of u and w has the values u + c (w - u), digit by digit. A hash that sends two of its values together
+        sends all of them together.
+        """
+        alone, more = self._pair(flip)
+
+        def joint(values: Floats, places: Places) -> Floats:
+            u, w = np.meshgrid(places, places, indexing="ij")
+            on_line = sum(self._share(values, self._on_line(u, w, c)) for c in range(self.g))
+            return np.asarray(alone + more * on_line)
+
+        return joint
+
+    def among(self, flip: Flip) -> Among:
+        """Over a group: how often a value lies on the line of two others is a convolution over all vectors of digits.
+
+        For each c = 2 .. g - 1 the value is (1 - c) u + c w. The sum over all values is taken of Fourier transforms.
+        """
+        alone, more = self._pair(flip)
+
+        def total(values: Floats, group: Mask) -> float:
+            size = int(group.sum())
+            inside = float(values[group].sum())
+            masses = 2 * (size - 1) * inside
+            if self.g > 2 and size > 1:
+                spread, members = self._spectrum(values), self._spectrum(group.astype(np.float64))
+                found = sum(self._scaled(members, 1 - c) * self._scaled(members, c) for c in range(2, self.g))
+                masses += float(np.vdot(spread, found).real) / self.family - (self.g - 2) * inside
+            return size * (size - 1) * alone + more * masses
+
+        return total
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """As for lifelong hashes: a symbol that no value is hashed to has probability q under every value.
+
+        A hash reaches all symbols unless all its digits but the first are 0: every value below g^(digits-1) is there.
+        """
+        flip, first = bit_flip(noise), 1 + (self.k - 1) // self.g ** (self.digits - 1)
+        lacking = (self.g - 1) + (self.g - 1) * (self.g - first)
+        reached = self.g - lacking / self.family
+        return float(reached * flip.p + (self.g - reached) * flip.q)
+
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        return uniform(self.g).integers, *Direct(self.g).memo_tables(noise)
+
+    def report_tables(self, noise: Round) -> Tables:
+        raise TypeError(NO_MEMO)
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        """The only round: a hash, digit by digit, and the noise on the symbol that it sends the value to."""
+        drawn = uniform(self.g).sample(draws.fork(1), self.digits)
+        powers = self.g ** np.arange(self.digits - 1, -1, -1, dtype=np.int64)
+        hashes = drawn.astype(np.int64) @ powers
+        symbols = Direct(self.g).memoise(self.hashed(hashes, cells), noise, draws)
+        return (hashes * self.g + symbols).astype(self.answer.dtype)
+
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        raise TypeError("answers with a fresh hash have no fakes; use smp or spl")
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        raise TypeError(NO_MEMO)
+
+    def supports(self, answers: Column) -> Counts:
+        """How many of some answers support each value. It takes as long for a million of them as for one."""
+        return supports_of(answers, self.g, self.digits)[: self.k]
+
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
+        return np.stack([self.supports(answers[groups == group]) for group in range(size)])
+
+    def count_widths(self, answers: Column) -> Counts:
+        return np.zeros(0, dtype=np.int64)
+
+    def _pair(self, flip: Flip) -> tuple[float, float]:
+        """How often two values are supported together, and how much more often if the truth is on their line."""
+        return 1 / self.g**2, flip.p / self.g - 1 / self.g**2
+
+    def _on_line(self, u: Whole, w: Whole, c: int) -> Whole:
+        point, power = np.zeros_like(u), 1
+        for _ in range(self.digits):
+            (u, a), (w, b) = np.divmod(u, self.g), np.divmod(w, self.g)
+            point += (a + c * (b - a)) % self.g * power
+            power *= self.g
+        return point
+
+    def _share(self, values: Floats, points: Whole) -> Floats:
+        """The shares of points; a vector of digits beyond the last value has none."""
+        return np.where(points < self.k, values[np.minimum(points, self.k - 1)], 0.0)
+
+    def _spectrum(self, shares: Floats) -> Spectrum:
+        whole = np.zeros(self.family)
+        whole[: self.k] = shares
+        return np.asarray(np.fft.fftn(whole.reshape((self.g,) * self.digits)), dtype=np.complex128)
+
+    def _scaled(self, spectrum: Spectrum, factor: int) -> Spectrum:
+        """The spectrum at `factor` times each place: that of the set of so many times these vectors."""
+        places = np.arange(self.g) * factor % self.g
+        for axis in range(self.digits):
+            spectrum = spectrum.take(places, axis=axis)
+        return spectrum
+
+
+NO_MEMO = "a hash that is new in every report leaves nothing to memoise"
