@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, evolving, ordered, unary
+from protocols.mechanisms.builders import direct, evolving, ordered, places, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 
@@ -21,6 +21,7 @@ RECORDS: dict[str, MechanismRecord] = {
         unary.L_OUE,
         unary.L_SOUE,
         ordered.L_GEOMETRIC,
+        places.GEO_GRID,
         evolving.LOLOHA,
         evolving.DBITFLIP,
         direct.GRR_R,

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Places
+from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.rounds import Flip
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
@@ -140,7 +141,7 @@ class MatrixChannel:
         return np.diag(self.support(frequencies))
 
 
-Channel = SupportChannel | MatrixChannel
+Channel = SupportChannel | MatrixChannel | PlanarChannel
 
 
 def variance(channel: Channel, frequencies: Floats) -> Floats:

@@ -114,7 +114,7 @@ class Encoding(Protocol):
         ...
 
 
-class _Plain:
+class Plain:
     """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
     def seen(self, flip: Flip) -> Flip:
@@ -137,7 +137,7 @@ class _Plain:
 
 
 @dataclass(frozen=True)
-class Direct(_Plain):
+class Direct(Plain):
     """The value is the symbol."""
 
     k: int
@@ -205,7 +205,7 @@ class Direct(_Plain):
 
 
 @dataclass(frozen=True)
-class Unary(_Plain):
+class Unary(Plain):
     """The value is the one bit set among k."""
 
     k: int

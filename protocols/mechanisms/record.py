@@ -68,6 +68,8 @@ class MechanismRecord:
     lifelong: bool = False
     """Whether a device keeps something for life that its reports show. Such a mechanism needs a memo."""
     needs_order: bool = False
+    needs_grid: bool = False
+    """Whether it is for places on a grid, and for nothing else; its budgets are per cell side."""
     max_values: int | None = None
     parameter: str = ""
     """What its parameter means; empty: it takes none."""
@@ -91,8 +93,10 @@ class MechanismRecord:
             return self.two_rounds is not None
         return self.fakes is not None and (use == "rs+fd" or self.fakes.kind != "zero")
 
-    def takes(self, k: int, ordered: bool) -> bool:
-        """Whether an attribute of k values can be asked with it."""
+    def takes(self, k: int, ordered: bool, placed: bool = False) -> bool:
+        """Whether an attribute of k values can be asked with it; `placed`: of places that are protected by distance."""
+        if placed != self.needs_grid:
+            return False
         return (ordered or not self.needs_order) and (self.max_values is None or k <= self.max_values)
 
     def may_be_chosen(self, chooser: str, use: Use) -> bool:
