@@ -6,6 +6,9 @@ from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.losses import moved as moved_by
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
@@ -24,8 +27,11 @@ __all__ = [
     "MatrixChannel",
     "MatrixRound",
     "MechanismRecord",
+    "PlanarChannel",
+    "PlanarRound",
     "SupportChannel",
     "Use",
     "Values",
     "fitting",
+    "moved_by",
 ]

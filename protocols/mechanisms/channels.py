@@ -155,6 +155,8 @@ def variance(channel: Channel, frequencies: Floats) -> Floats:
     supports = channel.support(frequencies)
     if isinstance(channel, SupportChannel):
         return np.asarray(supports * (1 - supports) / channel.gain**2)
+    if isinstance(channel, PlanarChannel):
+        raise TypeError("places have no unbiased estimate whose variance would be known")
     return np.asarray(supports @ channel.votes**2 - frequencies**2)
 
 

@@ -16,10 +16,17 @@ from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.durations import format_duration
+from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
-INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  # models within models, by key
+INSIDE: dict[str, type[BaseModel]] = {
+    "attributes": Attribute,
+    "range": Span,
+    "grid": Grid,
+    "geo": Reach,
+    "geo_inf": Reach,
+}  # models within models, by key
 KINDS = {
     "tuple_type": "should be a list",
     "string_pattern_mismatch": "not written as it must be",
@@ -106,7 +113,7 @@ def format_survey(survey: Survey) -> str:
 
 
 def _attribute(attribute: Attribute) -> str:
-    implied = {"values"} if attribute.ordered else set()
+    implied = {"values"} if attribute.ordered or attribute.grid is not None else set()
     text = _yaml(attribute.model_dump(mode="json", exclude_defaults=True, exclude=implied))
     return "  - " + text.replace("\n", "\n    ")
 

@@ -89,7 +89,7 @@ class AttributeHistogram(_Result):
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -123,7 +123,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")

@@ -55,6 +55,22 @@ class PlanarChannel:
             plane = _Convolution.of(noise).backward(plane)
         return np.asarray(plane.reshape(votes.shape))
 
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The least and the largest chance that each report can have, whatever the truth (of the last round alone).
+
+        >>> channel = PlanarChannel((PlanarRound(4, 3, 1.0),))
+        >>> low, high = channel.bounds
+        >>> bool((channel.matrix >= low).all() and (channel.matrix <= high + 1e-15).all() and high[0] > high[5])
+        True
+        """
+        law, every = self.rounds[-1].chances, ANYWHERE / WORD
+        up, across = (np.array([1] + [0] * (size - 2) + [2]) for size in (self.rows, self.columns))
+        rows = slice(self.rows - 1, self.rows), slice(None, self.rows), slice(self.rows - 1, None)
+        columns = slice(self.columns - 1, self.columns), slice(None, self.columns), slice(self.columns - 1, None)
+        own = np.array([[law[r, c].sum() for c in columns] for r in rows])
+        return np.full(self.k, every), np.asarray(own[up[:, None], across].ravel() + every)
+
     @cached_property
     def matrix(self) -> Floats:
         """P(report is y | truth is x), for grids that are small enough."""

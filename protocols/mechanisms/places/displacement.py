@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +18,6 @@ from protocols.randomness.sampling import below
 DENSE = 1024  # cells up to which the whole channel matrix is computed
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class PlanarRound(MatrixRound):
     """Noise on the cells of a grid: `rate` is what one cell side of distance costs.
 
@@ -52,7 +50,7 @@ class PlanarRound(MatrixRound):
         return np.asarray(pieces.astype(np.float64).reshape(2 * self.rows - 1, -1) / WORD)
 
     @cached_property
-    def matrix(self) -> Floats:  # type: ignore[override]
+    def matrix(self) -> Floats:
         """P(cell y | cell x), from the integers that devices draw with; for grids of up to `DENSE` cells."""
         if self.cells > DENSE:
             raise InfeasibleError(

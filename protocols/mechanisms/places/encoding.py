@@ -12,6 +12,7 @@ from protocols.arrays.counting import count_symbols
 from protocols.mechanisms.encodings import FakeKind, Plain, Tables
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.law import cuts
+from protocols.mechanisms.places.losses import best_guesses
 from protocols.mechanisms.rounds import MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
@@ -50,6 +51,8 @@ class Plane(Plain):
         return Symbols(self.k)
 
     def best_likelihoods(self, noise: Round) -> float:
+        if isinstance(noise, PlanarRound):
+            return best_guesses(noise)
         return float(_matrix(noise).max(axis=0).sum())
 
     def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
