@@ -266,9 +266,8 @@ class Scheme:
 
     def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""
-        return [
-            record for record in fitting(self.use) if record.takes(attribute.k, attribute.ordered, attribute.placed)
-        ]
+        possible = fitting(self.use, attribute.placed)
+        return [record for record in possible if record.takes(attribute.k, attribute.ordered)]
 
     def _ask_truly(self, attribute: Attribute, record: MechanismRecord) -> Question:
         if attribute.placed:

@@ -37,13 +37,13 @@ NAMES: tuple[str, ...] = (*CHOOSERS, *RECORDS)
 """What a survey may write as a mechanism."""
 
 
-def fitting(use: Use) -> list[MechanismRecord]:
-    """Every mechanism that can be used this way.
+def fitting(use: Use, placed: bool = False) -> list[MechanismRecord]:
+    """Every mechanism that can be used this way; `placed`: those for places that are protected by distance.
 
     >>> [record.name for record in fitting("rs+rfd")]
     ['grr', 'grr-r', 'sue-r', 'oue-r']
     """
-    return [record for record in RECORDS.values() if record.fits(use)]
+    return [record for record in RECORDS.values() if record.fits(use) and record.needs_grid == placed]
 
 
 @lru_cache(maxsize=1024)

@@ -93,10 +93,8 @@ class MechanismRecord:
             return self.two_rounds is not None
         return self.fakes is not None and (use == "rs+fd" or self.fakes.kind != "zero")
 
-    def takes(self, k: int, ordered: bool, placed: bool = False) -> bool:
-        """Whether an attribute of k values can be asked with it; `placed`: of places that are protected by distance."""
-        if placed != self.needs_grid:
-            return False
+    def takes(self, k: int, ordered: bool) -> bool:
+        """Whether an attribute of k values can be asked with it."""
         return (ordered or not self.needs_order) and (self.max_values is None or k <= self.max_values)
 
     def may_be_chosen(self, chooser: str, use: Use) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -168,7 +169,7 @@ class Device:
             raise DeviceError("owed", f"survey {survey!r}: the report of period {owed.period} is to be sent first")
         if joined.settled is not None and joined.settled >= period:
             raise DeviceError("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
-        places = {question.name: _place(question, values) for question in scheme.questions}
+        places = {question.name: self._place(survey, question, values) for question in scheme.questions}
         respondent = Respondent(scheme, self._keyring)
         (asked,) = (questions for questions, rows in respondent.asked(ALONE, period) if len(rows))
         answers = {
@@ -186,6 +187,16 @@ class Device:
         report = Report(period, encode_report(frame, scheme), says)
         self._state.settle(survey, report, spending.answers)
         return report
+
+    def _place(self, survey: str, question: Question, values: Values) -> int:
+        """The place of a person's value. Of a position, the cell; the last one while the device is near it."""
+        position = values.get(question.name)
+        if question.attribute.grid is None or not isinstance(position, Mapping):
+            return _place(question, values)
+        x, y = _metres(question, position)
+        cell = question.attribute.grid.settled(x, y, self._state.stay(survey, question.name))
+        self._state.set_stay(survey, question.name, cell)
+        return cell
 
     def _answer(self, respondent: Respondent, question: Question, period: int, place: int) -> Column:
         value = np.array([place])
@@ -257,6 +268,24 @@ def _place(question: Question, values: Values) -> int:
         return question.attribute.values.index(str(values[question.name]))
     except (KeyError, ValueError):
         raise DeviceError("value", f"{question.name!r} needs one of the survey's values") from None
+
+
+def _metres(question: Question, position: Mapping[str, Any]) -> tuple[float, float]:
+    """A position in the metres of the question's grid: {latitude, longitude}, or {x, y}. The error does not name it."""
+    grid = question.attribute.grid
+    assert grid is not None
+    try:
+        if "latitude" in position and grid.projection is not None:
+            x, y = grid.projection.metres(float(position["latitude"]), float(position["longitude"]))
+        else:
+            x, y = np.asarray(position["x"], np.float64), np.asarray(position["y"], np.float64)
+        if isfinite(float(x)) and isfinite(float(y)):
+            return float(x), float(y)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise DeviceError(
+        "value", f"{question.name!r} needs a cell, a latitude and longitude that its grid knows, or x and y in metres"
+    )
 
 
 def _supported(question: Question, column: Column) -> tuple[str, ...]:
