@@ -10,6 +10,7 @@ import numpy as np
 from audit.closed.forging import Forgery, moved
 from audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
+from audit.closed.places import averaged, blind
 from audit.closed.which import attribute_inference
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
@@ -36,6 +37,7 @@ def computed(
     """Every figure of the attacks in `only` that has a closed form, among so many devices."""
     parts: dict[Attack, Iterator[Figure]] = {
         "guess": _guesses(scheme, priors or {}),
+        "place": _places(scheme),
         "which": _which(scheme, priors or {}),
         "link": _links(scheme, devices),
         "epsilon": _losses(scheme, attacker),
@@ -49,8 +51,24 @@ def linked(t: float) -> int | None:
     return None if t == inf else int(t)
 
 
+def _places(scheme: Scheme) -> Iterator[Figure]:
+    """The averaging attack: the smaller the distance, the better for the attacker."""
+    for question in (question for question in scheme.questions if question.attribute.placed):
+        for t in (1, 30, 365, inf):
+            yield Figure(
+                attack="place", target=question.name, knows="averages linked reports of one place", reports=linked(t),
+                unit="metres", luck=blind(question), best=averaged(question, t, scheme.survey.longitudinal),
+                exact=False, limited=False,
+            )  # fmt: skip
+
+
+def asked(scheme: Scheme) -> list[Question]:
+    """The questions whose values are guessed, forged and counted one by one: not those about places."""
+    return [question for question in scheme.questions if not question.attribute.placed]
+
+
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in scheme.questions:
+    for question in asked(scheme):
         prior = priors.get(question.name)
         for t in SEEN:
             best, exact = best_guess(scheme, question, t, prior)
@@ -66,7 +84,7 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
                     best=best,
                     exact=exact,
                 )
-    if len(scheme.questions) > 1:
+    if len(asked(scheme)) == len(scheme.questions) > 1:
         for t in SEEN:
             best = tuple_guess(scheme, t, priors)
             if best is not None and not (priors and scheme.questions[0].faked):
@@ -132,7 +150,7 @@ def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
 
 
 def _memos(scheme: Scheme) -> Iterator[Figure]:
-    for question in scheme.questions:
+    for question in asked(scheme):
         yield Figure(
             attack="link", target=question.name, knows="all reports: what the memo adds to the value", reports=None,
             unit="bits", luck=0.0, histogram=0.0, best=memo_bits(question),
@@ -168,7 +186,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
         yield from both("values never change", t, promise.constant(t))
     yield from both("any two histories", 10, promise.any(10))
     if attacker == "published":
-        for question in scheme.questions:
+        for question in asked(scheme):
             accuracy = guess(question, 1, scheme.survey.longitudinal)
             if accuracy is not None and accuracy < 1:
                 reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0
@@ -180,7 +198,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
 
 
 def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in scheme.questions:
+    for question in asked(scheme):
         shares = priors.get(question.name, np.full(question.k, 1 / question.k))
         target = np.array([cheapest(question)])
         for forgery, does in FORGERS.items():
@@ -213,7 +231,7 @@ def findings(scheme: Scheme, devices: int) -> list[Finding]:
                 f"{hidden_bits(devices):.3g}. The first guess is right in {report.first_guess(devices):.2%}."
             )
             found.append(Finding(code="link-by-answer", text=text))
-    for question in scheme.questions:
+    for question in asked(scheme):
         weight = forged_weight(question.channel)
         if weight >= CHEAP_TO_POISON:
             text = f"{question.name}: one forged report counts like {weight:.0f} people."

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.integrity import Integrity
 
-Attack = Literal["guess", "which", "link", "reidentify", "epsilon", "forge"]
-ATTACKS: tuple[Attack, ...] = ("guess", "which", "link", "reidentify", "epsilon", "forge")
+Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "forge"]
+ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "forge")
 Attacker = Literal["best", "published"]
-Unit = Literal["chance", "nats", "bits", "share"]
+Unit = Literal["chance", "nats", "bits", "share", "metres"]
 
 
 class _Model(BaseModel):

@@ -11,6 +11,13 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
         "seeing anything. The histogram column is the chance of somebody who always names the commonest value: an "
         "attack that is not better than this learns nothing about a person.",
     ),
+    "place": (
+        "Averaging places",
+        "Somebody links the reports of a device that stays at one place, and takes their mean. The figure is the root "
+        "mean square distance between that mean and the place, so the smaller it is, the better for the attacker. "
+        "Luck is that of somebody who names the middle of the grid. Without a memo the distance goes to 0; with one "
+        "it never falls below that of one memo. Places are not guessed cell by cell: next to the right one is near.",
+    ),
     "which": (
         "Finding the true attribute",
         "Devices answer one attribute truly and invent the others. Somebody guesses which one is true.",
@@ -47,6 +54,8 @@ def shown(figure: Figure, value: float | None) -> str:
         return f"{100 * value:.2f} %" if value >= 1e-3 or value == 0 else f"{100 * value:.1e} %"
     if figure.unit == "share":
         return f"{100 * value:+.2f} points"
+    if figure.unit == "metres":
+        return f"{value:,.0f} m"
     return f"{value:.3f}" + (" bits" if figure.unit == "bits" else "")
 
 

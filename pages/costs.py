@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protocols.planning import AttributePlan, Plan, PrecisionPlan, PresenceErrors, plan, told_apart
-from protocols.privacy import Loss
+from protocols.privacy import Loss, PlaceLoss
 from protocols.scheme import Scheme
 
 ERROR = 0.01  # the standard error of a share for which the page says how many devices are needed
@@ -33,12 +33,16 @@ def costs(scheme: Scheme, loss_accepted: bool = False) -> dict[str, Any]:
 
 def _precision(drawn: Plan, asked: AttributePlan) -> dict[str, Any]:
     """Standard errors of a share, with the noise on counts if there is any, and the devices for the wanted one."""
+    mechanism = f"{asked.mechanism} {asked.detail}".strip()
+    if asked.precision is None:  # places
+        unknown = dict.fromkeys(("answers", "if_nobody", "if_half", "devices_needed"))
+        return {"attribute": asked.name, "mechanism": mechanism, **unknown}
     own: PrecisionPlan | PresenceErrors = asked.precision
     if drawn.presence is not None:
         own = drawn.presence.attributes[asked.name]
     return {
         "attribute": asked.name,
-        "mechanism": f"{asked.mechanism} {asked.detail}".strip(),
+        "mechanism": mechanism,
         "answers": asked.precision.reports,
         "if_nobody": own.if_nobody,
         "if_half": own.if_half,
@@ -60,7 +64,16 @@ def _guarantees(drawn: Plan, loss_accepted: bool) -> list[dict[str, Any]]:
         found.append(_guarantee("all reports of a device, linked", "histories that change at the same times", held))
     several = (promise.any_without_cap or promise.any) if loss_accepted else promise.any
     found += [_guarantee(f"{t} {linked}", "any two histories", loss) for t, loss in several.items()]
+    for name, losses in promise.places.items():
+        found += [_guarantee_of_place(name, loss) for loss in losses]
     return found
+
+
+def _guarantee_of_place(name: str, loss: PlaceLoss) -> dict[str, Any]:
+    """One report, between two places so far apart."""
+    apart = f"two places {loss.metres:,.0f} m apart" + ("" if loss.protected else " (not protected)")
+    figure = Loss(relation="any", whole=loss.per_report, attribute=loss.per_report, exact=True)
+    return _guarantee(f"one report, {name}", apart, figure)
 
 
 def _guarantee(seen: str, between: str, loss: Loss) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from protocols.errors import SurveyError
 from protocols.survey import Survey
 
@@ -15,6 +17,8 @@ HINT = (
 )
 DIGITS = 5  # of longitudes and latitudes: about a metre
 MOST_POINTS = 200_000
+MOST_CELLS = 10_000  # of a grid that a map shows
+METRES_OF_A_DEGREE = 111_320.0
 _DEPTHS = {"Polygon": 1, "MultiPolygon": 2}  # of lists around each ring of points
 
 
@@ -42,6 +46,27 @@ def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
     if sum(1 for shape in shapes for _ in _numbers(shape["geometry"]["coordinates"])) > 2 * MOST_POINTS:
         raise SurveyError(f"{source}: the areas have more than {MOST_POINTS:,} points", "simplify the shapes first")
     return {"type": "FeatureCollection", "attribute": chosen.name, "features": shapes}
+
+
+def grid_shapes(survey: Survey) -> dict[str, Any] | None:
+    """The cells of the survey's first grid, as a page takes them; None without one, or with more than a map shows."""
+    found = next((attribute for attribute in survey.attributes if attribute.grid is not None), None)
+    if found is None or found.grid is None or found.k > MOST_CELLS:
+        return None
+    grid = found.grid
+    x, y = (part for part in np.meshgrid(*grid.corners()))
+    if grid.projection is not None:
+        up, across = grid.projection.degrees(x, y)
+    else:  # degrees nobody knows: a small map around 0, 0 keeps its proportions
+        across, up = (x - grid.origin[0]) / METRES_OF_A_DEGREE, (y - grid.origin[1]) / METRES_OF_A_DEGREE
+    points = np.round(np.stack([across, up], axis=-1), DIGITS).tolist()
+    features = []
+    for place, name in enumerate(found.values):
+        row, column = divmod(place, grid.columns)
+        ring = [points[row + i][column + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]
+        geometry = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"type": "Feature", "properties": {"name": name}, "geometry": geometry})
+    return {"type": "FeatureCollection", "attribute": found.name, "features": features}
 
 
 def _name(feature: Any) -> str:

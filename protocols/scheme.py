@@ -149,9 +149,9 @@ class Scheme:
         survey = self.survey
         if survey.solution in ("rs+fd", "rs+rfd"):
             return survey.solution
-        if survey.eps is not None:
+        if not survey.longitudinal:
             return "one-shot"
-        return "memo only" if survey.eps_1 is None else "two rounds"
+        return "memo only" if survey.sends_memo else "two rounds"
 
     @cached_property
     def guarantees(self) -> Guarantees:
@@ -292,7 +292,9 @@ class Scheme:
             chosen = [
                 record
                 for record in possible
-                if record.may_be_chosen(name, self.use, attribute.k) or (hashed and record is RECORDS["loloha"])
+                if attribute.placed
+                or record.may_be_chosen(name, self.use, attribute.k)
+                or (hashed and record is RECORDS["loloha"])
             ]
             return chosen or self._refuse_size(attribute)
         record = RECORDS[name]
@@ -317,9 +319,12 @@ class Scheme:
 
     def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""
-        return [record for record in fitting(self.use) if record.takes(attribute.k, attribute.ordered)]
+        possible = fitting(self.use, attribute.placed)
+        return [record for record in possible if record.takes(attribute.k, attribute.ordered)]
 
     def _ask_truly(self, attribute: Attribute, record: MechanismRecord) -> Question:
+        if attribute.placed:
+            return _ask_for_place(attribute, record)
         parts = len(self.survey.attributes) if self.survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self.survey.calibration)
@@ -356,6 +361,19 @@ def _total_variance(questions: tuple[Question, ...]) -> float:
     """Of all affine channels; a matrix is never one of several options."""
     channels = [question.channel for question in questions]
     return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))
+
+
+def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:
+    """A place on a grid: its budgets are those of a cell side."""
+    grid = attribute.grid
+    assert grid is not None, "only grids have budgets by distance"
+    reaches = [reach for reach in (attribute.geo_inf, attribute.geo) if reach is not None]
+    rates = [reach.level * grid.cell / reach.radius for reach in reaches]
+    budget = Budget(rates[0], rates[1] if len(rates) > 1 else None)
+    try:
+        return Question(attribute, build(record.name, attribute.k, budget, grid.columns), record, budget)
+    except InfeasibleError as error:
+        raise SurveyError(f"attribute {attribute.name!r}: {error.message}", error.hint) from None
 
 
 def _distribution(attribute: Attribute) -> Floats:

@@ -11,7 +11,7 @@ from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
 from analytics.estimation.votes import Floats
-from protocols.mechanisms import Channel, MatrixChannel
+from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class ConsistentShares:
 def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: float = CONFIDENCE) -> ConsistentShares:
     """The consistent histogram of one set of reports: `counts[value]` of `n` reports support each value; n is above 0.
 
-    Ordered mechanisms get the early-stopped histogram with intervals, all others Norm-Sub.
+    Ordered mechanisms and places get the early-stopped histogram with intervals, all others Norm-Sub.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import geometric, grr
@@ -36,6 +36,9 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
     >>> bool(np.all((ordered.low < ordered.value) & (ordered.value < ordered.high)))
     True
     """
+    if isinstance(channel, PlanarChannel):
+        places = estimate(counts, n, channel, population=n, confidence=confidence)
+        return ConsistentShares(places.value, places.low, places.high)
     if not isinstance(channel, MatrixChannel):
         return ConsistentShares(norm_sub(estimate(counts, n, channel).value))
     whole = np.rint(counts).astype(np.int64)

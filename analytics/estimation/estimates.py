@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.consistent import norm_sub
+from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import Floats, mean_squares, unbiased
 from protocols.errors import ResultsError
-from protocols.mechanisms import Channel, MatrixChannel
+from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
 CONFIDENCE = 0.95
@@ -93,6 +94,8 @@ def estimate(
             f"not counts of {channel.k} values, or not the number of their reports",
             "give numbers, and one for each value",
         )
+    if isinstance(channel, PlanarChannel):
+        return estimate_places(counts, n, channel, population, groups, confidence)
     known = n > 0
     reports = np.where(known, n, 1.0)[..., None]
     frequencies = unbiased(counts / reports, channel)
@@ -145,6 +148,27 @@ def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:
         return np.zeros_like(n)
     everybody = np.asarray(population, dtype=np.float64)
     return np.where(everybody <= n, 1.0, (n - 1) / np.maximum(everybody - 1, 1))
+
+
+def estimate_places(
+    counts: Floats,
+    n: Floats,
+    channel: PlanarChannel,
+    population: ArrayLike | None,
+    groups: NDArray[np.bool_] | None,
+    confidence: float,
+) -> Estimates:
+    """Shares of cells, or of groups of them, by early-stopped expectation-maximisation; not unbiased (`places`)."""
+    width = channel.k if groups is None else len(groups)
+    found = np.stack([np.full((*n.shape, width), fill) for fill in (np.nan, np.inf, 0.0, 1.0)])
+    drawn = np.broadcast_to(drawn_share(np.maximum(n, 1), population), n.shape)
+    for place in np.ndindex(n.shape):
+        if n[place] > 0:
+            fit = fit_places(np.rint(np.maximum(counts[place], 0)).astype(np.int64), channel)
+            shares, error = spread_of(fit, float(n[place]), float(drawn[place]), groups)
+            half = quantile(confidence) * error
+            found[(slice(None), *place)] = shares, error, np.maximum(shares - half, 0), np.minimum(shares + half, 1)
+    return Estimates(*found)
 
 
 def _score(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.votes import Floats, covariance, unbiased
+from analytics.estimation.votes import Floats, covariance, unbiased, with_votes
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
 TOLERANCE = 1e-10  # times n: how far the log-likelihood may stay below its peak
@@ -26,6 +26,7 @@ def most_likely(counts: ArrayLike, n: ArrayLike, channel: Channel) -> Floats:
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)[..., None]
     shares = np.where(n > 0, counts / np.maximum(n, 1), channel.support(np.full(channel.k, 1 / channel.k)))
+    channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):
         return ibu(shares, channel.matrix)
     if channel.exclusive:

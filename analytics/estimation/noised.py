@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, quantile
-from analytics.estimation.votes import Floats, mean_squares, unbiased
+from analytics.estimation.votes import Floats, mean_squares, unbiased, with_votes
 from protocols.mechanisms import Channel, MatrixChannel
 from protocols.privacy import geometric_variance
 from protocols.scheme import Scheme
@@ -108,7 +108,7 @@ def noise_covariance(
     shares: Floats, n: int, channel: Channel, noise: CellNoise, places: NDArray[np.intp] | None
 ) -> Floats:
     """What the noise adds to the covariance of the shares, of all values or of some."""
-    some = np.arange(channel.k) if places is None else places
+    channel, some = with_votes(channel), np.arange(channel.k) if places is None else places
     possible = np.clip(shares, 0, 1)
     if isinstance(channel, MatrixChannel):
         products, level = channel.votes[:, some].T @ channel.votes[:, some], possible[some]
@@ -119,6 +119,7 @@ def noise_covariance(
 
 def _votes(channel: Channel, groups: NDArray[np.bool_] | None) -> tuple[Floats, Floats, Floats]:
     """Of each value or group: the sums of the squares and of the fourth powers of its votes, and their constant."""
+    channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):
         votes = channel.votes if groups is None else channel.votes @ groups.T
         return (votes**2).sum(axis=0), (votes**4).sum(axis=0), np.zeros(votes.shape[1])

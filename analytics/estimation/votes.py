@@ -17,10 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.errors import ResultsError
+from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+
+
+def with_votes(channel: Channel) -> SupportChannel | MatrixChannel:
+    """The channel, if the estimates of its shares are means of votes: those of places are not."""
+    if isinstance(channel, PlanarChannel):
+        raise ResultsError(
+            "places have no unbiased estimates, so no votes", "`analytics.estimation.places` estimates their shares"
+        )
+    return channel
 
 
 def unbiased(shares: Floats, channel: Channel) -> Floats:
@@ -32,6 +42,7 @@ def unbiased(shares: Floats, channel: Channel) -> Floats:
     >>> unbiased(channel.support(truth), channel).round(12).tolist()
     [0.2, 0.3, 0.5]
     """
+    channel = with_votes(channel)
     if isinstance(channel, SupportChannel):
         return np.asarray((shares - channel.floor) / channel.gain)
     flat = np.linalg.solve(channel.matrix.T, shares.reshape(-1, channel.k).T).T
@@ -44,6 +55,7 @@ def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Flo
     `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
     distribution over the values. Only matrix channels use it: there the mean square depends a little on it.
     """
+    channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):
         members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
         votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
@@ -78,6 +90,7 @@ def covariance(
     >>> covariance(SupportChannel(2, grr(2, 1.0), exclusive=True), even).round(3).tolist()
     [[1.171, -1.171], [-1.171, 1.171]]
     """
+    channel = with_votes(channel)
     some = np.arange(channel.k) if places is None else places
     supports, true = channel.support(frequencies), frequencies[some]
     if isinstance(channel, SupportChannel):

@@ -34,7 +34,7 @@ from analytics.integrity.tails import (
     smallest_true,
 )
 from protocols.arrays import Floats, Whole
-from protocols.mechanisms import Channel, SupportChannel
+from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 
 ALPHA = 0.01
 """The chance of a false alarm in the whole life of a survey, over all periods, attributes and checks."""
@@ -97,6 +97,8 @@ def negativity_check(answers: Answers, level: float) -> Check:
     n, channel = answers.n, answers.channel
     if isinstance(channel, SupportChannel):
         low, high = channel.floor, channel.floor + channel.gain
+    elif isinstance(channel, PlanarChannel):
+        low, high = channel.bounds
     else:
         low, high = channel.matrix.min(axis=0), channel.matrix.max(axis=0)
     cells = 2 * len(low)

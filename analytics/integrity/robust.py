@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from protocols.arrays import Floats
-from protocols.mechanisms import Channel, SupportChannel
+from protocols.errors import ResultsError
+from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ def robust(estimates: Floats, low: Floats, high: Floats, channel: Channel, forge
     moved = estimates - estimates.min()
     if isinstance(channel, SupportChannel):
         least, most = -channel.floor / channel.gain, (1 - channel.floor) / channel.gain
+    elif isinstance(channel, PlanarChannel):
+        raise ResultsError("shares of places are no sums over reports, so forged ones have no bound", "leave them out")
     else:
         least, most = channel.votes.min(axis=0), channel.votes.max(axis=0)
     honest = 1 - forged

@@ -15,12 +15,13 @@ from analytics.estimation.consistent_shares import ConsistentShares, consistent_
 from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
 from analytics.estimation.pairs import Margin, fitted_pairs
+from analytics.estimation.places import covariance_of, fit_places
 from analytics.estimation.ratios import product
 from analytics.estimation.shortening import shortened, shortened_consistent
 from analytics.estimation.votes import Floats, covariance
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
-from protocols.mechanisms import Channel
+from protocols.mechanisms import Channel, PlanarChannel
 from protocols.survey import Attribute
 
 
@@ -99,6 +100,8 @@ class Answers:
 
     def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
         """The covariance of the estimated shares, of all values or of some."""
+        if isinstance(self.channel, PlanarChannel):
+            return covariance_of(fit_places(self.counts, self.channel), places)
         drawn = float(drawn_share(self.n, self.visitors.value))
         own = covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
         if self.noise is None:

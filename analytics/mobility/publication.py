@@ -72,6 +72,8 @@ class Publication:
 
         Suppressed periods are left out, and periods whose number of answers is not known well enough for an estimate.
         """
+        if question.attribute.placed:  # shares of places are not sums over reports, which could be smoothed
+            return None
         periods, suppressed = self.history.periods[-MOST_SMOOTHED:], self.suppressed_answers[question.name]
         counts, n = self.history.by_period(question.name, periods)
         noise = CellNoise.of(self.history.scheme, question.name)

@@ -15,15 +15,20 @@ from typing import Literal
 import numpy as np
 
 from protocols.arrays import Floats, PackedBits, Places
-from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel
+from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel, PlanarChannel, SupportChannel
 from protocols.question import Question
 
 Forgery = Literal["best", "random", "lying"]
 
 
+def _voting(question: Question) -> SupportChannel | MatrixChannel:
+    assert not isinstance(question.channel, PlanarChannel), "reports of places have no weight of their own"
+    return question.channel
+
+
 def forged_supports(question: Question, targets: Places, forgery: Forgery) -> float:
     """How many of the targets a forged report supports, on average (ordered: how many people it adds to them)."""
-    channel, encoding, r = question.channel, question.mechanism.encoding, len(targets)
+    channel, encoding, r = _voting(question), question.mechanism.encoding, len(targets)
     if isinstance(channel, MatrixChannel):
         votes = channel.votes[:, targets].sum(axis=1)
         return float({"best": votes.max(), "random": votes.mean(), "lying": 1.0}[forgery])
@@ -47,7 +52,7 @@ def forged_supports(question: Question, targets: Places, forgery: Forgery) -> fl
 
 def forgery_gain(question: Question, targets: Places, forgery: Forgery) -> float:
     """How many people one forged report adds to the targets."""
-    channel, supports = question.channel, forged_supports(question, targets, forgery)
+    channel, supports = _voting(question), forged_supports(question, targets, forgery)
     if isinstance(channel, MatrixChannel):
         return supports
     return float((supports - channel.floor[targets].sum()) / channel.gain)

@@ -10,7 +10,7 @@ from analytics.estimation import estimate
 from audit.closed.forging import Forgery, moved
 from audit.measured.observed import Observed
 from protocols.arrays import Column, PackedBits
-from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel
+from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel, SupportChannel
 from protocols.question import Question
 
 
@@ -65,7 +65,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     if isinstance(encoding.answer, PackedBits):
         bits = np.zeros((count, question.k), dtype=np.uint8)
         if not isinstance(encoding, Buckets):
-            floor = question.channel.floor if not isinstance(question.channel, MatrixChannel) else 0.0
+            floor = question.channel.floor if isinstance(question.channel, SupportChannel) else 0.0
             bits[:] = random.random(bits.shape) < floor
         bits[:, target] = 1
         return encoding.answer.pack(bits)

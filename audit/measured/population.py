@@ -11,13 +11,14 @@ import numpy as np
 from analytics.estimation import estimate, norm_sub
 from audit.closed.guessing import best_guess, tuple_guess
 from audit.closed.which import attribute_inference
-from audit.computed import FORGED, FORGERS, WHOLE, Priors, cheapest, shares_known
+from audit.computed import FORGED, FORGERS, WHOLE, Priors, asked, cheapest, shares_known
 from audit.intervals import Trials
 from audit.measured.forging import forged_gain
 from audit.measured.gaps import Followed
 from audit.measured.guessing import guess_trials, shares_of, tuple_trials, which_trials
 from audit.measured.linking import link_trials
 from audit.measured.observed import Observed
+from audit.measured.places import place_figures
 from audit.measured.published import KINDS, published_trials
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
@@ -66,7 +67,8 @@ class Population:
             self._estimates = {q.name: _estimated(observed, q) for q in self._scheme.questions}
             if self._published:
                 self._priors = self._estimates
-            self._once = [*self._links(observed), *self._forgeries(observed)]
+            places = place_figures(observed) if "place" in self._only else ()
+            self._once = [*places, *self._links(observed), *self._forgeries(observed)]
         self._followed.add(observed)
         for reports in sorted({1, observed.periods}):
             self._guess(observed, range(reports))
@@ -91,10 +93,10 @@ class Population:
     def _guess(self, observed: Observed, periods: range) -> None:
         questions = self._scheme.questions
         if "guess" in self._only:
-            for q in questions:
+            for q in asked(self._scheme):
                 found = guess_trials(observed, q, periods, self._priors.get(q.name))
                 self._trials["guess", q.name, len(periods)] += found
-            if len(questions) > 1:
+            if len(asked(self._scheme)) == len(questions) > 1:
                 self._trials["guess", WHOLE, len(periods)] += tuple_trials(observed, periods, self._priors)
         if "which" in self._only and questions[0].faked:
             for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
@@ -163,6 +165,8 @@ class Population:
         if "link" not in self._only or observed.periods <= turns:
             return
         for report in evidence(self._scheme.questions, self._scheme.discloses, self._scheme.survey.longitudinal):
+            if any(question.attribute.placed for question in report.questions):
+                continue  # their pairs are compared by distance only, in closed form
             one = len(report.questions) == 1
             trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
             if not trials.count:
@@ -178,7 +182,7 @@ class Population:
     def _forgeries(self, observed: Observed) -> Iterator[Figure]:
         if "forge" not in self._only:
             return
-        for question in self._scheme.questions:
+        for question in asked(self._scheme):
             target = cheapest(question)
             for forgery, does in FORGERS.items():
                 found = forged_gain(observed, question, target, forgery, FORGED)

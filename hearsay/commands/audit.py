@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PERIODS = 10
 HEADINGS = {
     "guess": "Guessing a value",
+    "place": "Averaging places: root mean square distance from the place",
     "which": "Finding the true attribute among fakes",
     "link": "Recognising a device by its answers",
     "reidentify": "Finding people in another table",

@@ -88,10 +88,11 @@ def plan(
         _mechanisms,
         _alternatives,
         _guarantees,
-        _precision,
+        *([_places] if drawn.guarantee.places else []),
+        *([_precision] if any(a.precision for a in drawn.attributes) else []),
         *presence,
         *shares,
-        _ways,
+        *([_ways] if all(way.errors for way in drawn.ways) else []),
         _risk,
         _links,
         _tracking,
@@ -176,6 +177,33 @@ def _guarantees(drawn: Plan) -> Table:
     return table
 
 
+def _places(drawn: Plan) -> Table:
+    """What reports tell about two places, in metres."""
+    promise = drawn.guarantee
+    counts = list(next(iter(promise.places.values()))[0].any)
+    title = "Guarantees by distance: ln of the largest likelihood ratio between two places"
+    columns = ["apart", "one report", "all reports, constant", *(f"{t} linked, any" for t in counts)]
+    table = _table(title, "attribute", *columns, "")
+    table.columns[-1].justify = "left"
+    moves = []
+    for a in drawn.attributes:
+        for loss in promise.places.get(a.name, ()):
+            ever = "adds up" if loss.for_ever is None else _number(loss.for_ever)
+            several = [_loss(figure) for figure in loss.any.values()]
+            kept = "" if loss.protected else "not protected"
+            table.add_row(a.name, f"{loss.metres:,.0f} m", _number(loss.per_report), ever, *several, kept)
+        if a.displacement is not None:
+            d = a.displacement
+            memo = "" if d.memo is None else f" All reports together never come closer than {d.memo:,.0f} m, the memo."
+            moves.append(
+                f"A report of {a.name} is {d.mean:,.0f} m from the place on average, up to {d.median:,.0f} m in half "
+                f"of the cases, up to {d.most:,.0f} m in 95 of 100.{memo}"
+            )
+    table.caption_justify = "left"
+    table.caption = f"{' '.join(moves)} Histories equal up to renaming lose the constant figure for each place visited."
+    return table
+
+
 def _each(cells: dict[str, int]) -> str:
     least, most = min(cells.values()), max(cells.values())
     counts = f"{most}" if least == most else f"{least} to {most}"
@@ -188,6 +216,8 @@ def _precision(drawn: Plan) -> Table:
     table = _table(title, "attribute", "reports", "no device has it", "half have it", "best over all periods", wanted)
     for a in drawn.attributes:
         p = a.precision
+        if p is None:
+            continue
         row = [
             f"{p.reports:,.0f}",
             _number(p.if_nobody),
@@ -246,7 +276,7 @@ def _risk(drawn: Plan) -> Table:
         "Risk from one report", "attribute", "best guess of the value", "by chance", "forged report counts as"
     )
     for a in drawn.attributes:
-        people = f"{a.forged_report:,.1f} people"
+        people = "" if a.forged_report is None else f"{a.forged_report:,.1f} people"
         table.add_row(a.name, _number(a.value_guess), _number(1 / a.values), people)
     if drawn.attribute_guess is not None:
         worst = drawn.attribute_guess_if_same

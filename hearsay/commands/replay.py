@@ -26,6 +26,13 @@ def replay(
     mapping: Annotated[
         list[str] | None, typer.Option("--map", help="column=attribute, for each column with another name.")
     ] = None,
+    position: Annotated[
+        list[str] | None,
+        typer.Option(help="latitude,longitude=attribute: the columns of a position on the attribute's grid."),
+    ] = None,
+    metres: Annotated[
+        bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
+    ] = False,
     choose: Annotated[
         list[str] | None, typer.Option(help="attribute=first, last or most: which value of a period to report. [last]")
     ] = None,
@@ -83,8 +90,9 @@ def replay(
         raise typer.BadParameter("choose one of --kafka and --capture")
     survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
+    positions = {attribute: _two_columns(text) for text, attribute in _pairs("--position", position)}
     options = Options(
-        ColumnMapping(person, time, columns),
+        ColumnMapping(person, time, columns, positions, metres),
         ANY_ORDER if any_order else _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
@@ -130,6 +138,13 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
             raise typer.BadParameter(f"{option}: {text!r} is not of the form left=right")
         pairs.append((left, right))
     return pairs
+
+
+def _two_columns(text: str) -> tuple[str, str]:
+    first, comma, second = text.partition(",")
+    if not (first and comma and second):
+        raise typer.BadParameter(f"--position: {text!r} does not name two columns, such as lat,lon=place")
+    return first, second
 
 
 def _rule(name: str) -> Rule:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hearsay.running.data_directory import DataDirectory
-from pages.shapes import parse_shapes
+from pages.shapes import grid_shapes, parse_shapes
 from protocols.errors import SurveyError
 from protocols.survey import Survey
 from servers.limited_reading import read_limited
@@ -16,9 +16,12 @@ MAX_BYTES = 16 << 20
 
 
 def area_shapes(survey: Survey, places: Iterable[Path]) -> dict[str, Any] | None:
-    """The shapes that a survey names a file of, from the first of these places that has the file; None if none has."""
+    """The shapes that a survey names a file of, from the first of these places that has the file; None if none has.
+
+    Without such a file, the cells of a survey's grid.
+    """
     if survey.areas is None:
-        return None
+        return grid_shapes(survey)
     for place in places:
         file = place if place.is_file() else place / survey.areas
         if file.is_file():

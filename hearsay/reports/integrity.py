@@ -86,9 +86,9 @@ def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> Bounds:
         raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
     found = {}
     for attribute in window.attributes:
-        if attribute.values is not None:
-            share = attribute.values.share
-            channel = scheme.question(attribute.name).channel
+        question = scheme.question(attribute.name)
+        if attribute.values is not None and not question.attribute.placed:  # places: not sums over reports
+            share, channel = attribute.values.share, question.channel
             found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
     return Bounds(forged, found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from analytics.mobility import MobilityReport, with_truth
 from hearsay.reports.files import with_noted_losses
@@ -21,8 +22,16 @@ from servers.settings import load
 
 
 def populate(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
-    """A scenario for a survey. Telemetry has no values of its own: it takes the survey's, and its priors."""
-    options = {"attributes": {a.name: a.prior or a.values for a in survey.attributes}} if name == "telemetry" else {}
+    """A scenario for a survey.
+
+    Telemetry has no values of its own: it takes the survey's, and its priors. Commuters live on the survey's grid.
+    """
+    options: dict[str, Any] = {}
+    if name == "telemetry":
+        options["attributes"] = {a.name: a.prior or a.values for a in survey.attributes}
+    grid = next((a.grid for a in survey.attributes if a.grid is not None), None)
+    if name == "commuters" and grid is not None:
+        options |= {"rows": grid.rows, "columns": grid.columns}
     return scenario(name, devices=devices, periods=periods, seed=seed, **options)
 
 

@@ -125,6 +125,8 @@ class _Look:
         batch = batch.only(np.isin(batch.rows, events.rows, assume_unique=True))
         self._look_at_times(batch.columns[self._interpreter.columns.time], events)
         for i, attribute in enumerate(self._survey.attributes):
+            if attribute.name in self._interpreter.columns.positions:
+                continue  # no other option helps with a position outside the grid
             name = self._interpreter.columns.attributes[attribute.name]
             unknown = batch.columns[name].filter(pa.array(events.values[:, i] == UNKNOWN))
             self._unknown[name] += len(unknown)

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from producers.replay.choosing import Rule
 from producers.replay.files import Batch, ColumnMapping, FileFormat
-from producers.replay.files.answers import UNKNOWN, places
+from producers.replay.files.answers import UNKNOWN, cells, places
 from producers.replay.files.times import BAD, moments
 from producers.replay.quality import Fault, Quality
 from protocols.errors import ReplayError
-from protocols.survey import MICROSECOND, Survey, micros
+from protocols.survey import MICROSECOND, Attribute, Survey, micros
 
 Whole = NDArray[np.int64]
 ANY_ORDER = timedelta(days=1 << 23)
@@ -86,7 +86,13 @@ class Interpreter:
         self._survey = survey
         self._options = options
         self._quality = quality
-        attributes = {a.name: options.columns.attributes.get(a.name, a.name) for a in survey.attributes}
+        for attribute in options.columns.positions:
+            survey.index(attribute)
+        attributes = {
+            a.name: options.columns.attributes.get(a.name, a.name)
+            for a in survey.attributes
+            if a.name not in options.columns.positions
+        }
         self.columns = replace(options.columns, attributes=attributes)  # by default a column has the attribute's name
         self.calendar = survey.calendar
         self.start = micros(survey.start)
@@ -119,12 +125,20 @@ class Interpreter:
         self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
         values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
         for i, attribute in enumerate(self._survey.attributes):
-            column = self.columns.attributes[attribute.name]
-            values[:, i] = places(batch.columns[column], attribute)
+            values[:, i], column = self._values(batch, attribute)
             note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
         if self._options.strict:
             self._quality.require_none()
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
+
+    def _values(self, batch: Batch, attribute: Attribute) -> tuple[NDArray[np.int32], str]:
+        """The values of an attribute, and the columns that they are from."""
+        if attribute.name in self.columns.positions:
+            pair = self.columns.positions[attribute.name]
+            first, second = (batch.columns[column] for column in pair)
+            return cells(first, second, attribute, self.columns.metres), " and ".join(pair)
+        column = self.columns.attributes[attribute.name]
+        return places(batch.columns[column], attribute), column
 
     @property
     def last_ended(self) -> int:

@@ -47,7 +47,8 @@ class Commuters:
     activity       probability that a phone is seen in the busiest hour (nights and quiet phones are seen less)
     workers        share of people who work from Monday to Friday
 
-    Attributes: `area`; `transition`, from the quadrant of the hour before to the present one (`NW>SE`); `dwell`, how
+    Attributes: `area`; `place`, the same as a cell of a survey's grid (`x0y0` is in the south-west);
+    `transition`, from the quadrant of the hour before to the present one (`NW>SE`); `dwell`, how
     many hours the device has been in its area, this one included: `1` to `8`, and more count as 8 (in a survey, the
     range from 1 to 8).
 
@@ -80,6 +81,7 @@ class Commuters:
         self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
         self.attributes = {
             "area": tuple(f"r{row}c{column}" for row in range(rows) for column in range(columns)),
+            "place": tuple(f"x{column}y{row}" for row in range(rows) for column in range(columns)),
             "transition": tuple(f"{origin}>{here}" for origin in QUADRANTS for here in QUADRANTS),
             "dwell": tuple(str(hours) for hours in range(1, LONGEST_DWELL + 1)),
         }
@@ -99,6 +101,7 @@ class Commuters:
         self._work_from = np.clip(np.rint(rng.normal(8.5, 1, devices)), 6, 12).astype(np.int64)
         self._work_to = self._work_from + np.clip(np.rint(rng.normal(8, 1, devices)), 4, 10).astype(np.int64)
         self._seen = rng.uniform(0.5, 1, devices)
+        self._place = (rows - 1 - row) * columns + column
         self._quadrant = row * 2 // rows * 2 + column * 2 // columns
 
     def presences(self, period: int) -> Presences:
@@ -111,7 +114,8 @@ class Commuters:
         transition = self._quadrant[before] * len(QUADRANTS) + self._quadrant[area]
         stayed = np.logical_and.accumulate([past == area for past in (before, *earlier)])  # 1, 2, 3 ... hours ago
         dwell = np.count_nonzero(stayed, axis=0).astype(np.int64)
-        return Presences(period, devices.astype(np.uint64), {"area": area, "transition": transition, "dwell": dwell})
+        values = {"area": area, "place": self._place[area], "transition": transition, "dwell": dwell}
+        return Presences(period, devices.astype(np.uint64), values)
 
     def _area(self, hour: int, plans: dict[int, _Plan]) -> Cells:
         """The area of every device in this hour, seen or not. Also for hours before 0, so that hour 0 has a past."""

@@ -7,6 +7,9 @@ from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.losses import moved as moved_by
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
@@ -27,9 +30,12 @@ __all__ = [
     "MatrixChannel",
     "MatrixRound",
     "MechanismRecord",
+    "PlanarChannel",
+    "PlanarRound",
     "SupportChannel",
     "Use",
     "Values",
     "bit_flip",
     "fitting",
+    "moved_by",
 ]

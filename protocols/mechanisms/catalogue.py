@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, evolving, hashing, ordered, unary
+from protocols.mechanisms.builders import direct, evolving, hashing, ordered, places, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 
@@ -22,6 +22,7 @@ RECORDS: dict[str, MechanismRecord] = {
         unary.L_OUE,
         unary.L_SOUE,
         ordered.L_GEOMETRIC,
+        places.GEO_GRID,
         evolving.LOLOHA,
         evolving.DBITFLIP,
         direct.GRR_R,
@@ -37,13 +38,13 @@ NAMES: tuple[str, ...] = (*CHOOSERS, *RECORDS)
 """What a survey may write as a mechanism."""
 
 
-def fitting(use: Use) -> list[MechanismRecord]:
-    """Every mechanism that can be used this way.
+def fitting(use: Use, placed: bool = False) -> list[MechanismRecord]:
+    """Every mechanism that can be used this way; `placed`: those for places that are protected by distance.
 
     >>> [record.name for record in fitting("rs+rfd")]
     ['grr', 'grr-r', 'sue-r', 'oue-r']
     """
-    return [record for record in RECORDS.values() if record.fits(use)]
+    return [record for record in RECORDS.values() if record.fits(use) and record.needs_grid == placed]
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Places
+from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.rounds import Flip
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
@@ -144,7 +145,7 @@ class MatrixChannel:
         return np.diag(self.support(frequencies))
 
 
-Channel = SupportChannel | MatrixChannel
+Channel = SupportChannel | MatrixChannel | PlanarChannel
 
 
 def variance(channel: Channel, frequencies: Floats) -> Floats:
@@ -158,6 +159,8 @@ def variance(channel: Channel, frequencies: Floats) -> Floats:
     supports = channel.support(frequencies)
     if isinstance(channel, SupportChannel):
         return np.asarray(supports * (1 - supports) / channel.gain**2)
+    if isinstance(channel, PlanarChannel):
+        raise TypeError("places have no unbiased estimate whose variance would be known")
     return np.asarray(supports @ channel.votes**2 - frequencies**2)
 
 

@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Encoding
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
@@ -59,6 +61,8 @@ class Mechanism:
 
     def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
         """The channel of one report; `share` and `fake` as in SupportChannel."""
+        if isinstance(self.first, PlanarRound):
+            return PlanarChannel((self.first, *([self.second] if isinstance(self.second, PlanarRound) else [])))
         return self._channel(self.one_report, share, fake)
 
     def memo_channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
@@ -66,6 +70,8 @@ class Mechanism:
         return self._channel(self.first, share, fake)
 
     def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
+        if isinstance(noise, PlanarRound):
+            return PlanarChannel((noise,))
         if isinstance(noise, MatrixRound):
             return MatrixChannel(noise.matrix)
         encoding = self.encoding

@@ -72,6 +72,8 @@ class MechanismRecord:
     fresh: bool = False
     """Whether every report shows something new that a memo would keep for life: only for surveys without memos."""
     needs_order: bool = False
+    needs_grid: bool = False
+    """Whether it is for places on a grid, and for nothing else; its budgets are per cell side."""
     max_values: int = MAX_VALUES
     parameter: str = ""
     """What its parameter means; empty: it takes none."""

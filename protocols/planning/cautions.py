@@ -12,7 +12,7 @@ from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.precision import standard_error
 from protocols.planning.presence import PresencePlan
 from protocols.privacy.guarantees import Guarantees
-from protocols.privacy.loss import Loss
+from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -70,7 +70,7 @@ def _remedy(scheme: Scheme, link: LinkPlan, crowd: CrowdPlan) -> str:
         return f"Use a mechanism without hashes or buckets, or ask fewer attributes under smp,{places} more devices."
     if not scheme.survey.longitudinal:
         return "The values themselves link: use fewer values."
-    if scheme.survey.eps_1 is None:
+    if scheme.survey.sends_memo:
         return "Declare eps_1: then fresh noise covers the memo."
     return """Widen the ratio of eps_inf to eps_1: one report stays as exact, but an observer who links a device's
         reports by other means learns more (eps_inf). Or use fewer values, l-grr, or loloha."""
@@ -118,7 +118,7 @@ def _of_linking(scheme: Scheme) -> Found:
         text = f"""{_names(lifelong)}: every report shows the device's hash or buckets, which never change. That links
             reports, up to the size of the family."""
         yield "lifelong-traits", text
-    if survey.longitudinal and survey.eps_1 is None:
+    if survey.sends_memo:
         wide = [q for q in scheme.questions if q.mechanism.encoding.memo.bits >= IDENTIFYING_BITS]
         names = f"For {_names(wide)} it is long enough to identify a device." if wide else ""
         text = f"""Without eps_1 the memo itself is sent in every period: the same answer again links reports. {names}
@@ -178,10 +178,14 @@ def _of_costs(scheme: Scheme) -> Found:
         text = f"""{", ".join(neighbours)}: the geometric mechanism protects nearness. One report separates
             neighbours by {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
         yield "distance-only", text
+    for name, losses in promise.of_places().items():
+        text = f"""{name}: geo-grid protects nearness: {in_words(losses)}. In which town or district somebody is, is not
+            hidden, and places of several periods together name a person."""
+        yield "distance-only", text
 
 
 def _of_forgery(scheme: Scheme) -> Found:
-    for question in scheme.questions:
+    for question in (question for question in scheme.questions if not question.attribute.placed):
         weight = forged_weight(question.channel)
         if weight >= CHEAP_TO_POISON:
             text = f"""{question.name}: with {question.label} at {question.k} values one forged report counts like

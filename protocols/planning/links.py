@@ -110,7 +110,9 @@ def _link(one: Evidence, devices: int) -> LinkPlan:
 def _wider(one: Evidence, devices: int) -> list[WiderPlan]:
     question = one.questions[0]
     found: list[WiderPlan] = []
-    if question.budget.one is None or (isinstance(question.mechanism.first, MatrixRound) and question.k > CURVED):
+    if question.attribute.placed or question.budget.one is None:
+        return found
+    if isinstance(question.mechanism.first, MatrixRound) and question.k > CURVED:
         return found
     for ratio in RATIOS:
         budget = replace(question.budget, inf=ratio * question.budget.one)

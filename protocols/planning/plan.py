@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, inf, sqrt
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.losses import moved
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
@@ -20,7 +24,7 @@ from protocols.planning.precision import mean_variance, standard_error
 from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.shares import SharesPlan, shares_plan
 from protocols.planning.ways import WayPlan, budgets_in_words, ways
-from protocols.privacy.loss import Loss
+from protocols.privacy.loss import Loss, PlaceLoss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -56,6 +60,7 @@ class GuaranteePlan(_Model):
     any_without_cap: dict[int, Loss] | None
     neighbours_per_report: dict[str, float]
     neighbours_for_ever: dict[str, float]
+    places: dict[str, tuple[PlaceLoss, ...]] = {}  # by attribute of places: losses between places so far apart
 
 
 class NoisePlan(_Model):
@@ -79,6 +84,18 @@ class PrecisionPlan(_Model):
     devices_needed: int
 
 
+class DisplacementPlan(_Model):
+    """How far a report is from the place, in metres: on average, in half of the cases, and in 95 of 100.
+
+    `memo` is how far the memo is, on average, which averaging any number of reports cannot beat; None without memos.
+    """
+
+    mean: float
+    median: float
+    most: float
+    memo: float | None
+
+
 class AttributePlan(_Model):
     """One attribute: which mechanism, why, and what it means."""
 
@@ -95,9 +112,10 @@ class AttributePlan(_Model):
     gain: float | None
     floor: tuple[float, float] | None  # smallest and largest
     answer_bytes: int
-    precision: PrecisionPlan
+    precision: PrecisionPlan | None  # None for places: see `displacement`
     value_guess: float  # the best single-report guess of the value; 1 / values is luck
-    forged_report: float  # how many people a forged report can add to one value
+    forged_report: float | None  # how many people a forged report can add to one value; None for places
+    displacement: DisplacementPlan | None = None
 
 
 class Plan(_Model):
@@ -139,7 +157,7 @@ def plan(
     crowd = crowd_plan(scheme, devices)
     hides = questions[0].faked
     attributes = tuple(_attribute(scheme, question, devices, error) for question in questions)
-    presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes}, error)
+    presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,
         title=survey.title,
@@ -162,6 +180,7 @@ def plan(
 def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -> AttributePlan:
     mechanism, channel = question.mechanism, question.channel
     affine = channel if isinstance(channel, SupportChannel) else None
+    placed = isinstance(channel, PlanarChannel)
     rivals = {
         label: variance_at_zero(rival.channel)
         for label, rival in scheme.alternatives(question).items()
@@ -181,14 +200,17 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
         gain=None if affine is None else affine.gain,
         floor=None if affine is None else (float(affine.floor.min()), float(affine.floor.max())),
         answer_bytes=mechanism.encoding.answer.bytes,
-        precision=_precision(scheme, question, devices, error),
+        precision=None if placed else _precision(scheme, question, devices, error),
         value_guess=value_guess(question),
-        forged_report=forged_weight(channel),
+        forged_report=None if placed else forged_weight(channel),
+        displacement=_displacement(question) if placed else None,
     )
 
 
 def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
+    if question.attribute.placed:
+        return "places with geo are moved over their grid"
     if asked not in CHOOSERS:
         return "the survey asks for it"
     if question.label not in rivals:
@@ -230,6 +252,26 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
     )
 
 
+def _displacement(question: Question) -> DisplacementPlan:
+    """From the law of a report, as if the grid had no border; two rounds add up as independent moves do."""
+    grid, first, second = question.attribute.grid, question.mechanism.first, question.mechanism.second
+    assert grid is not None and isinstance(first, PlanarRound)
+    law = first.chances
+    if isinstance(second, PlanarRound):
+        size = 2 * law.shape[0] - 1, 2 * law.shape[1] - 1
+        law = np.fft.irfft2(np.fft.rfft2(law, size) * np.fft.rfft2(second.chances, size), size)
+    far, chances = moved(law)
+    below = np.cumsum(chances) / chances.sum()
+    memo_far, memo_chances = moved(first.chances)
+    mean = float(far @ chances / chances.sum())
+    return DisplacementPlan(
+        mean=mean * grid.cell,
+        median=float(far[np.searchsorted(below, 0.5)]) * grid.cell,
+        most=float(far[np.searchsorted(below, 0.95)]) * grid.cell,
+        memo=float(memo_far @ memo_chances) * grid.cell if question.attribute.geo_inf is not None else None,
+    )
+
+
 def _guarantee(scheme: Scheme) -> GuaranteePlan:
     survey, promise = scheme.survey, scheme.guarantees
     repeats, free = survey.longitudinal, promise.without_cap
@@ -247,6 +289,7 @@ def _guarantee(scheme: Scheme) -> GuaranteePlan:
         any_without_cap={t: free.any(t) for t in ANY} if survey.memo_cap == 1 else None,
         neighbours_per_report=promise.between_neighbours(1),
         neighbours_for_ever=promise.between_neighbours(inf) if repeats else {},
+        places=promise.of_places(ANY),
     )
 
 

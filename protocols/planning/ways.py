@@ -47,13 +47,20 @@ def ways(scheme: Scheme, devices: int) -> tuple[WayPlan, ...]:
 def budgets_in_words(survey: Survey) -> str:
     """The declared budgets of a survey."""
     budgets = {"eps": survey.eps, "eps_inf": survey.eps_inf, "eps_1": survey.eps_1}
-    text = ", ".join(f"{name} = {value:g}" for name, value in budgets.items() if value is not None)
+    given = [f"{name} = {value:g}" for name, value in budgets.items() if value is not None]
+    for attribute in survey.attributes:
+        reaches = {"geo_inf": attribute.geo_inf, "geo": attribute.geo}
+        given += [f"{key} = {r.level:g} within {r.radius:g} m" for key, r in reaches.items() if r is not None]
+    text = ", ".join(given)
     return text if survey.one_in == 1 else f"{text}, one_in = {survey.one_in}"
 
 
 def _schemes(scheme: Scheme) -> Iterator[Scheme]:
     """With memos first, then with fresh noise, the more often the earlier."""
     survey = scheme.survey
+    if any(attribute.placed for attribute in survey.attributes):
+        yield scheme  # places have budgets of another kind, for which the others would have to be compared
+        return
     if survey.longitudinal:
         yield scheme
     elif survey.eps is not None and WIDER * survey.eps <= MAX_EPS:
@@ -91,5 +98,5 @@ def _way(scheme: Scheme, devices: int, declared: bool) -> WayPlan:
         terms=budgets_in_words(scheme.survey),
         declared=declared,
         any={t: scheme.guarantees.any(t) for t in PERIODS},
-        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in scheme.questions},
+        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in scheme.questions if not q.attribute.placed},
     )

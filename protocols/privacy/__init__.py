@@ -5,7 +5,7 @@ from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
 from protocols.privacy.linking import answers_by_value, first_guess, memos_of, of_the_value, pair_information
-from protocols.privacy.loss import Loss, Relation
+from protocols.privacy.loss import Loss, PlaceLoss, Relation, in_words
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
 from protocols.privacy.widths import width_laws
@@ -14,6 +14,7 @@ __all__ = [
     "Evidence",
     "Guarantees",
     "Loss",
+    "PlaceLoss",
     "PresenceNoise",
     "Relation",
     "answers_by_value",
@@ -24,6 +25,7 @@ __all__ = [
     "geometric_variance",
     "held",
     "hidden_bits",
+    "in_words",
     "loss_of_values",
     "mean_of_largest",
     "memos_of",

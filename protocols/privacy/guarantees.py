@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
 
+from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.histories import any_loss, second_round_loss
 from protocols.privacy.linked import loss, loss_of_values, neighbour_loss
-from protocols.privacy.loss import Loss, stated
+from protocols.privacy.loss import NOT_PROTECTED, Loss, PlaceLoss, stated
 from protocols.question import Question
+from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 
 
@@ -49,7 +51,10 @@ class Guarantees:
         if self._hides:
             one = attribute_losses(self.questions, t, self._fresh)
             return stated("constant", tuple_loss(self.questions, t, self._fresh), max(one))
-        return stated("constant", self._over_tuples(losses), max(losses))
+        bound = (
+            not self._fresh and t != inf and any(isinstance(q.mechanism.second, PlanarRound) for q in self.questions)
+        )
+        return stated("constant", self._over_tuples(losses), max(losses), exact=not bound)
 
     @property
     def renaming(self) -> Loss | None:
@@ -58,7 +63,8 @@ class Guarantees:
             return None
         losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
         if not self._hides:
-            return stated("renaming", self._over_tuples(losses), max(losses))
+            bound = any(isinstance(q.mechanism.first, PlanarRound) for q in self.questions)
+            return stated("renaming", self._over_tuples(losses), max(losses), exact=not bound)
         one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
         uniform = all(question.attribute.prior is None for question in self.questions)
         return stated("renaming", max(losses), max(one), exact=uniform and len(set(self.values)) == 1)
@@ -132,10 +138,45 @@ class Guarantees:
     def between_neighbours(self, t: float) -> dict[str, float]:
         """For ordered mechanisms: what one unit of distance costs, after t linked reports of constant values."""
         t = self._answers(t)
-        ordered = [question for question in self.questions if isinstance(question.mechanism.first, MatrixRound)]
+        ordered = [q for q in self.questions if isinstance(q.mechanism.first, MatrixRound) and not q.attribute.placed]
         if self._fresh:
             return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}
         return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}
+
+    def of_places(self, linked: Sequence[int] = (10, 100)) -> dict[str, tuple[PlaceLoss, ...]]:
+        """By attribute: what is revealed about two places, at the declared radius, at 1 and 10 km, and furthest apart.
+
+        >>> from protocols.survey_text.parsing import parse_survey
+        >>> from protocols.scheme import Scheme
+        >>> from protocols.privacy.loss import in_words
+        >>> promise = Scheme(parse_survey('''
+        ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, geo: {level: 1.1, radius: 400m},
+        ...  grid: {at: [47, 6], cell: 500m, columns: 60, rows: 45}}]}''')).guarantees
+        >>> in_words(promise.of_places()["place"][:3])
+        'two places 400 m apart: 1.1; 1 km apart: 2.8; 10 km apart: 28, not protected'
+        """
+        return {
+            question.name: tuple(self._of_place(question, metres, linked) for metres in _distances(question.attribute))
+            for question in self.questions
+            if isinstance(question.mechanism.first, PlanarRound)
+        }
+
+    def _of_place(self, question: Question, metres: float, linked: Sequence[int]) -> PlaceLoss:
+        grid, mechanism, cap = question.attribute.grid, question.mechanism, self.survey.memo_cap
+        assert grid is not None
+        cells = metres / grid.cell
+        one, ever = (neighbour_loss(mechanism, t) * cells for t in (1, inf))
+        any_: dict[int, float | None] = {
+            t: ever if cap == 1 else None if self.survey.sends_memo and t > 1 else self._answers(t) * one
+            for t in linked
+        }
+        return PlaceLoss(
+            metres=metres,
+            per_report=one,
+            for_ever=None if self._fresh else ever,
+            any=any_,
+            protected=one <= NOT_PROTECTED,
+        )
 
     def _answers(self, t: float) -> float:
         """How many of t reports can be answers: with one_in, t are those of consecutive periods (PROTOCOLS 3)."""
@@ -153,3 +194,11 @@ class Guarantees:
     def _over_tuples(self) -> Callable[[Sequence[float]], float]:
         """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
         return sum if self.survey.solution == "spl" else max
+
+
+def _distances(attribute: Attribute) -> list[float]:
+    """The distances that losses are stated for, in metres."""
+    grid, reach = attribute.grid, attribute.geo or attribute.geo_inf
+    assert grid is not None and reach is not None
+    widest = round(grid.diameter, 1)
+    return sorted({reach.radius, widest, *(metres for metres in (1000.0, 10_000.0) if metres < widest)})

@@ -24,6 +24,7 @@ from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.fresh import FreshHash
+from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
@@ -69,6 +70,8 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
     if isinstance(question.mechanism.encoding, FreshHash):
         return [_of_fresh_hashes(question.mechanism.encoding, bit_flip(question.mechanism.first))]
+    if isinstance(question.mechanism.first, PlanarRound):
+        return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
         return [_of_matrix(memos.shares, memos.noise)]
@@ -189,6 +192,31 @@ def _of_matrix(memos: Floats, second: Floats) -> Pairs:
     """Pairs of symbols of an ordered domain."""
     both, marginal = second.T @ (memos[:, None] * second), memos @ second
     return Pairs(both.ravel(), np.outer(marginal, marginal).ravel())
+
+
+def _of_places(question: Question, memoised: bool) -> Pairs:
+    """Pairs of cells, by how far they are apart in columns and rows: both come from one memo, or from two anywhere.
+
+    Memos are taken to be spread evenly, and the border of the grid not to matter.
+    """
+    noise = question.mechanism.second if memoised else question.mechanism.first
+    plane = question.mechanism.first
+    assert isinstance(plane, PlanarRound) and (noise is None or isinstance(noise, PlanarRound))
+    up, across = (
+        np.concatenate([np.arange(1, size), np.arange(size, 0, -1)]) / size**2 for size in (plane.rows, plane.columns)
+    )
+    apart = np.outer(up, across)
+    if noise is None:
+        together = np.zeros_like(apart)
+        together[plane.rows - 1, plane.columns - 1] = 1.0
+    else:
+        law = noise.chances
+        size = 2 * law.shape[0] - 1, 2 * law.shape[1] - 1
+        twice = np.fft.irfft2(np.fft.rfft2(law, size) ** 2, size)  # the law is symmetric: its own reverse
+        rows, columns = plane.rows - 1, plane.columns - 1
+        together = np.maximum(twice[rows : 3 * rows + 1, columns : 3 * columns + 1], 0) + 1e-18
+        together = together / together.sum()
+    return Pairs(together.ravel(), apart.ravel())
 
 
 def _values(question: Question, size: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isinf
 from typing import Literal
 
@@ -43,3 +44,46 @@ def stated(relation: Relation, whole: float, attribute: float, exact: bool = Tru
         attribute=None if isinf(attribute) else attribute,
         exact=exact or isinf(whole),
     )
+
+
+NOT_PROTECTED = 5.0
+"""A loss above which two places count as told apart: the likelier one is right in more than 99 of 100 cases."""
+
+
+class PlaceLoss(BaseModel):
+    """What an observer can learn about which of two places it was, so far apart (PROTOCOLS 10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    metres: float = Field(description="how far the two places are apart")
+    per_report: float = Field(description="one report, between any two histories")
+    for_ever: float | None = Field(
+        description="all reports of a place that never changes (constant); also what each further place of histories "
+        "that are the same up to renaming adds (renaming); null: reports add up"
+    )
+    any: dict[int, float | None] = Field(
+        description="between any two histories that are never further apart, by linked reports; null: no bound"
+    )
+    protected: bool = Field(description=f"whether one report costs at most {NOT_PROTECTED:g}")
+
+
+def in_words(losses: Sequence[PlaceLoss]) -> str:
+    """For people: what one report tells about two places.
+
+    >>> near = PlaceLoss(metres=400, per_report=1.1, for_ever=None, any={}, protected=True)
+    >>> in_words([near, PlaceLoss(metres=10_000, per_report=27.5, for_ever=None, any={}, protected=False)])
+    'two places 400 m apart: 1.1; 10 km apart: 28, not protected'
+    """
+    parts = [
+        f"{_far(loss.metres)} apart: {_figure(loss.per_report)}" + ("" if loss.protected else ", not protected")
+        for loss in losses
+    ]
+    return "two places " + "; ".join(parts)
+
+
+def _far(metres: float) -> str:
+    return f"{metres:,.3g} m" if metres < 1000 else f"{metres / 1000:,.4g} km"
+
+
+def _figure(loss: float) -> str:
+    return f"{loss:.2g}" if loss < 100 else f"{loss:.0f}"

@@ -18,7 +18,7 @@ from math import exp
 import numpy as np
 
 from protocols.arrays.aliases import Column, Floats, Mask, Whole
-from protocols.mechanisms.channels import Channel, SupportChannel
+from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Unary, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -102,6 +102,7 @@ def _votes(channel: Channel) -> float:
     """By how much noise on the supports is amplified: the sum of the squares of a value's votes, on average."""
     if isinstance(channel, SupportChannel):
         return 1 / channel.gain**2
+    assert isinstance(channel, MatrixChannel), "places do not go with noise on presence"
     return float((channel.votes**2).sum(axis=0).mean())
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel, MatrixChannel
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
@@ -34,6 +36,8 @@ def value_guess(question: Question) -> float:
     0.7311
     """
     mechanism = question.mechanism
+    if isinstance(mechanism.second, PlanarRound):  # a bound: as if the guess were about the memo
+        return mechanism.encoding.best_likelihoods(mechanism.second) / question.k
     best = mechanism.encoding.best_likelihoods(mechanism.one_report)
     return question.share * best / question.k + (1 - question.share) / question.k
 
@@ -82,6 +86,8 @@ def forged_weight(channel: Channel) -> float:
     >>> round(forged_weight(SupportChannel(100, grr(100, 1.0), exclusive=True)), 1)
     58.6
     """
+    if isinstance(channel, PlanarChannel):
+        raise TypeError("the estimate of places is not a sum over reports, so no report has a weight in it")
     if isinstance(channel, MatrixChannel):
         return float(channel.votes.max())
     return float((1 - channel.floor.min()) / channel.gain)

@@ -18,11 +18,13 @@ from pydantic import (
 
 from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.mechanisms.record import MAX_VALUES
+from protocols.survey.grid import Grid, Reach
 from protocols.survey.names import Name
 from protocols.survey.roles import check_role
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
 MIN_SHARE = 1e-6  # of a prior, and of the devices that draw a question
+FILE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.(geojson|json)$"
 BY_SIZE = (
     "with memos (eps_inf): loloha up to 255 values, l-grr and l-osue up to 65,536; without (eps): grr and oue up to "
     "65,536, olh up to 1,000,000. For more, ask for groups of values first, and for the values of some groups in a "
@@ -87,6 +89,19 @@ class Attribute(Strict):
         (), max_length=MOST_VALUES, description="the possible answers, each by its name as written, at least two"
     )
     range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
+    grid: Grid | None = Field(None, description="instead of values: places, as the cells of a grid")
+    geo: Reach | None = Field(
+        None, description="with a grid: what one report may reveal, by distance; instead of eps or eps_1"
+    )
+    geo_inf: Reach | None = Field(
+        None, description="with a grid: what all reports of one cell may ever reveal, by distance; instead of eps_inf"
+    )
+    areas: str | None = Field(
+        None,
+        pattern=FILE_PATTERN,
+        description="with a grid: a GeoJSON file beside the survey whose areas become groups of cells, for results; no "
+        "part of the terms",
+    )
     groups: dict[Name, tuple[Name, ...]] = Field(
         default_factory=dict, description="roll-ups for results: the name of a group and its values; groups may overlap"
     )
@@ -109,11 +124,14 @@ class Attribute(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_the_range(cls, data: Any) -> Any:
-        """Name the values of a range by its numbers. A wrong range is left to its own validation."""
-        if isinstance(data, dict) and isinstance(data.get("range"), dict | Span) and not data.get("values"):
+    def _name_the_values(cls, data: Any) -> Any:
+        """Name the values of a range or a grid. A wrong one is left to its own validation."""
+        if isinstance(data, dict) and not data.get("values"):
             try:
-                return {**data, "values": Span.model_validate(data["range"]).names()}
+                if isinstance(data.get("range"), dict | Span):
+                    return {**data, "values": Span.model_validate(data["range"]).names()}
+                if isinstance(data.get("grid"), dict | Grid):
+                    return {**data, "values": Grid.model_validate(data["grid"]).names}
             except ValidationError:
                 return data
         return data
@@ -122,7 +140,8 @@ class Attribute(Strict):
     def _check(self) -> Self:
         where = f"attribute {self.name!r}"
         if len(self.values) < 2:
-            raise ValueError(f"{where} has {len(self.values)} value(s); give at least 2 (values, or a range)")
+            raise ValueError(f"{where} has {len(self.values)} value(s); give at least 2 (values, a range, or a grid)")
+        self._check_grid(where)
         refuse_twice(self.values, f"{where} lists", "name each value once")
         if self.range is not None and self.values != self.range.names():
             raise ValueError(f"{where} has both values and a range; keep one")
@@ -145,9 +164,28 @@ class Attribute(Strict):
             data.pop("values", None)
         return data
 
+    def _check_grid(self, where: str) -> None:
+        if self.grid is None:
+            for key in ("geo", "geo_inf", "areas"):
+                if getattr(self, key) is not None:
+                    raise ValueError(f"{where}: {key} is for places; declare a grid, or leave it out")
+            return
+        if self.range is not None or self.values != self.grid.names:
+            raise ValueError(f"{where} has a grid, and values or a range besides; keep one")
+        if self.prior is not None and self.placed:
+            raise ValueError(f"{where}: places have no prior; leave it out")
+        if self.geo is not None and self.geo_inf is not None and self.geo.per_metre > self.geo_inf.per_metre * 0.999:
+            raise ValueError(
+                f"{where}: geo costs {self.geo.per_metre:.3g} a metre and must be below geo_inf = "
+                f"{self.geo_inf.per_metre:.3g}; leave geo out to send the memo"
+            )
+
     def check_mechanism(self, where: str) -> None:
         """Raise ValueError if the mechanism takes no such parameter, or not so many values."""
         record = RECORDS.get(self.mechanism)  # None: it is yet to be chosen
+        if record is not None and record.needs_grid != self.placed:
+            need = "needs a grid, with geo or geo_inf" if record.needs_grid else "does not protect by distance"
+            raise ValueError(f"{where}: {self.mechanism} {need}; correct one of them")
         if self.parameter is not None and (record is None or not record.parameter):
             raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
         if record is not None and self.k > record.max_values:
@@ -176,6 +214,11 @@ class Attribute(Strict):
     @property
     def k(self) -> int:
         return len(self.values)
+
+    @property
+    def placed(self) -> bool:
+        """Whether its values are places that are protected by distance."""
+        return self.geo is not None or self.geo_inf is not None
 
     @property
     def ordered(self) -> bool:

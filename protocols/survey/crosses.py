@@ -83,6 +83,11 @@ def check_cross(cross: Cross, attributes: Sequence[Attribute]) -> None:
         if name not in known:
             raise ValueError(f"{where}: there is no attribute {name!r}; there are {', '.join(known)}")
     first, second = (known[name] for name in cross.of)
+    for axis in (first, second):
+        if axis.placed:
+            raise ValueError(
+                f"{where}: places of {axis.name!r} are protected by distance, and pairs are not; cross an attribute of areas"
+            )
     if first.k * second.k > MAX_VALUES:
         raise ValueError(
             f"{where} has {first.k * second.k:,} pairs; at most {MAX_VALUES:,} can be asked: use fewer values, such "

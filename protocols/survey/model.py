@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
-from protocols.survey.attribute import Attribute, Strict, refuse_twice
+from protocols.survey.attribute import FILE_PATTERN, Attribute, Strict, refuse_twice
 from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, calendar_of, micros
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.durations import Duration, format_duration
@@ -27,7 +27,6 @@ __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solut
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
 
 ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,127}$"
-FILE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.(geojson|json)$"
 MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing is protected
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
@@ -193,7 +192,12 @@ class Survey(Strict):
             raise ValueError("time_zone: its offsets end before the second period does; write the zone's name instead")
 
     def _check_budgets(self) -> None:
-        if (self.eps is None) == (self.eps_inf is None):
+        self._check_places()
+        if all(attribute.placed for attribute in self.attributes):
+            for name in ("eps", "eps_inf", "eps_1"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name}: every attribute has geo or geo_inf, budgets of its own; leave it out")
+        elif (self.eps is None) == (self.eps_inf is None):
             raise ValueError(
                 "budgets: give eps_inf (with eps_1 unless the memo is sent), or eps for one-shot; one of both"
             )
@@ -208,13 +212,31 @@ class Survey(Strict):
                 f"eps_1: {self.eps_1:g} must be below eps_inf = {self.eps_inf:g}, by {MIN_EPS} or more; "
                 "leave it out to send the memo"
             )
-        if self.one_in > 1 and self.eps is None:
+        if self.one_in > 1 and self.longitudinal:
             raise ValueError(
                 f"one_in: {self.one_in} is for fresh noise, and this survey has memos; give eps instead of eps_inf, or "
                 "leave one_in out"
             )
-        if self.memo_cap is not None and self.eps is not None:
+        if self.memo_cap is not None and not self.longitudinal:
             raise ValueError(f"memo_cap: {self.memo_cap}, but a one-shot survey memoises nothing; leave it out")
+
+    def _check_places(self) -> None:
+        """Places have budgets of their own, by distance, for as many rounds as the others have."""
+        others = [attribute for attribute in self.attributes if not attribute.placed]
+        for attribute in (attribute for attribute in self.attributes if attribute.placed):
+            where = f"attribute {attribute.name!r}"
+            if self.solution != "smp":
+                raise ValueError(f"{where}: places with geo are asked with solution: smp only; change the solution")
+            if self.presence_epsilon is not None:
+                raise ValueError(f"{where}: places with geo and presence_epsilon do not go together; leave one out")
+            memo, fresh = attribute.geo_inf is not None, attribute.geo is not None
+            asked = (self.eps_inf is not None, self.eps is not None or self.eps_1 is not None)
+            asked = asked if others else (self.longitudinal, self.attributes[0].geo is not None)
+            if (memo, fresh) != asked:
+                raise ValueError(
+                    f"{where}: geo_inf goes with eps_inf, and geo with eps_1 or eps; give it as many of both as the "
+                    "survey's other attributes have"
+                )
 
     def _check_solution(self) -> None:
         if self.solution.startswith("rs") and len(self.attributes) < 2:
@@ -258,7 +280,14 @@ class Survey(Strict):
     @property
     def longitudinal(self) -> bool:
         """Whether devices memoise a first round."""
+        if all(attribute.placed for attribute in self.attributes):
+            return self.attributes[0].geo_inf is not None
         return self.eps is None
+
+    @property
+    def sends_memo(self) -> bool:
+        """Whether devices send the memo itself, with no noise of its own for each report."""
+        return self.longitudinal and self.eps_1 is None and not any(a.geo is not None for a in self.attributes)
 
     @property
     def declared_terms(self) -> dict[str, Any]:
@@ -268,9 +297,12 @@ class Survey(Strict):
             "description": True,
             "forecast": True,
             "areas": True,
-            "attributes": {"__all__": {"groups", "role"}},
+            "attributes": {"__all__": {"groups", "role", "areas"}},
         }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
+        for attribute in terms["attributes"]:
+            if "grid" in attribute:  # the names of its cells follow from it
+                del attribute["values"]
         terms["start"] = self.start.astimezone(UTC).isoformat()
         return terms
 

@@ -1,7 +1,8 @@
 """Surveys as text: reading YAML with errors that name the line, writing it, and the reference of every key."""
 
+from protocols.survey_text.area_groups import with_area_groups
 from protocols.survey_text.parsing import explain, format_survey, parse_survey
 from protocols.survey_text.plain_yaml import Document
 from protocols.survey_text.reference import json_schema, reference
 
-__all__ = ["Document", "explain", "format_survey", "json_schema", "parse_survey", "reference"]
+__all__ = ["Document", "explain", "format_survey", "json_schema", "parse_survey", "reference", "with_area_groups"]

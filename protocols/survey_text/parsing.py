@@ -17,11 +17,19 @@ from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
+from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
 # Models within models, by key.
-INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "crosses": Cross, "range": Span}
+INSIDE: dict[str, type[BaseModel]] = {
+    "attributes": Attribute,
+    "crosses": Cross,
+    "range": Span,
+    "grid": Grid,
+    "geo": Reach,
+    "geo_inf": Reach,
+}
 KINDS = {
     "tuple_type": "should be a list",
     "string_pattern_mismatch": "not written as it must be",
@@ -108,7 +116,7 @@ def format_survey(survey: Survey) -> str:
 
 
 def _attribute(attribute: Attribute) -> str:
-    implied = {"values"} if attribute.ordered else set()
+    implied = {"values"} if attribute.ordered or attribute.grid is not None else set()
     text = _yaml(attribute.model_dump(mode="json", exclude_defaults=True, exclude=implied))
     return "  - " + text.replace("\n", "\n    ")
 

@@ -11,6 +11,7 @@ from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
 from protocols.survey.crosses import Cross
+from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
 from protocols.survey.outlook import ForecastPlan
 from protocols.survey.roles import ROLES
@@ -43,9 +44,10 @@ def reference() -> str:
             "like. `hearsay survey check FILE` checks a file, `hearsay survey new` writes one, and `hearsay survey",
             "schema` prints the JSON Schema that editors use. `hearsay plan FILE` shows what a survey guarantees.",
             "",
-            "Everything except `title`, `description`, `forecast`, `groups` and `role` is part of the survey's",
-            "fingerprint, which travels with every report: reports made under other terms are refused. It also covers",
-            "the mechanisms that were chosen and their tables of probabilities. Changed terms need a new `id`.",
+            "Everything except `title`, `description`, `forecast`, `areas`, `groups` and `role` is part of the",
+            "survey's fingerprint, which travels with every report: reports made under other terms are refused. It",
+            "also covers the mechanisms that were chosen and their tables of probabilities. Changed terms need a new",
+            "`id`.",
             "",
             "Budgets: `eps_inf` and `eps_1` (a memo, and fresh noise on it for every report), or `eps_inf` alone (the",
             "memo itself is sent every time: memo only), or `eps` (fresh noise on the truth for every report).",
@@ -64,6 +66,14 @@ def reference() -> str:
             "",
             *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
+            *_table("`grid`", Grid),
+            *_table("`geo` and `geo_inf`", Reach),
+            "Places on a grid are protected by distance, not each from every other: with `geo` (and `geo_inf`) the",
+            "attribute has budgets of its own, and the survey's `eps`, `eps_inf` and `eps_1` are those of the others.",
+            "Leave them out if there are no others. `geo` alone is fresh noise for every report, `geo_inf` alone the",
+            "memo, both are a memo with fresh noise on it; all attributes of a survey have the same. Cells are named",
+            "`x0y0` (in the south-west), `x1y0`, and so on. A grid without `geo` is asked like any other values.",
+            "",
             "## Roles",
             "",
             "What mobility reports show of an attribute, and how its values are written. Values that are not written",
@@ -91,7 +101,8 @@ def fits(record: MechanismRecord) -> str:
     '`eps`, memo only, a range'
     """
     uses = [text for use, text in USES.items() if record.fits(use)]
-    return ", ".join([*uses, "a range"] if record.needs_order else uses)
+    needs = ["a range"] * record.needs_order + ["a grid"] * record.needs_grid
+    return ", ".join([*uses, *needs])
 
 
 def _table(title: str, model: type[BaseModel]) -> Iterator[str]:
@@ -118,6 +129,8 @@ def _kind(entry: dict[str, Any]) -> str:
     low, high = entry.get("minimum"), entry.get("maximum")
     bounds = "" if low is None else f", {low:g} or more" if high is None else f", {low:g} to {high:,.10g}"
     words = {"integer": "a whole number", "number": "a number", "string": "text", "object": "names and what they hold"}
+    if "prefixItems" in entry:
+        return "two numbers"
     if entry.get("type") == "array":
         return "a list, see below" if "$ref" in entry.get("items", ()) else "a list of names"
     if entry.get("format") == "date-time":

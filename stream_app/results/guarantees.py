@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from protocols.privacy import Loss
+from protocols.privacy import Loss, PlaceLoss
 from protocols.scheme import Scheme
 
 LINKED = (10, 100)  # linked reports of any two histories for which a figure is published
@@ -42,6 +42,10 @@ class PublishedGuarantees(BaseModel):
         description="the same after a loss of the memo store was accepted; null unless memo_cap is 1"
     )
 
+    places: dict[str, tuple[PlaceLoss, ...]] = Field(
+        {}, description="by attribute of places: what is revealed about two places, by how far they are apart"
+    )
+
     @property
     def after_a_loss(self) -> PublishedGuarantees:
         """What still holds after a loss of the memo store: the figures without the cap in place of those with it."""
@@ -67,4 +71,5 @@ def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
         renaming_without_cap=free.renaming if free.values != held.values else None,
         any={t: held.any(t) for t in LINKED},
         any_without_cap={t: free.any(t) for t in LINKED} if scheme.survey.memo_cap == 1 else None,
+        places=held.of_places(LINKED),
     )

@@ -51,10 +51,11 @@ class Observation:
 
 
 def cells(scheme: Scheme, groups: bool = True) -> tuple[Cell, ...]:
-    """The visitors, and every value (and group) of every attribute."""
+    """The visitors, and every value (and group) of every attribute; of places only the groups."""
     found = [VISITORS]
     for question in scheme.questions:
-        found += [Cell(question.name, value) for value in question.attribute.values]
+        if not question.attribute.placed:
+            found += [Cell(question.name, value) for value in question.attribute.values]
         found += [Cell(question.name, group, True) for group in question.attribute.groups if groups]
     return tuple(found)
 
@@ -68,9 +69,9 @@ def observe(scheme: Scheme, histogram: Histogram, groups: bool = True) -> Observ
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
-            width = question.k + (len(question.attribute.groups) if groups else 0)
+            width = (0 if question.attribute.placed else question.k) + (len(question.attribute.groups) if groups else 0)
             published = histogram.attribute(question.name)
-            if published.estimate is not None:
+            if published.estimate is not None and width:
                 parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence, groups)
             first += width
     return Observation(histogram.period, *parts)
@@ -95,7 +96,7 @@ def _people(
     shares, n = np.array(published.estimate), published.n or 0
     likely = norm_sub(shares)
     answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
-    members: list[Members | None] = [None]
+    members: list[Members | None] = [] if question.attribute.placed else [None]
     if groups and question.attribute.groups:
         members.append(question.members)
     parts = []

@@ -24,7 +24,7 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     """Names and compiled surveys."""
     for use, budgets in BUDGETS.items():
         for name, record in RECORDS.items():
-            if record.fits(use):
+            if record.fits(use) and not record.needs_grid:
                 yield f"{use}, {name}", _pair(name, use, budgets)
     for solution in ("smp", "spl"):
         yield solution, scheme_with(of_size(3), of_size(12, "b"), eps_inf=2, eps_1=1, solution=solution)
@@ -50,6 +50,20 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "a cross, hashed", scheme_with(of_size(9), of_size(4, "b"), **one, crosses=hashed)
     odd = {"name": "a", "values": ["é", "ﬁ", "𝄞", "a b", "constructor", '"'], "mechanism": "grr"}
     yield "any text", scheme_with(odd, eps=1, devices=1000, minimum=10, grace="1h", presence_epsilon=0.5)
+
+
+def place_cases() -> Iterator[tuple[str, Scheme]]:
+    """Surveys about places, in every use, alone and beside another attribute."""
+    reaches = {"geo_inf": {"level": 2.2, "radius": "400m"}, "geo": {"level": 1.1, "radius": "400m"}}
+    grid = {"at": [47.2, 6.0], "origin": [-1500, -1000], "cell": "500m", "columns": 7, "rows": 5}
+    uses = {"one-shot": ("geo",), "memo only": ("geo_inf",), "two rounds": ("geo_inf", "geo")}
+    for use, keys in uses.items():
+        place = {"name": "a", "grid": grid, **{key: reaches[key] for key in keys}}
+        yield f"{use}, geo-grid", scheme_with(place)
+        yield f"{use}, geo-grid and another", scheme_with(place, of_size(4, "b"), **BUDGETS[use])  # type: ignore[index]
+    wide = {"name": "a", "grid": {"crs": "EPSG:32631", "cell": "1km", "columns": 40, "rows": 30}}
+    yield "many cells, geo-grid, capped", scheme_with({**wide, "geo_inf": {"level": 0.3, "radius": "1km"}}, memo_cap=2)
+    yield "a grid without geo", scheme_with({"name": "a", "grid": grid, "mechanism": "grr"}, eps=1)
 
 
 CHANGES = {

@@ -11,7 +11,7 @@ import hearsay
 from protocols.mechanisms import RECORDS
 from protocols.survey import Attribute, Cross, Survey
 from protocols.wire import Frame, decode_report, decode_terms, row_faults
-from tests.clients.cases import cases
+from tests.clients.cases import cases, place_cases
 from tests.clients.vectors import FILE, made
 from tests.helpers.node import LIBRARY, node
 
@@ -34,7 +34,7 @@ def test_the_tests_of_the_javascript_library_pass() -> None:
 
 
 def test_every_mechanism_is_in_a_vector() -> None:
-    asked = {question.label for _, scheme in cases() for question in scheme.questions}
+    asked = {question.label for _, scheme in (*cases(), *place_cases()) for question in scheme.questions}
     assert asked == set(RECORDS)
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import hearsay
+from protocols.question import Question
 from protocols.scheme import Scheme
-from tests.clients.cases import cases, local_cases
+from tests.clients.cases import cases, local_cases, place_cases
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
 VERSION = 1  # of this file's shape; raised when a client must read it differently
@@ -27,7 +28,10 @@ ANY = hearsay.Limits(report=1e6, life=1e6, total=1e6)
 
 
 def made() -> dict[str, Any]:
-    return {"version": VERSION, "cases": [_case(name, scheme) for name, scheme in (*cases(), *local_cases())]}
+    return {
+        "version": VERSION,
+        "cases": [_case(name, scheme) for name, scheme in (*cases(), *local_cases(), *place_cases())],
+    }
 
 
 def replayed(case: dict[str, Any]) -> Iterator[bytes]:
@@ -67,10 +71,28 @@ def _edges(scheme: Scheme) -> list[str]:
 
 def _values(scheme: Scheme, place: int) -> dict[str, Any]:
     """Values that change, come back, and reach both ends."""
-    return {
+    values: dict[str, Any] = {
         a.name: a.values[(0, a.k - 1, 0, a.k // 2, a.k - 1, 1)[place] if i == 0 else (place * 5 + 3) % a.k]
         for i, a in enumerate(scheme.survey.attributes)
     }
+    for question in scheme.questions:
+        if question.attribute.placed:
+            values[question.name] = _position(question, place)
+    return values
+
+
+def _position(question: Question, place: int) -> Any:
+    """Near a border, beyond it by less and by more than half a cell, by degrees, outside the grid, and by name."""
+    grid = question.attribute.grid
+    assert grid is not None
+    x, y = (start + 2 * grid.cell for start in grid.origin)
+    if place == 3 and grid.projection is not None:
+        latitude, longitude = grid.projection.degrees(x + 1.25 * grid.cell, y + 1.25 * grid.cell)
+        return {"latitude": round(float(latitude), 6), "longitude": round(float(longitude), 6)}
+    moved = {0: (-0.1, 0.3), 1: (0.3, 0.3), 2: (0.7, 0.3), 4: (-99.0, 99.0)}
+    if place not in moved:
+        return question.attribute.values[-1]
+    return {"x": x + moved[place][0] * grid.cell, "y": y + moved[place][1] * grid.cell}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from producers.scenarios import scenario
 from protocols.errors import SurveyError
@@ -15,6 +16,7 @@ from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Cross, Survey
 from protocols.survey.attribute import Span
+from protocols.survey.grid import Grid, Reach
 from protocols.survey_text import json_schema, parse_survey, reference
 from protocols.survey_text.reference import fits
 
@@ -37,7 +39,7 @@ def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
 
 
 def test_every_key_is_in_the_reference_and_has_a_meaning() -> None:
-    for model in (Survey, Attribute, Cross, Span):
+    for model in (Survey, Attribute, Cross, Span, Grid, Reach):
         for name, field in model.model_fields.items():
             assert field.description
             assert f"| `{name}` |" in reference()
@@ -54,6 +56,12 @@ def test_every_mechanism_is_in_the_reference_and_in_the_schema() -> None:
 def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: str) -> None:
     terms = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": ATTRIBUTES, **FITS[context]}
     first: dict[str, Any] = {**terms["attributes"][0], "mechanism": mechanism}
+    if mechanism in RECORDS and RECORDS[mechanism].needs_grid:
+        reaches = {"eps": "geo", "eps_inf": "geo_inf", "eps_1": "geo"}
+        first = {"name": "a", "grid": {"crs": "own", "cell": 100, "columns": 3, "rows": 2}, "mechanism": mechanism}
+        first |= {
+            reaches[key]: {"level": 1 + (key == "eps_inf"), "radius": 100} for key in FITS[context] if key in reaches
+        }
     if mechanism in RECORDS and RECORDS[mechanism].needs_order:
         first = {"name": "a", "range": {"last": 2}, "mechanism": mechanism}
         first |= {"prior": {"0": 0.25, "1": 0.25, "2": 0.5}} if context == "rs+rfd" else {}
@@ -61,7 +69,7 @@ def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: 
     try:
         Scheme(Survey.model_validate(terms))
         compiles = True
-    except SurveyError:
+    except (SurveyError, ValidationError):
         compiles = False
     assert compiles == (mechanism in CHOOSERS or context in fits(RECORDS[mechanism]).split(", "))
 
@@ -70,7 +78,7 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert list(schema["properties"]) == list(Survey.model_fields)
     assert schema["additionalProperties"] is False
-    assert set(schema["$defs"]) == {"Attribute", "Cross", "ForecastPlan", "Span", "TimeZone"}
+    assert set(schema["$defs"]) == {"Attribute", "Cross", "ForecastPlan", "Grid", "Reach", "Span", "TimeZone"}
     assert schema["properties"]["grace"]["default"] == "0s"
 
 

@@ -7,6 +7,7 @@ import { randomBytes } from "@noble/hashes/utils.js";
 import { hex, unhex, utf8 } from "./bytes.js";
 import { DeviceError, refuse } from "./errors.js";
 import { fetchTerms, postReport } from "./gateway.js";
+import { metres, planeOf, settled } from "./places.js";
 import { checkedLimits, requireWithin } from "./limits.js";
 import { Respondent } from "./respondent.js";
 import { readTerms, textOf, verifyTerms } from "./terms.js";
@@ -127,7 +128,7 @@ export class Device {
     if (survey.settled >= period) refuse("reported", `survey ${id}: period ${period} is reported`);
     const respondent = new Respondent(terms, unhex(state.secret));
     const attributes = terms.questions.filter(({ axes }) => axes === undefined);
-    const places = Object.fromEntries(attributes.map((question) => [question.name, placeOf(question, values)]));
+    const places = Object.fromEntries(attributes.map((question) => [question.name, placeOf(question, values, survey)]));
     for (const { name, axes } of terms.questions) if (axes) places[name] = pairOf(axes, places, attributes);
     const answers = respondent.questions(period).map((question) => {
       const cell = terms.longitudinal
@@ -199,7 +200,8 @@ export class Device {
   }
 }
 
-function placeOf(question, values) {
+function placeOf(question, values, survey) {
+  if (question.grid && typeof values[question.name] === "object") return cellOf(question, values[question.name], survey);
   const place = Object.hasOwn(values, question.name) ? question.values.indexOf(String(values[question.name])) : -1;
   if (place < 0) refuse("value", `${question.name} needs one of the survey's values`);
   return place;
@@ -208,6 +210,18 @@ function placeOf(question, values) {
 // The place of a pair: the values of both attributes, of which the first changes last.
 function pairOf([first, second], places, attributes) {
   return places[first] * attributes.find(({ name }) => name === second).k + places[second];
+}
+
+// The cell of a position, { latitude, longitude } or { x, y } in the grid's metres: the last one, while the device is near
+// it. It is kept in the device's state, so that a position that jitters has one memo.
+function cellOf({ name, grid }, position, survey) {
+  const plane = planeOf(grid);
+  const at = "latitude" in position && plane ? metres(plane, position) : position;
+  if (!Number.isFinite(at.x) || !Number.isFinite(at.y))
+    refuse("value", `${name} needs a cell, a latitude and longitude that its grid knows, or x and y in metres`);
+  survey.stays ??= {};
+  survey.stays[name] = settled(grid, at, survey.stays[name]);
+  return survey.stays[name];
 }
 
 // The cell whose memo is reported. At the cap it is the last one for good, whatever the value.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -169,7 +170,9 @@ class Device:
             raise DeviceError("owed", f"survey {survey!r}: the report of period {owed.period} is to be sent first")
         if joined.settled is not None and joined.settled >= period:
             raise DeviceError("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
-        places = {attribute.name: np.array([_place(attribute, values)]) for attribute in scheme.survey.attributes}
+        places = {
+            attribute.name: np.array([self._place(survey, attribute, values)]) for attribute in scheme.survey.attributes
+        }
         respondent = Respondent(scheme, self._keyring)
         (asked,) = (questions for questions, rows in respondent.asked(ALONE, period) if len(rows))
         answers = {
@@ -187,6 +190,16 @@ class Device:
         report = Report(period, encode_report(frame, scheme), says)
         self._state.settle(survey, report, spending.answers)
         return report
+
+    def _place(self, survey: str, attribute: Attribute, values: Values) -> int:
+        """The place of a person's value. Of a position, the cell; the last one while the device is near it."""
+        position = values.get(attribute.name)
+        if attribute.grid is None or not isinstance(position, Mapping):
+            return _place(attribute, values)
+        x, y = _metres(attribute.name, attribute.grid, position)
+        cell = attribute.grid.settled(x, y, self._state.stay(survey, attribute.name))
+        self._state.set_stay(survey, attribute.name, cell)
+        return cell
 
     def _answer(self, respondent: Respondent, question: Question, period: int, value: Places) -> Column:
         if not respondent.scheme.survey.longitudinal:
@@ -257,6 +270,22 @@ def _place(attribute: Attribute, values: Values) -> int:
         return attribute.values.index(str(values[attribute.name]))
     except (KeyError, ValueError):
         raise DeviceError("value", f"{attribute.name!r} needs one of the survey's values") from None
+
+
+def _metres(name: str, grid: Grid, position: Mapping[str, Any]) -> tuple[float, float]:
+    """A position in the metres of a grid: {latitude, longitude}, or {x, y}. The error does not name it."""
+    try:
+        if "latitude" in position and grid.projection is not None:
+            x, y = grid.projection.metres(float(position["latitude"]), float(position["longitude"]))
+        else:
+            x, y = np.asarray(position["x"], np.float64), np.asarray(position["y"], np.float64)
+        if isfinite(float(x)) and isfinite(float(y)):
+            return float(x), float(y)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise DeviceError(
+        "value", f"{name!r} needs a cell, a latitude and longitude that its grid knows, or x and y in metres"
+    )
 
 
 def _supported(question: Question, column: Column) -> tuple[str, ...]:

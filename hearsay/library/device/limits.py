@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import isfinite
+from math import inf, isfinite
 
 from protocols.errors import DeviceError, SettingsError
 from protocols.scheme import Scheme
 
 ROUNDING = 1 + 1e-9
+NEAR = 500.0
+"""Metres: places are protected by nearness, so what a survey reveals about two places is counted at this distance."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,23 @@ class Spending:
 
     @classmethod
     def of(cls, scheme: Scheme) -> Spending:
+        """Of places: what is revealed about two that are `NEAR` metres apart, for each cell that may be memoised."""
+        if any(question.attribute.placed for question in scheme.questions):
+            return cls._with_places(scheme)
         report, life = scheme.guarantees.per_report.whole, scheme.guarantees.renaming
         assert report is not None, "one report has a bound"
         return cls(report, None if life is None else life.whole)
+
+    @classmethod
+    def _with_places(cls, scheme: Scheme) -> Spending:
+        """Places are asked with smp: a device answers one attribute, so the largest loss counts."""
+        promise, report, life = scheme.guarantees, 0.0, 0.0
+        per_report, for_ever = promise.per_attribute(1), promise.per_attribute(inf)
+        for question, one, ever, cells in zip(scheme.questions, per_report, for_ever, promise.values, strict=True):
+            grid = question.attribute.grid
+            near = NEAR / grid.diameter if grid is not None and question.attribute.placed else 1.0
+            report, life = max(report, one * near), max(life, ever * near * cells)
+        return cls(report, life if scheme.survey.longitudinal else None)
 
     @property
     def spent(self) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 from hearsay.library.device.limits import Spending
 from protocols.errors import StateError
 
-FORMAT = 1
+FORMAT = 2
 PATIENCE_SECONDS = 30
 TABLES = """
 create table device (format integer not null, secret blob not null);
@@ -25,6 +25,9 @@ create table surveys (
 create table cells (
     survey text, attribute text, place integer, cell integer not null,
     primary key (survey, attribute, place));
+create table stays (
+    survey text, attribute text, cell integer not null,
+    primary key (survey, attribute));
 create table owed (survey text primary key, period integer not null, report blob not null, says text not null);
 """
 
@@ -108,6 +111,16 @@ class DeviceState:
 
     def add_cell(self, survey: str, attribute: str, place: int, cell: int) -> None:
         self._base.execute("insert into cells values (?, ?, ?, ?)", (survey, attribute, place, cell))
+
+    def stay(self, survey: str, attribute: str) -> int | None:
+        """The cell of a grid in which the device was last."""
+        found = self._base.execute(
+            "select cell from stays where survey = ? and attribute = ?", (survey, attribute)
+        ).fetchone()
+        return None if found is None else int(found[0])
+
+    def set_stay(self, survey: str, attribute: str, cell: int) -> None:
+        self._base.execute("insert or replace into stays values (?, ?, ?)", (survey, attribute, cell))
 
     def owed(self, survey: str) -> Report | None:
         """The report that is settled and not confirmed."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from protocols.errors import ReplayError
 from protocols.survey import Attribute
 
 UNKNOWN = -1
@@ -28,3 +29,41 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
         steps = (numbers - attribute.range.first) // attribute.range.step
         found[numeric] = np.where(within, steps, UNKNOWN)
     return found
+
+
+def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
+    """The cell of each position, or UNKNOWN: where it is no position, or outside the grid.
+
+    The columns are latitude and longitude (WGS 84), or metres east and north in the system of the attribute's grid.
+
+    >>> grid = {"at": [47.0, 6.0], "cell": "500m", "columns": 3, "rows": 2}
+    >>> place = Attribute.model_validate({"name": "place", "grid": grid, "geo": {"level": 1, "radius": "400m"}})
+    >>> cells(pa.array(["47.001", "47.008", "48", ""]), pa.array(["6.001", "6.012", "6", "6"]), place, False).tolist()
+    [0, 4, -1, -1]
+    """
+    grid = attribute.grid
+    if grid is None:
+        raise ReplayError(f"attribute {attribute.name!r} has no grid", "map one column to it, or declare a grid")
+    one, other = (_numbers(column) for column in (first, second))
+    if metres:
+        x, y = one, other
+    elif grid.projection is None:
+        raise ReplayError(
+            f"latitude and longitude cannot be turned into metres of {grid.crs}",
+            "give metres, with --metres; or use a grid with crs: local or a UTM zone",
+        )
+    else:
+        possible = (np.abs(one) <= 90) & (np.abs(other) <= 180)
+        x, y = grid.projection.metres(np.where(possible, one, 0.0), np.where(possible, other, 0.0))
+        x = np.where(possible, x, np.nan)
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = np.where(known, x, grid.origin[0]), np.where(known, y, grid.origin[1])
+    inside = known & (grid.outside(x, y) == 0)
+    return np.where(inside, grid.cells_at(x, y), UNKNOWN).astype(np.int32)
+
+
+def _numbers(column: pa.Array) -> NDArray[np.float64]:
+    """A column of text as numbers; NaN where it has none."""
+    written = pc.match_substring_regex(column, r"^[+-]?\d{1,12}(\.\d{1,15})?$")
+    found = pc.if_else(written, column, None).cast(pa.float64())
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -22,10 +22,15 @@ class ColumnMapping:
     person: str
     time: str
     attributes: dict[str, str] = field(default_factory=dict)  # attribute -> column
+    positions: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By attribute of places: the columns of latitude and longitude, or of metres east and north."""
+    metres: bool = False
+    """Whether positions are in the metres of the attribute's grid."""
 
     @property
     def names(self) -> list[str]:
-        return list(dict.fromkeys([self.person, self.time, *self.attributes.values()]))
+        pairs = (column for pair in self.positions.values() for column in pair)
+        return list(dict.fromkeys([self.person, self.time, *self.attributes.values(), *pairs]))
 
 
 @dataclass(frozen=True)

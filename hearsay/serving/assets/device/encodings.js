@@ -4,9 +4,11 @@
 //     unary     the value is the one bit set among k       sue, oue
 //     hashed    the value is hashed to g symbols           loloha
 //     fresh     the same with a new hash in every report   olh
+//     plane     the value is a cell of a grid              geo-grid
 //     buckets   d of the k bits, the same d for life       dbitflip
 
 import { symbolBytes } from "./bytes.js";
+import { Displacement } from "./places.js";
 import { below, digest, eightBits, Rows, Table, uniform } from "./tables.js";
 
 const known = new WeakMap(); // by question, because tables take a while to make
@@ -20,6 +22,7 @@ function made(question) {
   const { encoding, k } = question;
   if (encoding.kind === "direct") return new Direct(k, question);
   if (encoding.kind === "unary") return new Unary(k, question);
+  if (encoding.kind === "plane") return new Plane(k, encoding, question);
   if (encoding.kind === "hashed") return new Hashed(k, encoding.g, question);
   if (encoding.kind === "fresh") return new Fresh(k, encoding.g, question);
   return new Buckets(k, encoding.d, question);
@@ -89,6 +92,47 @@ class Direct {
   #perturbed(symbol, noise, draws) {
     if (noise instanceof Rows) return noise.one(symbol, draws);
     return (symbol + noise.one(draws)) % this.#k;
+  }
+}
+
+// One cell of a grid, moved over it.
+class Plane {
+  #k;
+  #first;
+  #second;
+
+  constructor(k, { columns, rows }, { first, second }) {
+    this.#k = k;
+    this.#first = once(() => new Displacement(columns, rows, first.rate));
+    this.#second = second && once(() => new Displacement(columns, rows, second.rate));
+  }
+
+  get digests() {
+    return { traits: [], first: [this.#first().digest], second: this.#second ? [this.#second().digest] : [] };
+  }
+
+  trait() {
+    return undefined;
+  }
+
+  cell(value) {
+    return value;
+  }
+
+  memoise(cell, own, draws) {
+    return this.#first().one(cell, draws);
+  }
+
+  perturb(memo, draws) {
+    return this.#second ? this.#second().one(memo, draws) : memo;
+  }
+
+  finish(symbol) {
+    return symbolBytes(symbol, this.#k);
+  }
+
+  supports(symbol) {
+    return [symbol];
   }
 }
 

@@ -8,6 +8,10 @@ import { byDistance } from "./tables.js";
 const ROUNDING = 2 ** -62; // what two cuts may add to or take from a probability
 const KEPT = { p: 1, q: 0 }; // a second round that changes nothing: the memo itself is sent
 
+// What a question about places tells is counted for two places so far apart, in metres: any two on the map would be told
+// apart, and nearness is what its noise protects.
+const NEAR = 500;
+
 // { report, life }: of one report, and of all memos that a device may ever have; `life` is null where reports add up.
 // `withinBudgets` says whether all of it is what the declared budgets allow.
 export function lossesOf(terms) {
@@ -23,7 +27,11 @@ export function lossesOf(terms) {
 
 function withinBudgets(terms, one, ever, over) {
   const { eps, epsInf, eps1, questions, guarantee } = terms;
-  const fits = (losses, budget) => {
+  if (!questions.every(placeFits)) return false;
+  const others = questions.map(({ grid }) => !grid);
+  if (!others.includes(true)) return true;
+  const fits = (all, budget) => {
+    const losses = all.filter((_, i) => others[i]);
     const units = losses.map(({ unit }) => unit);
     if (guarantee === "attribute") return Math.max(...attributeLosses(questions, losses)) <= slightlyMore(budget);
     const most = guarantee === "published" ? Math.log1p(questions.length * Math.expm1(budget)) : budget;
@@ -50,10 +58,22 @@ function memosOf({ k, encoding }, cap) {
 // After t linked answers from one memo: `whole` between any two values, `unit` between neighbours of an ordered domain
 // (otherwise the same), and what the figures of fakes need.
 function lossOf(question, t) {
-  const { first, second } = question;
+  const { first, second, grid } = question;
+  if (grid) {
+    const rate = t === 1 && second ? Math.min(first.rate, second.rate) : first.rate;
+    return { whole: (rate * NEAR) / grid.cell, unit: rate };
+  }
   if (first.ends) return matrixLoss(first, t === 1 ? second : null);
   const found = isBits(question) ? bitLoss(question, t) : symbolLoss(question, t);
   return { ...found, unit: found.whole };
+}
+
+// Budgets of places are by distance: what a cell side costs must be what the declared level and radius say.
+function placeFits({ grid, first, second, geo, geoInf }) {
+  if (!grid) return true;
+  const allowed = ({ level, radius }) => slightlyMore((level * grid.cell) / radius);
+  if (second) return first.rate <= allowed(geoInf) && second.rate <= allowed(geo);
+  return first.rate <= allowed(geoInf ?? geo);
 }
 
 const isBits = ({ encoding }) => encoding.kind === "unary" || encoding.kind === "buckets";

@@ -151,7 +151,7 @@ function cuts(weights) {
 }
 
 // How many of these ascending numbers a number is not below.
-function notBelow(ascending, number) {
+export function notBelow(ascending, number) {
   let [low, high] = [0, ascending.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -5,6 +5,7 @@ import { hex } from "./bytes.js";
 import { calendarOf } from "./calendar.js";
 import { encodingOf, freshDigits, largestDomain } from "./encodings.js";
 import { DeviceError, refuse } from "./errors.js";
+import { LEAST_RATE, MOST_RATE } from "./places.js";
 import { lossesOf, requireWithinBudgets } from "./losses.js";
 import { Table, uniform } from "./tables.js";
 
@@ -43,8 +44,9 @@ const DECLARED = [
 ];
 const ZONE = ["name", "offsets", "until"];
 const MAX_OFFSETS = 500;
-const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "share", "values"];
+const ATTRIBUTE = ["geo", "geo_inf", "grid", "mechanism", "name", "parameter", "prior", "range", "share", "values"];
 const CROSS = ["mechanism", "of", "parameter", "share"];
+const GRID = ["at", "cell", "columns", "crs", "origin", "rows"];
 const MAX_QUESTIONS = 64; // of attributes, and of crosses
 const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
 
@@ -128,9 +130,12 @@ function understood(resolved) {
 
 function budgets({ eps, eps_inf: epsInf, eps_1: eps1 }, questions) {
   for (const budget of [eps, epsInf, eps1]) need(budget === undefined || budget > 0, "a budget");
-  const longitudinal = eps === undefined;
-  need(longitudinal ? epsInf !== undefined : epsInf === undefined && eps1 === undefined, "budgets");
-  const rounds = longitudinal && eps1 !== undefined;
+  const places = questions.filter(({ grid }) => grid);
+  const longitudinal = places.length === questions.length ? places[0].geoInf !== undefined : eps === undefined;
+  const given = places.length === questions.length || (longitudinal ? epsInf !== undefined : epsInf === undefined);
+  need(given && (longitudinal || eps1 === undefined), "budgets");
+  for (const { geoInf } of places) need((geoInf !== undefined) === longitudinal, "budgets");
+  const rounds = longitudinal && (eps1 !== undefined || places.some(({ geo }) => geo !== undefined));
   for (const { second } of questions) need((second !== null) === rounds, "rounds");
   return { eps, epsInf, eps1, longitudinal };
 }
@@ -153,7 +158,8 @@ function drawn(parts, shares, solution) {
 function question(attribute, asked, solution) {
   keys(attribute, ATTRIBUTE, "attribute");
   need(/^[a-z][a-z0-9_]{0,62}$/.test(text(attribute.name)), "name");
-  return questionOf(attribute.name, valuesOf(attribute), attribute.prior, asked, solution);
+  const place = placeTerms(attribute, asked, solution);
+  return questionOf(attribute.name, place?.values ?? valuesOf(attribute), attribute.prior, asked, solution, place);
 }
 
 // A question about pairs: their values are those of two attributes, the first of which changes last.
@@ -167,16 +173,16 @@ function crossed(cross, questions, asked) {
   return { ...questionOf(cross.of.join("*"), values, undefined, asked, "smp"), axes: cross.of };
 }
 
-function questionOf(name, values, prior, asked, solution) {
+function questionOf(name, values, prior, asked, solution, place) {
   keys(asked, QUESTION, "question");
   const k = values.length;
   need(k >= 2 && new Set(values).size === k, "values");
-  const encoding = encodingTerms(asked.encoding, k);
+  const encoding = encodingTerms(asked.encoding, k, place);
   need(encoding.kind === "fresh" || k <= MAX_VALUES, "values");
   const symbols = encoding.g ?? k;
   const ordered = encoding.kind === "direct" && asked.first?.ends !== undefined;
   const bits = encoding.kind === "unary" || encoding.kind === "buckets";
-  const round = (given) => (ordered ? matrix(given, k) : flip(given, bits, symbols));
+  const round = (given) => (encoding.kind === "plane" ? displaced(given) : ordered ? matrix(given, k) : flip(given, bits, symbols));
   const fakes = oneOf(asked.fakes, solution.startsWith("rs") ? ["zero", "bare", "noisy"] : [null], "fakes");
   if (fakes !== null) {
     need(!ordered && ["direct", "unary"].includes(encoding.kind) && fakes !== (bits ? "bare" : "zero"), "fakes");
@@ -193,6 +199,7 @@ function questionOf(name, values, prior, asked, solution) {
     first: round(asked.first),
     second: asked.second === null ? null : round(asked.second),
     tables: asked.tables,
+    ...(encoding.kind === "plane" ? place.asked : {}),
   };
 }
 
@@ -210,11 +217,46 @@ function valuesOf({ values, range }) {
   });
 }
 
-function encodingTerms(encoding, k) {
+// A grid: the names of its cells, and, where places are protected by distance, what is needed to answer.
+function placeTerms({ grid, geo, geo_inf: geoInf, values, range }, { encoding }, solution) {
+  if (grid === undefined) {
+    need(geo === undefined && geoInf === undefined && encoding.kind !== "plane", "grid");
+    return undefined;
+  }
+  keys(grid, GRID, "grid");
+  need(values === undefined && range === undefined, "values");
+  const [columns, rows] = [whole(grid.columns, 2, MAX_VALUES, "columns"), whole(grid.rows, 2, MAX_VALUES, "rows")];
+  need(columns * rows <= MAX_VALUES && positive(grid.cell), "grid");
+  const pair = (given) => Array.isArray(given) && given.length === 2 && given.every(Number.isFinite);
+  need((grid.at === undefined || pair(grid.at)) && (grid.origin === undefined || pair(grid.origin)), "grid");
+  const names = Array.from({ length: columns * rows }, (_, i) => `x${i % columns}y${Math.floor(i / columns)}`);
+  const reaches = [geo, geoInf].filter((reach) => reach !== undefined);
+  for (const reach of reaches) need(positive(reach.level) && positive(reach.radius), "geo");
+  need(reaches.length > 0 === (encoding.kind === "plane"), "geo");
+  need(reaches.length === 0 || solution === "smp", "solution");
+  const full = { origin: [0, 0], ...grid };
+  return { values: names, asked: { grid: full, geo, geoInf } };
+}
+
+const positive = (value) => typeof value === "number" && Number.isFinite(value) && value > 0;
+
+// A round that moves a cell over its grid: what one cell side of distance costs.
+function displaced({ rate }) {
+  need(positive(rate) && rate >= LEAST_RATE && rate <= MOST_RATE, "rate");
+  return { rate };
+}
+
+function encodingTerms(encoding, k, place) {
   const { kind, g, d } = encoding;
   if (kind === "fresh") {
     need(FRESH_PRIMES.includes(g) && g ** (freshDigits(k, g) + 1) <= MOST_ANSWERS, "hash");
     return { kind, g };
+  }
+  if (kind === "plane") {
+    need(place !== undefined, "encoding");
+    const { columns, rows } = place.asked.grid;
+    need(encoding.columns === columns && encoding.rows === rows, "encoding");
+    return { kind, columns, rows };
   }
   if (kind === "hashed") {
     need([2, 3, 5, 7, 11, 13].includes(g) && k <= largestDomain(g), "hash");

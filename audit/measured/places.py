@@ -1,0 +1,52 @@
+"""The averaging attack on places, carried out: the mean of a device's reports, and how far it is from its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from audit.closed.places import averaged, blind
+from audit.measured.observed import Observed
+from audit.report import Figure
+from protocols.question import Question
+
+INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
+
+
+def place_figures(observed: Observed) -> Iterator[Figure]:
+    """Of each attribute of places: after one report, and after as many as there are."""
+    for question in observed.scheme.questions:
+        if question.attribute.placed:
+            for reports in sorted({1, observed.periods}):
+                found = _averaged(observed, question, range(reports))
+                if found is not None:
+                    yield found
+
+
+def _averaged(observed: Observed, question: Question, periods: range) -> Figure | None:
+    grid, memoised = question.attribute.grid, observed.scheme.survey.longitudinal
+    assert grid is not None
+    rows = observed.steady(question.name, periods)
+    rows = rows[observed.answered[periods.start : periods.stop, rows].all(axis=0)]
+    true_up, true_across = np.divmod(observed.values[question.name][0][rows].astype(np.int64), grid.columns)
+    margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, (min(grid.columns, grid.rows) - 1) / 2)
+    inside = _within(true_across, grid.columns, margin) & _within(true_up, grid.rows, margin)
+    rows, true_up, true_across = rows[inside], true_up[inside], true_across[inside]
+    if not len(rows):
+        return None
+    cells = np.stack(observed.reports(question.name, rows, periods)).astype(np.int64)
+    up, across = np.divmod(cells, grid.columns)
+    off = np.hypot(up.mean(axis=0) - true_up, across.mean(axis=0) - true_across) * grid.cell
+    measured = float(np.sqrt((off**2).mean()))
+    spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
+    return Figure(
+        attack="place", target=question.name, knows="averages linked reports, away from the border",
+        reports=len(periods), unit="metres", luck=blind(question), measured=measured, low=measured - 1.96 * spread,
+        high=measured + 1.96 * spread, trials=len(rows), best=averaged(question, len(periods), memoised), exact=False,
+        limited=False,
+    )  # fmt: skip
+
+
+def _within(place: np.ndarray, size: int, margin: float) -> np.ndarray:
+    return np.asarray((place >= margin) & (place <= size - 1 - margin))

@@ -1,0 +1,151 @@
+"""Grids: places as the cells of a rectangle in metres, and how much of them is protected."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from protocols.arrays.aliases import Floats, Whole
+from protocols.survey.projection import TransverseMercator, known_projection
+
+MOST_CELLS = 1 << 16
+LOCAL = "local"
+_LENGTH = r"^[0-9]{1,9}(\.[0-9]{1,6})?(m|km)?$"
+
+
+def parse_length(given: Any) -> Any:
+    """Metres, from a number or from text such as 500m or 1.5km.
+
+    >>> parse_length("1.5km"), parse_length(400)
+    (1500.0, 400)
+    """
+    if isinstance(given, str):
+        found = re.fullmatch(_LENGTH, given)
+        if found is None:
+            raise ValueError("not a length; write metres, such as 500m or 1.5km")
+        unit = found[2] or ""
+        return float(given.removesuffix(unit)) * (1000 if unit == "km" else 1)
+    return given
+
+
+Length = Annotated[
+    float,
+    Field(ge=0.1, le=1e7),
+    BeforeValidator(parse_length),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _LENGTH}, {"type": "number", "minimum": 0.1}]}),
+]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Reach(_Strict):
+    """How well places are protected: two places `radius` apart are told apart by `level` at most."""
+
+    level: float = Field(ge=0.001, le=100, description="the loss between two places that are `radius` apart")
+    radius: Length = Field(description="metres, such as 400m; twice as far apart costs twice the level")
+
+    @property
+    def per_metre(self) -> float:
+        return self.level / self.radius
+
+
+class Grid(_Strict):
+    """A rectangle of square cells, in metres."""
+
+    crs: str = Field(
+        LOCAL,
+        pattern=r"^[A-Za-z0-9:._ -]{1,60}$",
+        description="the metres: `local` (those around `at`), a UTM zone such as EPSG:32631, or any other name, if "
+        "devices have metres of their own",
+    )
+    at: tuple[float, float] | None = Field(
+        None, description="with `crs: local`: latitude and longitude (WGS 84) of the point 0, 0"
+    )
+    origin: tuple[float, float] = Field((0.0, 0.0), description="metres east and north of the south-west corner")
+    cell: Length = Field(description="the side of a cell, such as 500m")
+    columns: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from west to east")
+    rows: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from south to north")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.columns * self.rows > MOST_CELLS:
+            raise ValueError(
+                f"columns: {self.columns} x {self.rows} are {self.columns * self.rows:,} cells; at most {MOST_CELLS:,}:"
+                " choose larger cells"
+            )
+        if (self.crs == LOCAL) != (self.at is not None):
+            raise ValueError("at: give the latitude and longitude of the point 0, 0 for `crs: local`, and only there")
+        if self.at is not None and not (-80 <= self.at[0] <= 84 and -180 <= self.at[1] <= 180):
+            raise ValueError(f"at: {list(self.at)} is no latitude (-80 to 84) and longitude (-180 to 180)")
+        if max(map(abs, self.origin)) > 1e8:
+            raise ValueError(f"origin: {list(self.origin)} is not on Earth; write metres")
+        return self
+
+    @property
+    def k(self) -> int:
+        return self.columns * self.rows
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The cells, row by row from the south-west corner.
+
+        >>> Grid(at=(47, 6), cell="500m", columns=2, rows=2).names
+        ('x0y0', 'x1y0', 'x0y1', 'x1y1')
+        """
+        return tuple(f"x{column}y{row}" for row in range(self.rows) for column in range(self.columns))
+
+    @cached_property
+    def projection(self) -> TransverseMercator | None:
+        """From latitude and longitude to the grid's metres; None where only its owner knows how."""
+        return TransverseMercator(*self.at) if self.at is not None else known_projection(self.crs)
+
+    def cells_at(self, x: Floats, y: Floats) -> Whole:
+        """The cell of each point in metres; of points outside the nearest cell.
+
+        >>> grid = Grid(at=(47, 6), cell="500m", columns=3, rows=2)
+        >>> grid.cells_at(np.array([0.0, 700.0, 9e9]), np.array([-5.0, 501.0, 999.0])).tolist()
+        [0, 4, 5]
+        """
+        column, row = self._steps(x, y)
+        inside = [np.floor(part).clip(0, most - 1) for part, most in ((column, self.columns), (row, self.rows))]
+        return np.asarray(inside[1] * self.columns + inside[0]).astype(np.int64)
+
+    def outside(self, x: Floats, y: Floats) -> Whole:
+        """1 where a point in metres is outside the grid."""
+        column, row = self._steps(x, y)
+        return np.asarray((column < 0) | (column >= self.columns) | (row < 0) | (row >= self.rows)).astype(np.int64)
+
+    def settled(self, x: float, y: float, last: int | None) -> int:
+        """The cell of a device: its last one, until it is more than half a cell outside of it.
+
+        So a device that lies still near a border, and whose position jitters, stays in one cell, and has one memo.
+
+        >>> grid = Grid(at=(47, 6), cell="500m", columns=3, rows=2)
+        >>> [grid.settled(x, 0.0, last) for x, last in ((600.0, None), (600.0, 0), (760.0, 0))]
+        [1, 0, 1]
+        """
+        if last is not None:
+            row, column = divmod(last, self.columns)
+            across, up = (float(part[0]) for part in self._steps(np.array([x]), np.array([y])))
+            if abs(across - column - 0.5) <= 1 and abs(up - row - 0.5) <= 1:
+                return last
+        return int(self.cells_at(np.array([x]), np.array([y]))[0])
+
+    def corners(self) -> tuple[Floats, Floats]:
+        """Where its lines are: metres east of the sides of all columns, and north of those of all rows."""
+        east, north = (np.arange(count + 1) * self.cell for count in (self.columns, self.rows))
+        return np.asarray(self.origin[0] + east), np.asarray(self.origin[1] + north)
+
+    @property
+    def diameter(self) -> float:
+        """Metres between the centres of the two cells that are furthest apart."""
+        return float(self.cell * np.hypot(self.columns - 1, self.rows - 1))
+
+    def _steps(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        return (x - self.origin[0]) / self.cell, (y - self.origin[1]) / self.cell

@@ -1,0 +1,96 @@
+"""Shares of places: near the truth, with intervals that cover areas, and the same for the same counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.estimation import estimate
+from analytics.estimation.places import fit_places
+from analytics.estimation.votes import Floats
+from protocols.mechanisms import PlanarChannel, PlanarRound
+
+COLUMNS, ROWS = 16, 12
+CELLS = COLUMNS * ROWS
+
+
+def town(seed: int) -> Floats:
+    """Shares of cells: a few centres of different sizes, and some people everywhere."""
+    random, (y, x) = np.random.default_rng(seed), np.divmod(np.arange(CELLS), COLUMNS)
+    shares = np.full(CELLS, 0.05 / CELLS)
+    for _ in range(6):
+        size = random.uniform(0.5, 3)
+        centre = np.exp(-((x - random.uniform(0, COLUMNS)) ** 2 + (y - random.uniform(0, ROWS)) ** 2) / 2 / size**2)
+        shares += random.uniform(0.2, 1) * centre / centre.sum()
+    return np.asarray(shares / shares.sum())
+
+
+def blocks(side: int) -> np.ndarray:
+    """Areas: squares of so many cells a side."""
+    y, x = np.divmod(np.arange(CELLS), COLUMNS)
+    area = y // side * (-(-COLUMNS // side)) + x // side
+    return np.asarray(area == np.unique(area)[:, None])
+
+
+def channel(*rates: float) -> PlanarChannel:
+    return PlanarChannel(tuple(PlanarRound(COLUMNS, ROWS, rate) for rate in rates))
+
+
+def reported(shares: Floats, how: PlanarChannel, people: int, seed: int) -> tuple[Floats, np.ndarray]:
+    """The shares among so many people, and how many of their reports name each cell."""
+    random = np.random.default_rng(seed)
+    places = random.multinomial(people, shares)
+    return places / people, random.multinomial(places, how.matrix / how.matrix.sum(axis=1, keepdims=True)).sum(axis=0)
+
+
+@pytest.mark.parametrize("rates", [(1.0,), (1.4,), (2.75, 1.375)])
+def test_intervals_of_areas_cover_those_who_reported(rates: tuple[float, ...]) -> None:
+    """Areas of 4 by 4 cells, 10,000 and 60,000 people. The estimate is biased: smoothing is part of the interval."""
+    how, areas, inside, bias, width = channel(*rates), blocks(4), [], [], []
+    for seed in range(12):
+        truth, counts = reported(town(seed % 4), how, (10_000, 60_000)[seed % 2], seed)
+        found = estimate(counts, counts.sum(), how, population=counts.sum(), groups=areas)
+        true = areas @ truth
+        inside.append((found.low <= true) & (true <= found.high))
+        bias.append(np.abs(found.value - true).mean())
+        width.append((found.high - found.low).mean() / 2)
+        assert found.value.sum() == pytest.approx(1)
+    assert 0.92 <= np.mean(inside) <= 0.98
+    assert np.mean(bias) < np.mean(width)
+
+
+def test_stopping_early_is_nearer_to_the_truth_than_the_reports_and_than_going_on() -> None:
+    how = channel(1.0)
+    for seed in range(3):
+        truth, counts = reported(town(seed), how, 20_000, seed)
+        fit = fit_places(counts, how)
+        off = np.abs(fit.shares - truth).sum()
+        assert off < 0.8 * np.abs(counts / counts.sum() - truth).sum()
+        assert off < np.abs(estimate_after(counts, how, 30 * fit.steps) - truth).sum()
+
+
+def estimate_after(counts: np.ndarray, how: PlanarChannel, steps: int) -> Floats:
+    """Expectation-maximisation written out, with the whole matrix."""
+    shares, matrix = np.full(CELLS, 1 / CELLS), how.matrix
+    for _ in range(steps):
+        shares = shares * (matrix @ (counts / counts.sum() / (shares @ matrix)))
+    return np.asarray(shares)
+
+
+def test_steps_by_transforms_are_steps_by_the_matrix() -> None:
+    how = channel(1.2, 0.6)
+    _, counts = reported(town(1), how, 5000, 1)
+    fit = fit_places(counts, how)
+    assert fit.shares == pytest.approx(estimate_after(counts, how, fit.steps), abs=1e-10)
+
+
+def test_the_same_counts_give_the_same_shares() -> None:
+    _, counts = reported(town(2), channel(1.0), 3000, 2)
+    one, other = (estimate(given, 3000, channel(1.0)) for given in (counts, counts.astype(np.float64)))
+    for name in ("value", "error", "low", "high"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+
+
+def test_of_no_reports_nothing_is_known() -> None:
+    nothing = estimate(np.zeros((2, CELLS)), np.array([0, 0]), channel(1.0))
+    assert np.isnan(nothing.value).all() and (nothing.high == 1).all()

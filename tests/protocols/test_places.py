@@ -1,0 +1,185 @@
+"""Places on a grid: the integers keep the promise exactly, devices draw by them, and surveys say it in metres."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from itertools import permutations
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.errors import SurveyError
+from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.law import ANYWHERE, cuts
+from protocols.planning import plan
+from protocols.privacy import in_words
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey.grid import Grid
+from protocols.survey_text import format_survey, parse_survey
+from tests.helpers.surveys import of_size, scheme_with
+
+GRID = {"at": [47.0, 6.0], "cell": "500m", "columns": 9, "rows": 7}
+NEAR, WIDE = {"level": 1.1, "radius": "400m"}, {"level": 2.2, "radius": "400m"}
+
+
+def place(**more: Any) -> dict[str, Any]:
+    return {"name": "place", "grid": GRID, **more}
+
+
+def whole_channel(columns: int, rows: int, rate: float) -> list[list[int]]:
+    """The chances of a device's reports in units of 2^-64, from the integers that it draws with."""
+    ends = [0, *map(int, cuts(columns, rows, rate))]
+    found = [[ANYWHERE] * (columns * rows) for _ in range(columns * rows)]
+    for cell, row in enumerate(found):
+        for drawn in range(len(ends) - 1):
+            up, across = divmod(drawn, 2 * columns - 1)
+            y = min(max(cell // columns + up - (rows - 1), 0), rows - 1)
+            x = min(max(cell % columns + across - (columns - 1), 0), columns - 1)
+            row[y * columns + x] += ends[drawn + 1] - ends[drawn]
+    return found
+
+
+@pytest.mark.parametrize(("columns", "rows", "rate"), [(5, 4, 0.05), (5, 4, 0.3), (6, 3, 1.0), (4, 4, 7.0)])
+def test_the_integers_keep_the_rate_between_any_two_cells_exactly(columns: int, rows: int, rate: float) -> None:
+    channel, used = whole_channel(columns, rows, rate), Decimal(0)
+    assert all(sum(row) == 1 << 64 for row in channel)
+    with localcontext() as context:
+        context.prec = 50
+        for one, other in permutations(range(columns * rows), 2):
+            square = (one // columns - other // columns) ** 2 + (one % columns - other % columns) ** 2
+            allowed = (Decimal(rate) * Decimal(square).sqrt()).exp()
+            ratio = max(Decimal(a) / b for a, b in zip(channel[one], channel[other], strict=True))
+            assert ratio <= allowed
+            used = max(used, ratio.ln() / allowed.ln())
+    assert used > Decimal("0.999")
+
+
+def test_the_channel_is_that_of_the_integers_and_its_transpose_fits() -> None:
+    noise = PlanarRound(5, 4, 0.8)
+    assert noise.matrix == pytest.approx(np.array(whole_channel(5, 4, 0.8), dtype=float) / 2.0**64, abs=1e-15)
+    channel, random = PlanarChannel((noise, PlanarRound(5, 4, 0.4))), np.random.default_rng(1)
+    shares, votes = random.dirichlet(np.ones(20), size=3), random.random((3, 20))
+    assert channel.support(shares) == pytest.approx(shares @ channel.matrix, abs=1e-12)
+    assert channel.back(votes) == pytest.approx(votes @ channel.matrix.T, abs=1e-12)
+
+
+@pytest.mark.parametrize("budget", [Budget(0.9), Budget(1.4, 0.7)])
+def test_devices_draw_from_the_channel(budget: Budget) -> None:
+    """Also a single one: few rows are drawn by other code than many."""
+    mechanism = build("geo-grid", 20, budget, 5)
+    channel = mechanism.channel()
+    assert isinstance(channel, PlanarChannel)
+    for cell in (0, 7, 19):
+        devices = np.arange(20_000, dtype=np.uint64)
+        keyring = seeded_keyring(cell)
+        memo = mechanism.memoise(np.full(len(devices), cell), keyring.draws(("memo",), devices))
+        drawn = mechanism.report(memo, keyring.draws(("report",), devices))
+        expected = channel.matrix[cell] * len(devices)
+        assert (((np.bincount(drawn, minlength=20) - expected) ** 2) / expected)[expected > 5].sum() < 60
+        alone = mechanism.memoise(np.array([cell]), keyring.draws(("memo",), devices[7:8]))
+        assert alone[0] == memo[7]
+
+
+def test_two_rounds_keep_the_rate_of_one_report() -> None:
+    """And use most of it: a larger grid uses more (PROTOCOLS 10)."""
+    used = []
+    for columns, rows in ((8, 6), (20, 15)):
+        channel = PlanarChannel((PlanarRound(columns, rows, 1.0), PlanarRound(columns, rows, 0.5)))
+        logs, (y, x) = np.log(channel.matrix), np.divmod(np.arange(columns * rows), columns)
+        worst = 0.0
+        for cell in range(columns * rows):
+            far = np.hypot(x - x[cell], y - y[cell])
+            far[cell] = inf
+            worst = max(worst, float(((logs[cell] - logs).max(axis=1) / far).max()))
+        used.append(worst / 0.5)
+    assert 0.88 < used[0] < 0.89 and 0.99 < used[1] <= 1
+
+
+def test_guarantees_are_said_in_metres_for_every_relation() -> None:
+    promise = scheme_with(place(geo=NEAR, geo_inf=WIDE)).guarantees
+    near, *_, far = promise.of_places()["place"]
+    assert (near.metres, near.per_report, near.for_ever) == (400, pytest.approx(1.1), pytest.approx(2.2))
+    assert near.any == {10: pytest.approx(11), 100: pytest.approx(110)} and near.protected and not far.protected
+    assert "two places 400 m apart: 1.1; 1 km apart: 2.8" in in_words(promise.of_places()["place"])
+    assert promise.per_report.whole == pytest.approx(far.per_report)
+    assert promise.for_ever.whole == pytest.approx(far.for_ever or 0)
+    once = scheme_with(place(geo=NEAR)).guarantees.of_places()["place"][0]
+    assert once.for_ever is None and once.any[10] == pytest.approx(11)
+    memo = scheme_with(place(geo_inf=NEAR)).guarantees.of_places()["place"][0]
+    assert memo.for_ever == pytest.approx(1.1) and memo.any[10] is None
+
+
+def test_a_plan_says_how_far_reports_are_from_the_place() -> None:
+    """Mean 2 / eps, and E r^2 = 6 / eps^2, where cells are small: at ln 3 in 200 m 364 m, and 95 % within 864 m."""
+    fine = {"at": [47, 6], "cell": "25m", "columns": 160, "rows": 160}
+    drawn = plan(scheme_with({"name": "place", "grid": fine, "geo": {"level": 1.0986, "radius": "200m"}}))
+    moved = drawn.attributes[0].displacement
+    assert moved is not None and moved.memo is None
+    assert (moved.mean, moved.median, moved.most) == pytest.approx((364, 306, 864), rel=0.02)
+    assert "10 km" not in drawn.guarantee.declared and "1.0986 within 200 m" in drawn.guarantee.declared
+    assert any("protects nearness" in caution.text for caution in drawn.cautions)
+
+
+def test_places_beside_another_attribute_keep_their_own_budgets() -> None:
+    scheme = scheme_with(place(geo=NEAR, geo_inf=WIDE), of_size(5), eps_inf=2, eps_1=1)
+    assert [question.label for question in scheme.questions] == ["geo-grid", "l-grr"]
+    assert scheme.questions[0].budget == Budget(2.75, 1.375)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "terms", "problem"),
+    [
+        ({"name": "a", "values": ["x", "y"], "geo": NEAR}, {"eps": 1}, "declare a grid"),
+        (place(geo=NEAR), {"eps": 1}, "leave it out"),
+        (place(geo=NEAR, geo_inf=NEAR), {}, "must be below geo_inf"),
+        (place(geo=NEAR, mechanism="grr"), {}, "does not protect by distance"),
+        (place(mechanism="geo-grid"), {"eps": 1}, "needs a grid, with geo"),
+        (place(geo=NEAR, values=["x", "y"]), {}, "a grid, and values"),
+        (place(geo=NEAR), {"memo_cap": 3}, "memoises nothing"),
+        (place(geo=NEAR), {"presence_epsilon": 1}, "do not go together"),
+        (place(geo={"level": 0.01, "radius": "1km"}), {}, "choose larger cells"),
+        (place(geo={"level": 1, "radius": "a lot"}), {}, "not a length"),
+        ({"name": "a", "grid": {**GRID, "columns": 30_000}, "geo": NEAR}, {}, "choose larger cells"),
+        ({"name": "a", "grid": {**GRID, "at": None}, "geo": NEAR}, {}, "give the latitude and longitude"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(attribute: dict[str, Any], terms: dict[str, Any], problem: str) -> None:
+    with pytest.raises((ValidationError, SurveyError)) as caught:
+        scheme_with(attribute, **terms)
+    assert problem in str(caught.value)
+
+
+def test_a_survey_of_places_is_written_and_read_again_and_its_areas_are_no_terms() -> None:
+    scheme = scheme_with(place(geo=NEAR, groups={"west": ["x0y0", "x0y1"]}))
+    again = parse_survey(format_survey(scheme.survey))
+    assert again == scheme.survey
+    assert Scheme(again).fingerprint == scheme_with(place(geo=NEAR)).fingerprint
+    assert b"x0y0" not in scheme.terms, "the names of cells follow from the grid"
+
+
+def test_a_device_has_one_memo_for_each_cell() -> None:
+    scheme = scheme_with(place(geo=NEAR, geo_inf=WIDE))
+    respondent, devices = Respondent(scheme, seeded_keyring(1)), np.arange(500, dtype=np.uint64)
+    question, cells = scheme.questions[0], np.arange(500) % 63
+    memos = respondent.memoise(question, devices, cells)
+    assert (memos == respondent.memoise(question, devices, cells)).all()
+    assert (memos != respondent.memoise(question, devices, (cells + 1) % 63)).any()
+
+
+def test_a_position_that_jitters_at_a_border_stays_in_one_cell() -> None:
+    grid = Grid.model_validate(GRID)
+    cell, random = None, np.random.default_rng(1)
+    seen = set()
+    for x, y in random.normal(1000, 60, (200, 2)):
+        cell = grid.settled(x, y, cell)
+        seen.add(cell)
+    assert len(seen) == 1
+    assert grid.settled(1000 + 800, 1000, cell) != cell
