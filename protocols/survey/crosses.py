@@ -86,7 +86,8 @@ def check_cross(cross: Cross, attributes: Sequence[Attribute]) -> None:
     for axis in (first, second):
         if axis.placed:
             raise ValueError(
-                f"{where}: places of {axis.name!r} are protected by distance, and pairs are not; cross an attribute of areas"
+                f"{where}: places of {axis.name!r} are protected by distance, and pairs are not; "
+                "cross an attribute whose values are areas"
             )
     if first.k * second.k > MAX_VALUES:
         raise ValueError(

@@ -24,7 +24,7 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import Attribute, micros
+from protocols.survey import Attribute, Grid, micros
 from protocols.wire import Frame, decode_terms, encode_report
 
 ALONE = np.zeros(1, dtype=np.uint64)
