@@ -17,7 +17,7 @@ from tests.helpers.surveys import scheme_with
 
 KEY = b"the operator's key of honest lives"
 LIVES = {"telemetry": 12, "virtual-humans": 7, "commuters": 30, "demand": 30}
-"""Every scenario, and how many periods of it are collected: the festival's days, a working day and more of commuters."""
+"""Every scenario, and how many periods of it are collected: the festival's days, a day and more of commuters."""
 MECHANISMS = ("l-osue", "l-grr")  # in turns, so that every check has something to look at
 
 
@@ -27,16 +27,18 @@ def alarms(name: str, devices: int, seed: int) -> Counter[str]:
     scheme = _asking(people.attributes)
     fleet = Fleet(scheme.survey, devices, secret=seed.to_bytes(32, "big"))
     found: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as directory:
-        with EmbeddedApp(Path(directory), [scheme.survey], 1, KEY, KEY) as app:
-            for period in range(people.periods):
-                present = people.presences(period)
-                values = {a: np.array(people.attributes[a])[places] for a, places in present.values.items()}
-                for frame in fleet.report(period, values, present.devices):
-                    app.send(0, FRAME, frame)
-                app.send(0, CLOCK, encode_clock(Clock(scheme.survey.id, period), KEY))
-                app.flush()
-            finals = app.store.histograms(scheme.survey.id)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        EmbeddedApp(Path(directory), [scheme.survey], 1, KEY, KEY) as app,
+    ):
+        for period in range(people.periods):
+            present = people.presences(period)
+            values = {a: np.array(people.attributes[a])[places] for a, places in present.values.items()}
+            for frame in fleet.report(period, values, present.devices):
+                app.send(0, FRAME, frame)
+            app.send(0, CLOCK, encode_clock(Clock(scheme.survey.id, period), KEY))
+            app.flush()
+        finals = app.store.histograms(scheme.survey.id)
     assert len(finals) == people.periods
     for final in finals:
         assert final.integrity is not None, "every period has a verdict"

@@ -1,7 +1,7 @@
 // The top of the page: which survey it is, from when to when, and the figures to know first.
 
 import { isKnown } from "../state/quantities.js";
-import { periodsOf, windowsOf } from "../state/series.js";
+import { periodsOf, widestWindow, windowName, windowsOf } from "../state/series.js";
 import { dayLabel, label, wall, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
 
@@ -31,10 +31,10 @@ export function figure(title, value, below = "") {
 
 function figures({ survey, words }) {
   const rows = periodsOf(survey), cards = [];
-  const longest = windowsOf(survey).find((window) => isKnown(window.visitors));
-  if (longest) {
-    const periods = longest.last - longest.first + 1;
-    cards.push(figure(`different ${words.many}`, whole(longest.visitors.value), periods > 1 ? `in ${periods} periods` : "in one period"));
+  const widest = widestWindow(survey);
+  if (widest) {
+    const periods = widest.last - widest.first + 1;
+    cards.push(figure(`different ${words.many}`, whole(widest.visitors.value), periods > 1 ? `in ${periods} periods, ${windowName(survey, widest)}` : `in the newest final period, ${windowName(survey, widest)}`));
   }
   const known = rows.filter((row) => isKnown(row.visitors));
   if (known.length > 1) {

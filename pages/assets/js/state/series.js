@@ -49,6 +49,16 @@ export function windowsOf(survey) {
   return windows;
 }
 
+// The newest of the longest windows whose visitors are published; null if there is none.
+export function widestWindow(survey) {
+  let widest = null;
+  for (const window of windowsOf(survey)) {
+    if (widest && window.last - window.first < widest.last - widest.first) break; // the longest come first, the newest last
+    if (isKnown(window.visitors)) widest = window;
+  }
+  return widest;
+}
+
 export function windowName(survey, window) {
   return windowLabel(window.begin, window.end, survey.about.period_seconds);
 }
