@@ -22,7 +22,7 @@ function span(survey) {
   if (!rows.length) return "Nothing is published yet.";
   const year = (time) => new Date(time).getUTCFullYear();
   const first = wall(rows[0].begin), last = wall(rows.at(-1).end) - 1;
-  return `${dayLabel(first)} ${year(first)} to ${dayLabel(last)} ${year(last)}, ${whole(rows.length)} periods`;
+  return `${dayLabel(first)} ${year(first)} to ${dayLabel(last)} ${year(last)}, ${whole(rows.length)} ${rows.length === 1 ? "period" : "periods"}`;
 }
 
 export function figure(title, value, below = "") {
