@@ -1,6 +1,7 @@
 // New arrivals over time, beside what is usual: devices that are forged arrive as new, or claim to follow others.
 
 import { isKnown } from "../state/quantities.js";
+import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { wall, whole, windowLabel } from "../state/words.js";
@@ -14,6 +15,10 @@ const NORMAL_99 = 2.576;
 // the band holds 99 % of the periods if each of their reports is new with that chance (a median varies with a factor of pi / 2
 // more than a mean). In the first period everybody is new.
 export function arrivals(survey) {
+  return remembered(survey, "arrivals", () => newOnes(survey));
+}
+
+function newOnes(survey) {
   const known = periodsOf(survey).filter((row) => row.integrity != null && isKnown(row.fresh) && row.visitors.value > 0);
   const rows = known.slice(1);
   if (rows.length < LEAST_PERIODS) return [];

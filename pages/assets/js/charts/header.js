@@ -1,6 +1,7 @@
 // The top of the page: which survey it is, from when to when, and the figures to know first.
 
 import { isKnown } from "../state/quantities.js";
+import { remembered } from "../state/remembered.js";
 import { periodsOf, widestWindow, windowName, windowsOf } from "../state/series.js";
 import { dayLabel, label, wall, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
@@ -13,7 +14,7 @@ export function showHeader(header, context) {
     make("p", { class: "kicker" }, words.kicker),
     make("h1", {}, about.title),
     make("p", { class: "lead" }, span(survey)),
-    ...(windowsOf(survey).some((window) => window.presence_lost) ? [make("p", { class: "lead" }, LOST)] : []),
+    ...(remembered(survey, "lost", () => windowsOf(survey).some((window) => window.presence_lost)) ? [make("p", { class: "lead" }, LOST)] : []),
     make("div", { class: "figures" }, ...figures(context)));
 }
 
