@@ -18,7 +18,7 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.service import WATCHED, Metrics
-from gateway.service.tickets import Outcome
+from gateway.service.answers import Outcome
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
 from stream_app.faust_app.monitoring import metrics
