@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -36,7 +36,7 @@ def survey_event(
     before somebody chooses others, and `notes` what the reports say about how to read them. `loss_accepted`: memos were
     lost once, so the guarantees are those without the cap.
     """
-    scheme, named = Scheme(survey), words(survey)
+    scheme, named = Scheme(survey), words(attribute.role for attribute in survey.attributes)
     record: Record = {
         "id": survey.id,
         "title": survey.title or survey.id,
@@ -59,9 +59,13 @@ def survey_event(
     return event("survey", survey.id, record)
 
 
-def words(survey: Survey) -> dict[str, str]:
-    """What the page calls those who answer: visitors where the survey has places, otherwise devices."""
-    return VISITORS if any(attribute.role in PLACES for attribute in survey.attributes) else DEVICES
+def words(roles: Iterable[str]) -> dict[str, str]:
+    """What to call those who answer attributes of these roles: visitors if there are places, otherwise devices.
+
+    >>> words(["plain", "area"])["many"], words(["plain"])["many"]
+    ('visitors', 'devices')
+    """
+    return DEVICES if PLACES.isdisjoint(roles) else VISITORS
 
 
 def _attribute(question: Question) -> Record:

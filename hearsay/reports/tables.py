@@ -1,4 +1,4 @@
-"""A mobility report on a terminal of 80 columns: visitors of each period, then the answers of one window."""
+"""A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from analytics.mobility import (
     WindowReport,
     window_ends,
 )
+from pages.about import words as words_of
 
 MOST_VALUES = 12
 MOST_COLUMNS = 4  # of a table of pairs
@@ -36,7 +37,8 @@ def visitors_table(report: MobilityReport) -> Table:
     """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
     periods = [window for window in report.windows if window.kind == "period"]
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
-    columns: dict[str, Callable[[WindowReport], str]] = {"visitors": lambda window: _count(window.visitors)}
+    many = _words(report)["many"]
+    columns: dict[str, Callable[[WindowReport], str]] = {many: lambda window: _count(window.visitors)}
     if any(window.truth is not None for window in periods):
         columns["truth"] = lambda window: _number(window.truth)
     if any(window.baseline is not None for window in periods):
@@ -45,7 +47,7 @@ def visitors_table(report: MobilityReport) -> Table:
         columns["new"] = lambda window: _count(window.new)
         columns["returning"] = lambda window: _count(window.returning)
         columns["unique so far"] = lambda window: _count(since[window.last].visitors) if window.last in since else ""
-    table = Table(title="Visitors", title_justify="left", box=None, pad_edge=False, caption_justify="left")
+    table = Table(title=many.capitalize(), title_justify="left", box=None, pad_edge=False, caption_justify="left")
     for column in ("period", *columns):
         table.add_column(column, justify="left" if column == "period" else "right")
     rows = [[cell(window) for cell in columns.values()] for window in periods]
@@ -59,7 +61,7 @@ def visitors_table(report: MobilityReport) -> Table:
 def _footnotes(report: MobilityReport, lacking: set[str]) -> Iterator[str]:
     """What explains the table; `lacking` are the columns in which something is not known."""
     if lacking - {"vs baseline"}:
-        yield f"{NOTHING} is not published: it would show a number of fewer than {report.minimum} visitors"
+        yield f"{NOTHING} is not published: it would show a number of {_too_few(report)}"
     if "vs baseline" in lacking:
         yield f"{NOTHING} against the baseline: part of it, or nothing comparable in it is published"
     if any(window.presence_lost for window in report.windows):
@@ -71,10 +73,14 @@ def answers_table(report: MobilityReport, window: WindowReport) -> RenderableTyp
     head = f"\nAnswers, {_when(report, window)}"
     if window.suppressed or window.visitors is None:
         return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
-    head += f": {_count(window.visitors)} visitors"
+    words = _words(report)
+    head += f": {_count(window.visitors)} {words['many']}"
     if window.baseline is not None:
         head += f", {_percent(window.baseline)} against {window.baseline.against}"
-    tables = [_answers(report.asked(attribute.name), attribute, window.visitors) for attribute in window.attributes]
+    tables = [
+        _answers(report.asked(attribute.name), attribute, window.visitors, words["people"])
+        for attribute in window.attributes
+    ]
     if not tables:
         tables = [Text("With presence_epsilon, only single periods have answers: choose one with --period.")]
     return Group(Text(head, style="italic"), *tables)
@@ -83,13 +89,23 @@ def answers_table(report: MobilityReport, window: WindowReport) -> RenderableTyp
 def _why_nothing(report: MobilityReport, window: WindowReport) -> str:
     if window.suppressed == "difference":
         return (
-            "Nothing is published about this window: together with a window inside it, it would show a number of fewer "
-            f"than {report.minimum} visitors, the survey's minimum."
+            "Nothing is published about this window: together with a window inside it, it would show a number of "
+            f"{_too_few(report)}, the survey's minimum."
         )
-    return f"Nothing is published about fewer than {report.minimum} visitors, the survey's minimum."
+    return f"Nothing is published about {_too_few(report)}, the survey's minimum."
 
 
-def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> RenderableType:
+def _too_few(report: MobilityReport) -> str:
+    return f"fewer than {report.minimum} {_words(report)['many']}"
+
+
+def _words(report: MobilityReport) -> dict[str, str]:
+    return words_of(attribute.role for attribute in report.attributes)
+
+
+def _answers(
+    asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None, called: str
+) -> RenderableType:
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     head = Text(f"\n{attribute.name}", style="bold")
@@ -101,7 +117,7 @@ def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quanti
     if asked.axes and min(len(axis.values) for axis in asked.axes) <= MOST_COLUMNS:
         return Group(head, _pairs(asked.axes, people))
     extra = (*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"]))
-    for title in ("", "people", "± 95 %", *extra):
+    for title in ("", called, "± 95 %", *extra):
         table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
     table.add_column("")
     listed = np.argsort(-people.value, kind="stable")

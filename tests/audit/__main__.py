@@ -4,6 +4,7 @@
 2. A thousand coin audits of honest devices of each kind of answer: no more false alarms than alpha says.
 3. 10,000 honest periods of each kind of answer: no more small p-values of the checks of integrity than they say.
 4. 200 surveys of 50 periods, with a change of all values: contradicted in at most 1 %, and each changed once.
+5. 25 lives of a survey of the people of each scenario, with the real device code: contradicted in at most 1 %.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from audit.measured.guessing import guess_trials
 from audit.measured.histories import law_of_reports, ratios, steady_coins
 from protocols.mechanisms import fitting
 from tests.analytics.integrity_data import honest, zipf
+from tests.audit.lives import LIVES as LIVES_OF
+from tests.audit.lives import alarms
 from tests.audit.observing import observe, tossed, with_coins
 from tests.helpers.surveys import of_size, scheme_with
 
 DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
 RUNS, COINS, ALPHA = 1000, 1000, 0.05
 HONEST, PEOPLE, LEVEL, LIMITS, LIVES, LIFE = 10_000, 2000, 1e-5, (0.1, 0.01, 0.001), 200, 50
+SEEDS = 25
 KINDS: dict[str, dict[str, Any]] = {
     "l-osue": {"eps_inf": 2.0, "eps_1": 1.0},
     "l-grr": {"eps_inf": 2.0, "eps_1": 1.0},
@@ -107,11 +111,23 @@ def surveys_that_alarm(name: str, terms: dict[str, Any]) -> bool:
     return alarms <= INTEGRITY_ALPHA * LIVES + 4 * sqrt(INTEGRITY_ALPHA * LIVES) and jumps == LIVES
 
 
+def honest_lives() -> bool:
+    contradicted = 0
+    for name in LIVES_OF:
+        found = [alarms(name, PEOPLE, seed) for seed in range(SEEDS)]
+        contradicted += sum(bool(set(one) - {"jump"}) for one in found)
+        print(f"{name:14} alarms in {SEEDS} lives: {dict(sum(found, Counter()))}")
+    lives = SEEDS * len(LIVES_OF)
+    print(f"{contradicted} of {lives} lives were contradicted")
+    return contradicted <= INTEGRITY_ALPHA * lives + 4 * sqrt(INTEGRITY_ALPHA * lives)
+
+
 def main() -> int:
     good = [guesses(name, terms) for name, terms in MECHANISMS]
     good += [false_alarms(name, t) for name in ("l-grr", "l-osue", "loloha") for t in (1, 5)]
     for name, terms in KINDS.items():
         good += [honest_periods(name, terms), surveys_that_alarm(name, terms)]
+    good.append(honest_lives())
     print("all as computed" if all(good) else "NOT as computed")
     return 0 if all(good) else 1
 

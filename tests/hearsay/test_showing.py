@@ -13,14 +13,15 @@ from hearsay.reports.tables import answers_table, visitors_table
 
 EXACT = Quantity(value=23_427, error=0, low=23_427, high=23_427)
 DAYS = MobilityReport.model_construct(
-    start=datetime(2017, 5, 31, tzinfo=UTC), period_seconds=86400, time_zone=None, minimum=20, horizon=7, windows=()
-)
+    start=datetime(2017, 5, 31, tzinfo=UTC), period_seconds=86400, time_zone=None, minimum=20, horizon=7, windows=(),
+    attributes=(AskedAttribute(name="town", role="area", mechanism="l-grr", values=("Ashford", "Brook")),),
+)  # fmt: skip
 SHARE = Quantities(value=[0.49255], error=[0.012], low=[0.46895], high=[0.51615])
 
 
-def lines(value: str, baseline: Changes | None = None) -> list[str]:
+def lines(value: str, baseline: Changes | None = None, role: str = "area") -> list[str]:
     """What is shown of a day on which somebody answered with this value."""
-    asked = AskedAttribute(name="visitor_category", role="plain", mechanism="l-grr", values=(value,))
+    asked = AskedAttribute(name="visitor_category", role=role, mechanism="l-grr", values=(value,))
     attribute = AttributeReport(
         name="visitor_category",
         counted="value in the period",
@@ -45,6 +46,17 @@ def test_a_heading_takes_one_line_and_the_table_below_it_no_more_than_80_columns
         "                              people  ± 95 %   truth",
         "French tourist                11,539     553  10,980  ████████████████",
     ]
+
+
+def test_words_follow_the_survey_and_without_places_there_are_no_visitors() -> None:
+    head, _, _, columns, _ = lines("French tourist", role="plain")
+    assert head == "Answers, Tue 2017-06-06: 23,427 devices"
+    assert columns.split() == ["devices", "±", "95", "%", "truth"]
+    plain = AskedAttribute(name="colour", role="plain", mechanism="l-grr", values=("red",))
+    both = (window(0, 0, visitors=EXACT, new=EXACT, returning=EXACT), window(1, 1, suppressed="minimum"))
+    shown = printed(visitors_table(DAYS.model_copy(update={"attributes": (plain,), "windows": both})))
+    assert shown.startswith("Devices period devices new returning")
+    assert "fewer than 20 devices" in shown and "visitor" not in shown
 
 
 def test_answers_are_compared_with_the_baseline() -> None:

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from pages.dashboard import Source
 from protocols.survey import Survey
+from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, TopicFollower, Topics, publish
 from tests.helpers.browser import open_browser
@@ -21,7 +22,7 @@ from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboard_process import dashboard_process
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
-from tests.helpers.tabs import tab
+from tests.helpers.tabs import PATIENCE_MS, tab
 
 HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
 LONG = "<b>long</b> " * 800 + "&amp;"
@@ -161,6 +162,40 @@ def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_sam
             assert column(page, "devices") == ["60", "60"]
             expect(page.locator(".live [data-state]")).to_have_attribute("data-state", "live")
         assert process.end() == 0
+
+
+def test_a_page_says_that_the_broker_is_gone_and_goes_on_when_it_is_back_without_loss_or_repetition(
+    kafka: KafkaBroker, cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
+) -> None:
+    """Failure would look like: a period that is missing, or an event that a viewer is sent twice."""
+    colours = collect(small_survey())
+    colours.report(0, [30, 20, 10])
+    colours.close(0)
+    cluster.publish(colours)
+    with dashboard(cluster.source()) as running, tab(browser) as (page, _):
+        viewer = Viewer(running, "colours")
+        viewer.view(lambda one: "mobility/colours/0" in one.state)
+        page.goto(f"{running.address}?survey=colours")
+        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+        trouble = page.locator(".live").get_by_text("Results cannot be read now")
+        expect(trouble).to_have_count(0)
+        kafka.kill()
+        try:
+            expect(trouble).to_be_visible(timeout=PATIENCE_MS)
+            assert column(page, "devices") == ["60"], "what is shown stays"
+        finally:
+            kafka.start()
+        for period, answers in ((1, [20, 20, 20]), (2, [30, 30, 30])):
+            colours.report(period, answers)
+            colours.close(period)
+        cluster.publish(colours)
+        expect(page.locator("#over-time tbody tr")).to_have_count(3, timeout=PATIENCE_MS)
+        assert column(page, "devices") == ["60", "60", "90"]
+        expect(trouble).to_have_count(0, timeout=PATIENCE_MS)
+        viewer.view(lambda one: "mobility/colours/2" in one.state)
+        finals = sorted(key for _, key in viewer.received if key.startswith("mobility"))
+        assert finals == [f"mobility/colours/{period}" for period in range(3)]
+        assert viewer.resets <= 1, "one at the beginning"
 
 
 def test_the_overview_shows_how_surveys_are_doing_and_hostile_names_are_text(

@@ -93,6 +93,16 @@ def test_windows_flows_and_dwell_times_are_those_of_the_records(browser: Browser
     assert len(dwell) == 4
 
 
+def test_the_first_figure_is_of_the_newest_of_the_longest_windows(browser: Browser, town: Path) -> None:
+    known = [window for window in town_report().windows if window.visitors]
+    widest = max(known, key=lambda window: (window.last - window.first, window.first))
+    with viewing(browser, town) as page:
+        title, number, below = page.locator("#header .figure").first.inner_text().split("\n")
+    assert widest.visitors and widest.visitors.value is not None
+    assert (title, number) == ("different visitors", f"{widest.visitors.value:,.0f}")
+    assert below.startswith(f"in {widest.last - widest.first + 1} periods, ")
+
+
 def test_an_address_brings_a_view_back(browser: Browser, town: Path) -> None:
     with viewing(browser, town, "#at=area-map&length=24&map=share&period=30&window=24-47") as page:
         assert page.locator("#area-map output").inner_text().startswith("Tue 6 Jan 06:00")

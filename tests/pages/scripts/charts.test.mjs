@@ -4,9 +4,10 @@ import { triangleOf } from "../../../pages/assets/js/charts/calendars.js";
 import { baselineOf, comparison } from "../../../pages/assets/js/state/baseline.js";
 import { readSpan, readView, writeView } from "../../../pages/assets/js/state/permalink.js";
 import { change, median, product, ratio } from "../../../pages/assets/js/state/quantities.js";
-import { rankedValues, valueSeries } from "../../../pages/assets/js/state/series.js";
+import { rankedValues, valueSeries, widestWindow } from "../../../pages/assets/js/state/series.js";
 import { fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
 import { label, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { arrivals, arrivalsChart } from "../../../pages/assets/js/charts/arrivals.js";
 import { integrityChart } from "../../../pages/assets/js/charts/integrity.js";
 import { inUnit } from "../../../pages/assets/js/charts/audit.js";
 
@@ -118,4 +119,25 @@ test("verdicts are shown where results carry them, and nowhere else", () => {
   assert.equal(chart.shown({ survey: found }), true);
   assert.deepEqual(chart.table({ survey: found }).rows.map((row) => row.slice(2)), [["a b", "contradicted", 0.001, null, 1, null, 0.02]]);
   assert.match(chart.hint({ survey: found }), /^Periods: 1 contradicted\./);
+});
+
+test("arrivals are beside a band of what is usual in the other periods, and one that is far off is marked", () => {
+  const fresh = [1000, 100, 95, 110, 300, 102];
+  const window = (period) => ({ first: period, last: period, begin: day(period), end: day(period + 1), visitors: quantity(1000), new: quantity(fresh[period]), attributes: [], integrity: { attributes: [] } });
+  const survey = { revision: 1, about: { horizon: 3 }, periods: new Map(fresh.map((_, period) => [period, { period, windows: [window(period)], triangle: [] }])), histograms: new Map(), provisional: new Map() };
+  const found = arrivals(survey);
+  assert.deepEqual(found.map((one) => one.row.period), [1, 2, 3, 4, 5], "in the first period everybody is new");
+  assert.deepEqual(found.filter((one) => one.odd).map((one) => one.row.period), [4]);
+  const chance = (0.1 + 0.102) / 2, half = 2.576 * Math.sqrt(1000 * chance * (1 - chance) * (1 + Math.PI / 8));
+  assert.ok(Math.abs(found[3].usual - 1000 * chance) < 1e-9 && Math.abs(found[3].high - (1000 * chance + half)) < 1e-9);
+  assert.equal(arrivalsChart().shown({ survey }), true);
+  assert.equal(arrivalsChart().shown({ survey: { ...survey, about: { horizon: 1 } } }), false, "nobody is known to return");
+});
+
+test("of the longest windows the newest one is among the first figures", () => {
+  const window = (first, last, value) => ({ first, last, begin: day(first), end: day(last + 1), visitors: value == null ? null : quantity(value), attributes: [] });
+  const survey = (...windows) => ({ revision: 1, finals: 1, about: {}, periods: new Map(windows.map((one, at) => [at, { period: at, windows: [one], triangle: [] }])), histograms: new Map(), provisional: new Map() });
+  assert.deepEqual(widestWindow(survey(window(0, 0, 75), window(1, 1, 147), window(2, 2, 90))).visitors.value, 90);
+  assert.deepEqual(widestWindow(survey(window(0, 2, 300), window(1, 3, 310), window(2, 4, null), window(5, 5, 9))).visitors.value, 310);
+  assert.equal(widestWindow(survey(window(0, 0, null))), null);
 });

@@ -3,6 +3,7 @@
 import { against, baselineOf, comparison, matchedBy, matching, periodsBetween } from "../state/baseline.js";
 import { isKnown } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
+import { remembered } from "../state/remembered.js";
 import { periodsOf, pointAt, rankedValues, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { dayOf, number, percent, readable, signed, wall, whole, windowLabel } from "../state/words.js";
@@ -136,11 +137,21 @@ export function changeChart(attribute) {
       const span = rangeOf(context), places = [EVERYBODY, ...shownValues(context, attribute)];
       const cells = places.map((place) => ({
         id: `${id}-${place}-${span?.first}-${span?.last}`, title: place === EVERYBODY ? `all ${context.words.many}` : attribute.values[place],
-        points: () => changes(context, attribute, place).map((point) => timed(point, context.survey, signed)),
+        points: () => drawnChanges(context, attribute, place, span),
       }));
       multiples(box, cells, { label: "change against the baseline in per cent", format: (value) => `${value > 0 ? "+" : ""}${value} %`, kind: "change", empty: "Nothing to compare: the baseline is not precise enough." }, allShown(context, id));
     },
   };
+}
+
+// Changes as a timeline takes them. Open periods are not compared, so these are the same until something is published.
+function drawnChanges(context, attribute, place, span) {
+  const { survey } = context, range = `${span?.first}-${span?.last}`;
+  const drawn = remembered(survey, "drawn changes", () => ({ range, by: new Map() }));
+  if (drawn.range !== range) Object.assign(drawn, { range, by: new Map() });
+  const name = `${place} ${attribute.name}`;
+  if (!drawn.by.has(name)) drawn.by.set(name, changes(context, attribute, place).map((point) => timed(point, survey, signed)));
+  return drawn.by.get(name);
 }
 
 function changeHint(context) {

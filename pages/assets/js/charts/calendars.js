@@ -1,6 +1,7 @@
 // The calendar of periods, and the triangle of all windows.
 
 import { isKnown } from "../state/quantities.js";
+import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { dayLabel, dayOf, short, timeOf, wall, weekday, whole, windowLabel } from "../state/words.js";
@@ -48,8 +49,7 @@ function calendarTable({ survey, words }) {
 // The cells of the triangle by step: a step is the shortest run that ends with a period. Runs that begin before the first
 // step are left out: the reports of their first periods are gone.
 export function triangleOf(survey) {
-  if (survey.triangle?.revision !== survey.revision) survey.triangle = { revision: survey.revision, ...madeTriangle(survey) };
-  return survey.triangle;
+  return remembered(survey, "triangle", () => madeTriangle(survey));
 }
 
 function madeTriangle(survey) {

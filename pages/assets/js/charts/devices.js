@@ -1,6 +1,7 @@
 // Devices (or visitors) over time: new and returning ones of each period, or the different ones of longer windows.
 
 import { isKnown } from "../state/quantities.js";
+import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { readable, wall, whole, windowLabel } from "../state/words.js";
@@ -47,6 +48,10 @@ function lengthOf(context) {
 
 // The lengths of all windows that are published, in periods.
 export function windowLengths(survey) {
+  return remembered(survey, "lengths", () => lengthsIn(survey));
+}
+
+function lengthsIn(survey) {
   const lengths = new Set([1]);
   for (const record of survey.periods.values()) {
     for (const cell of record.triangle) lengths.add(record.period - cell.first + 1);

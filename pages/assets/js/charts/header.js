@@ -1,7 +1,8 @@
 // The top of the page: which survey it is, from when to when, and the figures to know first.
 
 import { isKnown } from "../state/quantities.js";
-import { periodsOf, windowsOf } from "../state/series.js";
+import { remembered } from "../state/remembered.js";
+import { periodsOf, widestWindow, windowName, windowsOf } from "../state/series.js";
 import { dayLabel, label, wall, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
 
@@ -13,7 +14,7 @@ export function showHeader(header, context) {
     make("p", { class: "kicker" }, words.kicker),
     make("h1", {}, about.title),
     make("p", { class: "lead" }, span(survey)),
-    ...(windowsOf(survey).some((window) => window.presence_lost) ? [make("p", { class: "lead" }, LOST)] : []),
+    ...(remembered(survey, "lost", () => windowsOf(survey).some((window) => window.presence_lost)) ? [make("p", { class: "lead" }, LOST)] : []),
     make("div", { class: "figures" }, ...figures(context)));
 }
 
@@ -22,7 +23,7 @@ function span(survey) {
   if (!rows.length) return "Nothing is published yet.";
   const year = (time) => new Date(time).getUTCFullYear();
   const first = wall(rows[0].begin), last = wall(rows.at(-1).end) - 1;
-  return `${dayLabel(first)} ${year(first)} to ${dayLabel(last)} ${year(last)}, ${whole(rows.length)} periods`;
+  return `${dayLabel(first)} ${year(first)} to ${dayLabel(last)} ${year(last)}, ${whole(rows.length)} ${rows.length === 1 ? "period" : "periods"}`;
 }
 
 export function figure(title, value, below = "") {
@@ -31,10 +32,10 @@ export function figure(title, value, below = "") {
 
 function figures({ survey, words }) {
   const rows = periodsOf(survey), cards = [];
-  const longest = windowsOf(survey).find((window) => isKnown(window.visitors));
-  if (longest) {
-    const periods = longest.last - longest.first + 1;
-    cards.push(figure(`different ${words.many}`, whole(longest.visitors.value), periods > 1 ? `in ${periods} periods` : "in one period"));
+  const widest = widestWindow(survey);
+  if (widest) {
+    const periods = widest.last - widest.first + 1;
+    cards.push(figure(`different ${words.many}`, whole(widest.visitors.value), periods > 1 ? `in ${periods} periods, ${windowName(survey, widest)}` : `in the newest final period, ${windowName(survey, widest)}`));
   }
   const known = rows.filter((row) => isKnown(row.visitors));
   if (known.length > 1) {

@@ -3,6 +3,7 @@
 import { readable } from "../state/words.js";
 import { framed } from "../parts/frame.js";
 import { changeNowChart, compareChart, rankingChart } from "./areas.js";
+import { arrivalsChart } from "./arrivals.js";
 import { capitalised, changeChart, overTimeChart } from "./attribute.js";
 import { calendarChart, triangleChart } from "./calendars.js";
 import { cautionsChart, guaranteesChart, notesPart, precisionChart, suppressedChart } from "./costs.js";
@@ -34,7 +35,7 @@ export function surveySections(context) {
       ...survey.about.attributes.map((attribute) => ({ id: `answers-${attribute.name}`, title: capitalised(readable(attribute.name)), parts: parts(attributeCharts(attribute)) })),
       { id: "outlook", title: "Forecast", parts: parts([forecastChart()]) },
       { id: "accuracy", title: "Accuracy", parts: parts([truthChart()]) },
-      { id: "trust", title: "Integrity", parts: parts([integrityChart()]) },
+      { id: "trust", title: "Integrity", parts: parts([integrityChart(), arrivalsChart()]) },
       { id: "cost", title: "What it cost", parts: [...parts([guaranteesChart(), precisionChart(), cautionsChart(), suppressedChart()]), notesPart()] },
     ]);
   }

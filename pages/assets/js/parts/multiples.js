@@ -5,6 +5,7 @@ import { timeline } from "./timeline.js";
 import { drawWhenSeen, forget } from "./visible.js";
 
 const FIRST = 12;
+const shownIn = new WeakMap(); // the points of a drawing, and its width: the same ones are not drawn again
 
 // `cells`: [{ id, title, points }], where `points` is a function. `more`: { all, show } says whether all are shown, and how
 // to ask for that.
@@ -26,7 +27,11 @@ export function multiples(box, cells, options, more) {
   }
   [...grid.children].forEach((element, at) => {
     const cell = shown[at], small = element.lastChild;
-    drawWhenSeen(small, () => timeline(small, { lines: [{ name: cell.title, kind: options.kind ?? "", points: cell.points() }] },
-      { height: 130, ticks: 3, ...options, label: `${cell.title}: ${options.label}` }));
+    drawWhenSeen(small, () => {
+      const points = cell.points(), before = shownIn.get(small);
+      if (before?.points === points && before.width === small.clientWidth) return;
+      shownIn.set(small, { points, width: small.clientWidth });
+      timeline(small, { lines: [{ name: cell.title, kind: options.kind ?? "", points }] }, { height: 130, ticks: 3, ...options, label: `${cell.title}: ${options.label}` });
+    });
   });
 }

@@ -6,7 +6,7 @@ export function emptyState() {
 
 function emptySurvey(id) {
   return {
-    id, revision: 0, about: null, live: null, status: null, integrity: new Map(),
+    id, revision: 0, published: 0, about: null, live: null, status: null, integrity: new Map(),
     periods: new Map(), histograms: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(),
   };
 }
@@ -22,6 +22,7 @@ export function apply(state, event) {
   if (!state.surveys.has(id)) state.surveys.set(id, emptySurvey(id));
   const survey = state.surveys.get(id);
   survey.revision += 1;
+  if (kind !== "live" && kind !== "status") survey.published += 1;
   if (kind === "survey") survey.about = record;
   else if (kind === "mobility") survey.periods.set(record.period, record);
   else if (kind === "histogram") takeHistogram(survey, record);

@@ -1,6 +1,7 @@
 // What charts show, read from the state of a survey: periods in their order, and numbers of one value over time.
 
 import { UNKNOWN, entry, exactly, isKnown, product } from "./quantities.js";
+import { remembered } from "./remembered.js";
 import { windowLabel } from "./words.js";
 
 // All periods in their order, finals and provisional ones alike: { period, begin, end, state, visitors, attributes, ... }.
@@ -42,11 +43,18 @@ function fromHistogram(histogram, state) {
 
 // All windows of several periods and single ones: the longest first, by their beginning.
 export function windowsOf(survey) {
-  if (survey.windowed?.revision === survey.revision) return survey.windowed.windows;
-  const windows = [...survey.periods.values()].flatMap((record) => record.windows)
-    .sort((a, b) => (b.last - b.first) - (a.last - a.first) || a.first - b.first);
-  survey.windowed = { revision: survey.revision, windows };
-  return windows;
+  return remembered(survey, "windows", () => [...survey.periods.values()].flatMap((record) => record.windows)
+    .sort((a, b) => (b.last - b.first) - (a.last - a.first) || a.first - b.first));
+}
+
+// The newest of the longest windows whose visitors are published; null if there is none.
+export function widestWindow(survey) {
+  let widest = null;
+  for (const window of windowsOf(survey)) {
+    if (widest && window.last - window.first < widest.last - widest.first) break; // the longest come first, the newest last
+    if (isKnown(window.visitors)) widest = window;
+  }
+  return widest;
 }
 
 export function windowName(survey, window) {
@@ -84,19 +92,27 @@ export function pointAt(row, attribute, value, measure = "people") {
   return point;
 }
 
+// The people with each value in all of these periods together, and which values there are; added to those of others.
+function added(attribute, rows, others = null) {
+  const length = attribute.values.length, sums = new Float64Array(others?.sums ?? length), seen = new Uint8Array(others?.seen ?? length);
+  for (const row of rows) {
+    const part = row.attributes.get(attribute.name);
+    part?.values?.share.value.forEach((share, at) => {
+      const value = part.places ? part.places[at] : at;
+      if (share != null && isKnown(row.visitors)) sums[value] += share * row.visitors.value;
+      seen[value] = 1;
+    });
+  }
+  return { sums, seen };
+}
+
 // The values of an attribute, the most frequent over all periods first; ordered ones stay in their order.
 export function rankedValues(survey, attribute) {
   const kept = survey.ranked?.revision === survey.revision ? survey.ranked : (survey.ranked = { revision: survey.revision, by: new Map() });
   if (!kept.by.has(attribute.name)) {
-    const sums = new Float64Array(attribute.values.length), seen = new Uint8Array(attribute.values.length);
-    for (const row of periodsOf(survey)) {
-      const part = row.attributes.get(attribute.name);
-      part?.values?.share.value.forEach((share, at) => {
-        const value = part.places ? part.places[at] : at;
-        if (share != null && isKnown(row.visitors)) sums[value] += share * row.visitors.value;
-        seen[value] = 1;
-      });
-    }
+    const rows = periodsOf(survey), final = (row) => row.state === "final";
+    const published = remembered(survey, `sums of ${attribute.name}`, () => added(attribute, rows.filter(final)));
+    const { sums, seen } = added(attribute, rows.filter((row) => !final(row)), published);
     const places = attribute.values.map((_, value) => value).filter((value) => seen[value]);
     if (!attribute.ordered && attribute.role !== "dwell") places.sort((a, b) => sums[b] - sums[a]);
     kept.by.set(attribute.name, places);

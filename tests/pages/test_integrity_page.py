@@ -1,0 +1,34 @@
+"""Integrity on the page of a collection: verdicts, and new arrivals beside what is usual."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from hearsay.reports.files import open_results
+from hearsay.reports.page import report_page, write_page
+from hearsay.reports.sources import mobility_of
+from tests.helpers.forging import collect
+from tests.helpers.surveys import of_size, scheme_with
+from tests.pages.viewing import rows, viewing
+
+DEVICES, PERIODS, FORGED = 600, 5, 200
+
+
+def test_forged_devices_that_arrive_as_new_leave_the_band_of_what_is_usual(browser: Browser, tmp_path: Path) -> None:
+    """Everybody reports in every period, so nobody is new after the first one, until reports are forged."""
+    terms = {"eps_inf": 4.0, "eps_1": 2.0, "clock": "source", "horizon": 3}
+    scheme = scheme_with(of_size(12, "many", mechanism="l-osue"), id="forged", **terms)
+    collect(tmp_path, scheme, DEVICES, PERIODS, forged=FORGED)
+    with open_results("forged", tmp_path, None) as (results, _):
+        file = tmp_path / "page.html"
+        write_page(file, report_page(scheme.survey, mobility_of(results, "forged", None), None, ()))
+    with viewing(browser, file) as page:
+        arrivals, verdicts = rows(page, "arrivals"), rows(page, "integrity")
+        page.wait_for_selector("#arrivals svg .odd")
+    assert [row["verdict"] for row in verdicts] == ["consistent"] * (PERIODS - 1) + ["contradicted"]
+    assert [(row["period"], row["new"], row["outside"]) for row in arrivals] == [
+        *((period, 0, False) for period in range(1, PERIODS - 1)),
+        (PERIODS - 1, FORGED, True),
+    ]
