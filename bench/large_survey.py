@@ -73,7 +73,11 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     for name in ("merging_changelog", "counting_changelog"):
         largest = max(len(record.value or b"") for record in read_topic(kafka, getattr(topics, name)))
         table.row(f"largest record of the {name.replace('_', ' ')}, MB", f"{largest / 1e6:.1f}", "8.3")
-    for title, options in (("report", []), ("report --html", ["--html", str(directory / "page.html")])):
+    forms = {"html": [str(directory / "page.html")], "json": [], "csv": [str(directory)], "parquet": [str(directory)]}
+    for title, options in {
+        "report": [],
+        **{f"report --{form}": [f"--{form}", *to] for form, to in forms.items()},
+    }.items():
         megabytes, seconds = report(kafka, options)
         table.row(f"{title}: memory, MB", f"{megabytes:,.0f}", f"{MEGABYTES}")
         table.row(f"{title}: CPU seconds", f"{seconds:.1f}", f"{CPU_SECONDS:g}")

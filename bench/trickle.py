@@ -1,4 +1,4 @@
-"""What one JSON report costs a worker when reports trickle in, and how long one and two workers need until they count.
+"""What one JSON report costs a worker when reports trickle in.
 
 CPU seconds are those of the worker, less what it takes when nothing comes. The reports are spread over 4 partitions.
 """
@@ -25,7 +25,6 @@ SECONDS = 20.0
 RATES = (8, 40, 200)
 BACKLOG = 10_000
 MICROSECONDS = 50.0
-BOTH_SECONDS = 8.0
 
 
 def run() -> Table:
@@ -53,11 +52,6 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
         cpu, flushes = cost(worker, partial(sender.backlog, worker))
         table.row("a backlog", f"{1e6 * cpu / BACKLOG:.0f}", f"{flushes / BACKLOG:.3f}")
         worker.leave()
-    for count in (1, 2):
-        seconds = until_all_count(kafka, directory / str(count), count)
-        table.remarks.append(f"{count} started, until all of them count: {seconds:.1f} s")
-        if count == 2 and seconds > BOTH_SECONDS:
-            table.missed.append(f"two workers: {seconds:.1f} s until both count, wanted at most {BOTH_SECONDS:.0f}")
     return table
 
 

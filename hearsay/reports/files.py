@@ -169,6 +169,7 @@ def _parts_of_tables(report: MobilityReport) -> Iterator[tuple[str, pa.Table]]:
                 for first in range(0, len(gathered), PART_ROWS):
                     yield name, gathered.slice(first, PART_ROWS)
                 del gathered, table
+                pa.default_memory_pool().release_unused()
     for name, left in waiting.items():
         if sum(map(len, left)):
             yield name, pa.concat_tables(left)
