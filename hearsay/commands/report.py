@@ -18,23 +18,11 @@ def report(
         str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the baseline.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
-    areas: Annotated[
-        Path | None,
-        typer.Option(help="The page's map: the file that the survey names as areas, or a directory that has it."),
-    ] = None,
+    areas: console.Areas = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
     parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
-            "With --kafka: only mark the losses of presence noted there.",
-            show_default=False,
-        ),
-    ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
-    ] = None,
+    data: console.ResultsData = None,
+    kafka: console.ResultsKafka = None,
     forged: Annotated[
         float | None,
         typer.Option("--robust", metavar="SHARE", help="Show bounds too, if up to this share of reports is forged."),

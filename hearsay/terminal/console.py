@@ -33,6 +33,20 @@ if out.width < NARROWEST:
     out.width = NARROWEST
 err = SafeConsole(stderr=True, highlight=False)
 
+ResultsData = Annotated[
+    Path | None,
+    typer.Option(
+        help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
+        "With --kafka: only mark the losses of presence noted there.",
+        show_default=False,
+    ),
+]
+ResultsKafka = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
+]
+Areas = Annotated[
+    Path | None, typer.Option(help="For maps: the file that a survey names as areas, or a directory that has it.")
+]
 Kafka = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Send reports to this Kafka cluster; its workers count them.")
 ]

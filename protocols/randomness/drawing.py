@@ -6,6 +6,8 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from protocols.arrays.aliases import Column, Places, ShortWords, Whole, Words
@@ -15,6 +17,7 @@ from protocols.randomness import few_rows
 from protocols.randomness.few_rows import blocks_alone
 
 MANY = 2048
+Exempt = tuple[Whole, Whole]  # for each row: a place, and its kind
 
 
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
@@ -32,10 +35,13 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     return counters
 
 
-def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> tuple[Words, Words]:
+def shared_blocks(
+    devices: Words, tweaks: Whole, first: int, count: int, room: Words | None = None
+) -> tuple[Words, Words]:
     """The counter blocks in which each row finds its words, and where in all of them its words begin.
 
     Eight neighbours have one stream of blocks, numbered from `first`, and each of them the next `count` words of it.
+    `room` is memory for many counters.
 
     >>> counters, starts = shared_blocks(np.array([9, 15], dtype=np.uint64), np.array([5, 5], dtype=np.uint32), 0, 4)
     >>> (counters >> np.array([0, 32], dtype=np.uint64)).tolist(), starts.tolist()
@@ -45,7 +51,8 @@ def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> tupl
         return few_rows.shared_blocks(devices, tweaks, first, count)
     from protocols.randomness.drawing_loops import fill_shared
 
-    counters = np.empty((len(devices), blocks_alone(count), 2), dtype="<u8")
+    size = (len(devices), blocks_alone(count), 2)
+    counters = np.empty(size, dtype="<u8") if room is None else room[: prod(size)].reshape(size)
     starts = np.empty(len(devices), dtype=np.uint64)
     fill_shared(frozen(devices), tweaks, first, count, counters, starts)
     return counters, starts
@@ -64,43 +71,38 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return drawing_loops.extremes(frozen(devices))
 
 
-def look_up(slots: Whole, filled: int, words: ShortWords, starts: Words | None, symbols: Column) -> Places:
-    """symbols = slots[words], and where (flat) words are `filled` or more: those need further bits.
+def look_up(
+    slots: Column, filled: int, words: ShortWords, starts: Words | None, exempt: Exempt | None, symbols: Column
+) -> Places:
+    """symbols = slots[0, words], and where (flat) words are `filled` or more: those need further bits.
 
-    Each row's words begin at its start; without starts, one row's words follow the other's.
+    Each row's words begin at its start; without starts, one row's words follow the other's. In the exempt place of each
+    row, the word is looked up among the slots of the row's kind.
 
+    >>> slots, words = np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8), np.array([0, 2, 1, 1], dtype=np.uint16)
     >>> symbols = np.empty((2, 2), dtype=np.uint8)
-    >>> look_up(np.array([4, 4, 5]), 2, np.array([0, 2, 1, 1], dtype=np.uint16), None, symbols).tolist()
-    [1]
-    >>> symbols.tolist()
-    [[4, 5], [4, 4]]
+    >>> look_up(slots, 2, words, None, None, symbols).tolist(), symbols.tolist()
+    ([1], [[4, 5], [4, 4]])
+    >>> look_up(slots, 2, words, None, (np.array([1, 0]), np.array([1, 0])), symbols).tolist(), symbols.tolist()
+    ([1], [[4, 9], [4, 4]])
     """
     if len(symbols) < MANY:
-        return few_rows.look_up(slots, filled, words, starts, symbols)
-    from protocols.randomness import drawing_loops
+        return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
+    from protocols.randomness import drawing_loops as loops
 
     left = np.empty(symbols.size, dtype=np.intp)
-    if starts is None:
-        return left[: drawing_loops.look_up(words, slots, filled, symbols.reshape(-1), left)]
-    return left[: drawing_loops.look_up_from(starts, words, slots, filled, symbols, left)]
-
-
-def look_up_again(
-    places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
-) -> None:
-    """In one place of each row, look the word up again, in the table of its kind.
-
-    >>> symbols, slots = np.array([[4, 5], [4, 4]], dtype=np.uint8), np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8)
-    >>> look_up_again(np.array([1, 0]), np.array([1, 0]), slots, np.array([0, 2, 1, 1], dtype=np.uint16), None, symbols)
-    >>> symbols.tolist()
-    [[4, 9], [4, 4]]
-    """
-    if len(symbols) < MANY:
-        return few_rows.look_up_again(places, kinds, slots, words, starts, symbols)
-    from protocols.randomness import drawing_loops
-
-    given = np.empty(0, dtype=np.uint64) if starts is None else starts
-    return drawing_loops.look_up_again(frozen(places), frozen(kinds), words, given, slots, symbols)
+    if starts is not None:
+        found = loops.look_up_from(starts, words, slots[0], filled, symbols, left)
+    elif exempt is not None and symbols.shape[1] == 1:
+        loops.look_up_kinds(words, frozen(exempt[1]), slots, symbols.reshape(-1))
+        return left[: loops.find_beyond(words, filled, left)]
+    else:
+        loops.look_up(words, slots[0], symbols.reshape(-1))
+        found = loops.find_beyond(words, filled, left)
+    if exempt is not None:
+        given = np.empty(0, dtype=np.uint64) if starts is None else starts
+        loops.look_up_again(frozen(exempt[0]), frozen(exempt[1]), words, given, slots, symbols)
+    return left[:found]
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:

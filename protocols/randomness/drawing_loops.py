@@ -51,6 +51,20 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
 
 
 @compiled
+def look_up(words: Whole, slots: Whole, symbols: Whole) -> None:
+    """symbols = slots[words]"""
+    for i in range(len(words)):
+        symbols[i] = slots[words[i]]
+
+
+@compiled
+def look_up_kinds(words: Whole, kinds: Whole, slots: Whole, symbols: Whole) -> None:
+    """symbols = slots[kinds, words]"""
+    for i in range(len(words)):
+        symbols[i] = slots[np.uint64(kinds[i]), np.uint64(words[i])]
+
+
+@compiled
 def greatest(words: Whole) -> np.uint16:
     top = np.uint16(0)
     for i in range(len(words)):
@@ -59,13 +73,11 @@ def greatest(words: Whole) -> np.uint16:
 
 
 @compiled
-def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words]; places of words that are `filled` or more are written to `left` and counted.
+def find_beyond(words: Whole, filled: int, left: Whole) -> int:
+    """Write the places of words that are `filled` or more to `left`, and count them.
 
     There are few of them, so only parts whose greatest word is one are searched.
     """
-    for i in range(len(words)):
-        symbols[i] = slots[words[i]]
     found = 0
     for start in range(0, len(words), 256):
         part = words[start : start + 256]
@@ -79,7 +91,10 @@ def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole
 
 @compiled
 def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """The same, where each row's words begin at a place of their own."""
+    """symbols = slots[words], where each row's words begin at a place of their own.
+
+    Places of words that are `filled` or more are written to `left` and counted.
+    """
     rows, count = symbols.shape
     found = 0
     for row in range(rows):
@@ -99,13 +114,12 @@ def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols
 
 @compiled
 def look_up_again(places: Whole, kinds: Whole, words: Whole, starts: Words, slots: Whole, symbols: Whole) -> None:
-    """symbols[row, place] = slots[kind, word], for the one place of each row that has another table (if any)."""
+    """symbols[row, place] = slots[kind, word] in one place of each row; a branch on the kind would be guessed wrong."""
     rows, count = symbols.shape
     for row in range(rows):
         place, kind = np.uint64(places[row]), np.uint64(kinds[row])
-        if kind:
-            start = starts[row] if len(starts) else np.uint64(row) * np.uint64(count)
-            symbols[row, place] = slots[kind, words[start + place]]
+        start = starts[row] if len(starts) else np.uint64(row) * np.uint64(count)
+        symbols[row, place] = slots[kind, words[start + place]]
 
 
 @compiled

@@ -43,21 +43,24 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return int(devices.min()), int(devices.max()), in_a_row
 
 
-def look_up(slots: Whole, filled: int, words: ShortWords, starts: Words | None, symbols: Column) -> Places:
-    """symbols = slots[words]; returns where (flat) words are `filled` or more."""
-    if starts is not None:
-        words = words[starts[:, None] + np.arange(symbols.shape[1], dtype=np.uint64)]
-    symbols[:] = slots.take(words).reshape(symbols.shape)
-    return np.flatnonzero(words >= filled)
-
-
-def look_up_again(
-    places: Whole, kinds: Whole, slots: Column, words: ShortWords, starts: Words | None, symbols: Column
-) -> None:
-    """In one place of each row: symbols = slots[kind, word]."""
+def look_up(
+    slots: Column,
+    filled: int,
+    words: ShortWords,
+    starts: Words | None,
+    exempt: tuple[Whole, Whole] | None,
+    symbols: Column,
+) -> Places:
+    """symbols = slots[0, words], in one place of each row slots[kind, word]; where words are `filled` or more."""
     rows, count = symbols.shape
-    first = np.arange(rows) * count if starts is None else starts.astype(np.int64)
-    symbols[np.arange(rows), places] = slots[kinds, words[first + places]]
+    if starts is not None:
+        words = words[starts[:, None] + np.arange(count, dtype=np.uint64)]
+    words = words.reshape(rows, count)
+    symbols[:] = slots[0].take(words)
+    if exempt is not None:
+        places, kinds = exempt
+        symbols[np.arange(rows), places] = slots[kinds, words[np.arange(rows), places]]
+    return np.flatnonzero(words >= filled)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:

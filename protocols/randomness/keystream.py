@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +41,40 @@ MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
+
+
+class _Memory(threading.local):
+    """Memory that a thread uses again and again: new memory costs more than the AES that is written to it."""
+
+    def __init__(self) -> None:
+        self._room: Bytes = np.empty(0, dtype=np.uint8)
+        self._counters: Words = np.empty(0, dtype="<u8")
+        self._asked: tuple[int, ...] = ()
+        self._streams: Words = np.empty(0, dtype="<u8")
+
+    def room(self, size: int) -> Bytes:
+        """So many bytes for a keystream."""
+        if len(self._room) < size:
+            self._room = np.empty(size, dtype=np.uint8)
+        return self._room[:size]
+
+    def counters(self, size: int) -> Words:
+        """So many words for counters."""
+        if len(self._counters) < size:
+            self._counters = np.empty(size, dtype="<u8")
+        return self._counters
+
+    def streams(self, group: int, groups: int, tweak: int, first: int, count: int) -> Words:
+        """The counter blocks of neighbouring streams. All attributes of a report have the same ones."""
+        asked = (group, groups, tweak, first, count)
+        if asked != self._asked:
+            numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
+            tweaks = np.broadcast_to(np.uint32(tweak), numbers.shape)
+            self._streams, self._asked = counter_blocks(numbers, tweaks, first, count), asked
+        return self._streams
+
+
+_memory = _Memory()
 
 
 class Keyring:
@@ -106,7 +141,7 @@ class Draws:
     def parts(self, count: int) -> Iterator[tuple[slice, ShortWords, Words | None]]:
         """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
 
-        Without starts, one row's words follow the other's.
+        Without starts, one row's words follow the other's. The words are there until the thread asks for others.
         """
         step = max(1, PART // (BLOCK * blocks_alone(count)))
         for first in range(0, len(self), step):
@@ -119,10 +154,11 @@ class Draws:
         low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
         if groups * count > len(devices) * blocks_alone(count):
-            counters, starts = shared_blocks(devices, tweaks, first, count)
-            return self._encrypt(counters).view("<u2"), starts
-        streams = np.uint64(group) + np.arange(groups, dtype=np.uint64)
-        words = self._encrypt(counter_blocks(streams, tweaks[:groups], first, count)).view("<u2")
+            blocks = len(devices) * blocks_alone(count)
+            counters, starts = shared_blocks(devices, tweaks, first, count, _memory.counters(2 * blocks))
+            return self._encrypt(counters, _memory.room(counters.nbytes + BLOCK - 1)).view("<u2"), starts
+        counters = _memory.streams(group, groups, int(tweaks[0]), first, count)
+        words = self._encrypt(counters, _memory.room(counters.nbytes + BLOCK - 1)).view("<u2")
         if not in_a_row:
             return words, (devices - np.uint64(NEIGHBOURS * group)) * np.uint64(count)
         start = low % NEIGHBOURS * count
@@ -139,9 +175,9 @@ class Draws:
     def _from(self, lane: int) -> int:
         return (self.lane + lane) * LANE
 
-    def _encrypt(self, counters: Words) -> Bytes:
+    def _encrypt(self, counters: Words, room: Bytes | None = None) -> Bytes:
         flat = counters.reshape(-1).view(np.uint8)
-        out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8)
+        out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8) if room is None else room
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
         self._cipher.update_into(flat.data, out.data)
         return out[: len(flat)]

@@ -17,11 +17,10 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Floats, Places, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.randomness.drawing import MANY, invert, look_up, look_up_again
+from protocols.randomness.drawing import MANY, Exempt, invert, look_up
 from protocols.randomness.keystream import Draws
 
 Probabilities = Sequence[float] | Floats
-Exempt = tuple[Whole, Whole]  # for each row: a place, and its kind
 
 SLOTS = 1 << 16
 WORD = 1 << 64
@@ -69,9 +68,8 @@ class Table:
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         left = [np.empty(0, dtype=np.intp)]
         for rows, words, starts in draws.parts(count):
-            left.append(look_up(self._slots[0], self.filled, words, starts, out[rows]) + rows.start * count)
-            if exempt is not None:
-                look_up_again(exempt[0][rows], exempt[1][rows], self._slots, words, starts, out[rows])
+            some = None if exempt is None else (exempt[0][rows], exempt[1][rows])
+            left.append(look_up(self._slots, self.filled, words, starts, some, out[rows]) + rows.start * count)
         self._resolve(out, np.concatenate(left), draws, exempt)
         return out
 

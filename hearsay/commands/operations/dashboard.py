@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,21 +14,9 @@ def dashboard(
         list[str] | None,
         typer.Argument(metavar="SURVEY", help="Ids of the surveys to show; all of them if left out."),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
-            "With --kafka: only mark the losses of presence noted there.",
-            show_default=False,
-        ),
-    ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Show the results of this Kafka cluster instead.")
-    ] = None,
-    areas: Annotated[
-        Path | None,
-        typer.Option(help="For maps: the file that a survey names as areas, or a directory that has it."),
-    ] = None,
+    data: console.ResultsData = None,
+    kafka: console.ResultsKafka = None,
+    areas: console.Areas = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8050,
     public: Annotated[

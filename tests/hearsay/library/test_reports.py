@@ -1,12 +1,8 @@
-"""What people get who write `import hearsay`."""
+"""Fleets, devices and what is estimated from their reports, from `import hearsay`."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import typing
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,86 +10,13 @@ import pyarrow as pa
 import pytest
 
 import hearsay
-from analytics.estimation import estimate
 from hearsay.library.estimating import FIGURES
-from protocols.errors import ResultsError, ScenarioError, SurveyError, WireError
+from protocols.errors import ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from stream_app.local import EmbeddedApp
 from stream_app.results import histogram_table
-from tests.docs.pages import ROOT
-
-NAMES = {
-    "Device", "Fleet", "HearsayError", "Limits", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey",
-    "plan", "read_results", "run",
-}  # fmt: skip
-HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
-SECRET = bytes(range(32))
-KEY = bytes(32)
-ANY = hearsay.Limits(report=1000, life=1000, total=1000)
-COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
-HOURS = list(range(24)) * 417
-
-
-def survey(terms: str = "eps_inf: 4, eps_1: 2", more: str = "") -> hearsay.Survey:
-    return hearsay.load_survey(f"""
-        {{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, {terms}, attributes: [
-            {{name: colour, values: [red, green, blue]{more}}}, {{name: hour, range: {{last: 23}}{more}}}]}}""")
-
-
-def truth() -> dict[str, list[typing.Any]]:
-    return {"colour": COLOURS, "hour": HOURS[: len(COLOURS)]}
-
-
-def test_these_are_the_names_and_each_is_explained() -> None:
-    assert set(hearsay.__all__) == set(dir(hearsay)) == NAMES
-    for name in NAMES:
-        found = getattr(hearsay, name)
-        assert found.__doc__ and "BaseModel" not in found.__doc__, name
-        assert name in (ROOT / "docs" / "library.md").read_text(), name
-    assert "return" in typing.get_type_hints(hearsay.estimate)
-
-
-@pytest.mark.parametrize("name", ["estimates", "_MODULE"])
-def test_a_name_that_there_is_not_is_refused_as_by_any_module(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
-        getattr(hearsay, name)
-
-
-def test_importing_it_imports_nothing_heavy() -> None:
-    listed = subprocess.run(
-        [sys.executable, "-c", "import hearsay, sys; print(*sys.modules)"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert "hearsay" in listed
-    assert not {name.partition(".")[0] for name in listed} & (HEAVY | {"protocols", "analytics"})
-
-
-def test_a_type_checker_knows_every_name() -> None:
-    shown = "; ".join(f"reveal_type(hearsay.{name})" for name in sorted(NAMES))
-    options = "--strict --config-file= --cache-dir=.mypy_cache/library --ignore-missing-imports --follow-imports=silent"
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", *options.split(), "-c", f"import hearsay; {shown}; hearsay.estimates"],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
-    ).stdout.splitlines()  # fmt: skip
-    revealed = [line.partition("Revealed type is ")[2] for line in checked if "Revealed type" in line]
-    assert len(revealed) == len(NAMES) and not any(kind == '"Any"' for kind in revealed)
-    assert [line for line in checked if ": error: " in line] == [
-        '<string>:1: error: Module has no attribute "estimates"; maybe "estimate"?  [attr-defined]'
-    ]
-
-
-def test_a_survey_is_read_from_a_file_or_from_text(tmp_path: Path) -> None:
-    text = "id: s\nstart: 2026-01-01T00:00:00Z\nperiod: 1d\neps: 1\nattributes: [{name: a, values: [x, y]}]\n"
-    (tmp_path / "survey.yaml").write_text(text)
-    from_text, from_path = hearsay.load_survey(text), hearsay.load_survey(tmp_path / "survey.yaml")
-    assert from_text == from_path == hearsay.load_survey(str(tmp_path / "survey.yaml"))
-    with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
-        hearsay.load_survey("nowhere.yaml")
-
-
-def test_a_plan_is_what_the_command_shows() -> None:
-    drawn = hearsay.plan(survey(), devices=500, error=0.02)
-    assert (drawn.survey, drawn.devices, drawn.error) == ("buttons", 500, 0.02)
+from tests.hearsay.library.surveys import ANY, KEY, SECRET, survey, truth
 
 
 @pytest.mark.parametrize(
@@ -275,80 +198,3 @@ def test_a_value_that_the_survey_does_not_list_is_located_and_not_repeated() -> 
 def test_a_cap_needs_a_store() -> None:
     with pytest.raises(SurveyError, match="memo_cap"):
         hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 10)
-
-
-def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -> None:
-    ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
-    read = hearsay.read_results(tmp_path)
-    assert read["histograms"] == ran["histograms"]
-    assert read["histograms"].column_names[:-2] == hearsay.estimate(survey(), []).column_names
-    assert ran["visitors"]["truth"].to_pylist() == [round(n) for n in read["visitors"]["visitors"].to_pylist()]
-    assert read["visitors"]["truth"].null_count == len(read["visitors"])
-    with pytest.raises(SurveyError, match="no survey 'other'"):
-        hearsay.read_results(tmp_path, survey="other")
-
-
-def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert len(hearsay.run(survey(), devices=50, periods=1)["visitors"]) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_results_are_read_from_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ResultsError, match="there are no results in hearsay-data"):
-        hearsay.read_results()
-    with pytest.raises(ResultsError, match="contains no results"):
-        hearsay.read_results(tmp_path / "nothing")
-    assert not (tmp_path / "nothing").exists()
-
-
-def test_methods_are_compared_on_ones_own_data() -> None:
-    table = hearsay.evaluate(
-        {"colour": COLOURS, "hour": HOURS[:10_000]}, eps=[1], methods=["smp[l-grr]", "smp[l-oue]"], alpha=0.9, runs=5
-    )
-    scores = {row["correction"]: row for row in table.to_pylist()}
-    assert list(scores) == ["raw", "norm-sub", "clip", None]
-    assert 0.5 < scores["raw"]["mse"] / scores["raw"]["expected_mse"] < 2
-    assert scores["raw"]["reveals"] == pytest.approx(0.9)
-    assert scores[None]["method"] == "smp[l-oue]" and "eps_1" in scores[None]["infeasible"]
-    with pytest.raises(ScenarioError, match="'hour' has 1 different"):
-        hearsay.evaluate({"hour": [3, 3]})
-    with pytest.raises(ScenarioError, match="one value per person"):
-        hearsay.evaluate({"colour": ["a", "b"], "hour": [3]})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda survey: hearsay.estimate(None, b""),
-        lambda survey: hearsay.estimate(survey, None),
-        lambda survey: hearsay.estimate(survey, [None]),
-        lambda survey: hearsay.estimate(survey, "text"),
-        lambda survey: hearsay.estimate(survey, [], confidence=95),
-        lambda survey: hearsay.estimate_counts(None, {"a": [1, 2]}, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, None, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, {"a": None}, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, {"a": [1, None]}, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, {"a": [1.5, 1]}, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, {"a": [-1, 1]}, {"a": 3}),
-        lambda survey: hearsay.estimate_counts(survey, {"a": [1, 2]}, {"a": None}),
-        lambda survey: estimate(None, 10, Scheme(survey).questions[0].channel),
-        lambda survey: estimate([1, 2], None, Scheme(survey).questions[0].channel),
-    ],
-)
-def test_what_is_no_count_and_no_report_is_refused_with_a_sentence(wrong: Callable[[hearsay.Survey], object]) -> None:
-    survey = hearsay.load_survey(
-        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
-    )
-    with pytest.raises(hearsay.HearsayError) as refused:
-        wrong(survey)
-    assert refused.value.hint
-
-
-def test_a_survey_of_real_time_is_rehearsed_under_an_id_of_its_own() -> None:
-    survey = hearsay.load_survey(
-        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
-    )
-    tables = hearsay.run(survey, devices=30, periods=1)
-    assert tables["visitors"]["visitors"].to_pylist() == tables["visitors"]["truth"].to_pylist()
