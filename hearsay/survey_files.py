@@ -12,15 +12,21 @@ from servers.limited_reading import read_limited
 
 MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""
+MAX_VALUES_BYTES = 16 << 20
+"""More than a survey of any names may take as a record."""
 EXAMPLES = ("mobility-week", "telemetry", "demand-year")
 
 
 def read_survey(path: Path) -> Survey:
-    """The survey in a file."""
+    """The survey in a file, with the values in files beside it."""
+    text = _text(path, MAX_BYTES, "give a survey file, such as survey.yaml")
+    return parse_survey(text, str(path), lambda name: _text(path.parent / name, MAX_VALUES_BYTES, "put it there"))
+
+
+def _text(path: Path, limit: int, hint: str) -> str:
     try:
-        return parse_survey(read_limited(path, MAX_BYTES).decode(), str(path))
+        return read_limited(path, limit).decode()
     except OSError as error:
-        hint = "give a survey file, such as survey.yaml"
         raise SurveyError(f"{path} cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError:
         raise SurveyError(f"{path} is not UTF-8 text", "save it as UTF-8") from None
