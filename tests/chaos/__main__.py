@@ -19,6 +19,7 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 from tests.chaos.fleet import FleetOrdeal
+from tests.chaos.many_values import ManyValuesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.ordeal import Ordeal
@@ -58,6 +59,9 @@ def on_one_broker(directory: Path, faults: int, with_redis: int, seed: int, say:
         say(f"{with_redis} faults of the Redis of a fleet")
         topics = made(kafka, Topics("fleet", partitions=4, merge_partitions=1))
         FleetOrdeal(kafka, topics, directory / "fleet", seed, say).run(with_redis)
+        say("kills of workers that count very many values")
+        topics = made(kafka, Topics("many", partitions=4, merge_partitions=1))
+        ManyValuesOrdeal(kafka, topics, directory / "many", seed, say).run(max(1, with_redis // 2))
     finally:
         broker.stop()
 
