@@ -12,32 +12,27 @@ from servers.limited_reading import read_limited
 
 MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""
-MAX_AREAS = 16 << 20
+MAX_BESIDE_BYTES = 16 << 20
+"""Of a file beside a survey: more than a survey of any names may take as a record."""
 EXAMPLES = ("mobility-week", "telemetry", "demand-year", "places")
 
 
 def read_survey(path: Path) -> Survey:
-    """The survey in a file."""
+    """The survey in a file, with the values and the areas in files beside it."""
+
+    def beside(name: str) -> str:
+        return _text(path.parent / name, MAX_BESIDE_BYTES, "put it beside the survey, or leave it out")
+
+    survey = parse_survey(_text(path, MAX_BYTES, "give a survey file, such as survey.yaml"), str(path), beside)
+    areas = {attribute.name: attribute.areas for attribute in survey.attributes if attribute.areas is not None}
+    return with_area_groups(survey, {name: beside(file) for name, file in areas.items()}) if areas else survey
+
+
+def _text(path: Path, limit: int, hint: str) -> str:
     try:
-        survey = parse_survey(read_limited(path, MAX_BYTES).decode(), str(path))
+        return read_limited(path, limit).decode()
     except OSError as error:
-        hint = "give a survey file, such as survey.yaml"
         raise SurveyError(f"{path} cannot be read: {error.strerror}", hint) from None
-    except UnicodeDecodeError:
-        raise SurveyError(f"{path} is not UTF-8 text", "save it as UTF-8") from None
-    files_of = {attribute.name: attribute.areas for attribute in survey.attributes if attribute.areas is not None}
-    if not files_of:
-        return survey
-    return with_area_groups(survey, {name: _areas(path.parent / file) for name, file in files_of.items()})
-
-
-def _areas(path: Path) -> str:
-    try:
-        return read_limited(path, MAX_AREAS).decode()
-    except OSError as error:
-        raise SurveyError(
-            f"{path} cannot be read: {error.strerror}", "put the areas beside the survey, or leave areas out"
-        ) from None
     except UnicodeDecodeError:
         raise SurveyError(f"{path} is not UTF-8 text", "save it as UTF-8") from None
 

@@ -1,4 +1,4 @@
-"""The encoding with a new hash in every report: many values in a few bytes (PROTOCOLS 6)."""
+"""The encoding with a new hash in every report: many values in a few bytes (PROTOCOLS 2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Spectrum = NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class FreshHash(Plain):
-    """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 6, OLH).
+    """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 2, OLH).
 
     A value is its number in digits of base g, a hash is as many digits, and it sends the value to their inner product
     modulo g. Any two values are sent together by exactly 1/g of all hashes, so a wrong value is supported with

@@ -31,7 +31,7 @@ class Chooser:
 AUTO = Chooser(
     "auto",
     "of the direct and the unary mechanism that fit, the one with the smaller error among those that link no reports "
-    "in a crowd of `devices` and, under rs+rfd, do not show which attribute is true",
+    "in a crowd of `devices` and, under rs+rfd, do not show which attribute is true; above 65,536 values olh",
 )
 ADP = Chooser("adp", "auto by its name in the literature; under rs+fd it may choose oue-z")
 ALLOMFREE = Chooser("allomfree", "auto by its name in the literature")

@@ -20,6 +20,7 @@ from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
+from protocols.survey_text.value_files import ReadBeside, fill_in_values
 
 # Models within models, by key.
 INSIDE: dict[str, type[BaseModel]] = {
@@ -50,8 +51,10 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, True))
 
 
-def parse_survey(text: str, source: str = "survey") -> Survey:
+def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | None = None) -> Survey:
     """A survey from YAML (or JSON) text. Raises SurveyError, and nothing else, whatever the text.
+
+    `read_beside` reads a file of values beside the survey's; None if the text is not that of a file.
 
     >>> survey = parse_survey('''
     ... id: buttons
@@ -71,6 +74,7 @@ def parse_survey(text: str, source: str = "survey") -> Survey:
         raise SurveyError(f"{source}: {error}", "check indentation and quotes") from None
     if not isinstance(document.data, dict):
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
+    fill_in_values(document.data, source, read_beside)
     try:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Whole = NDArray[np.int64]
 Rows = NDArray[np.int32]
 
-ALWAYS_WAITING = 256 << 10
+ALWAYS_WAITING = 1 << 20
 """So many bytes of answers may wait, also where the supports take less: counting them takes its time."""
 SUPPORT_BYTES = 4
 """What the support of a value takes in a record, while there are fewer than 2^32 answers."""

@@ -13,7 +13,7 @@ from protocols.mechanisms import MAX_VALUES
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
 from protocols.wire import MAX_TERMS_BYTES
-from stream_app.counting.gathered import ALWAYS_WAITING
+from stream_app.counting.gathered import ALWAYS_WAITING, SUPPORT_BYTES
 from stream_app.log.limits import VALUE_BYTES
 
 HEAD_BYTES = 2048
@@ -87,9 +87,14 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
 def _head_bytes(survey: Survey) -> int:
     """What does not grow with the horizon: of each attribute its name, and its reports by width."""
     return HEAD_BYTES + sum(
-        ATTRIBUTE_BYTES + len(asked.name) + (ALWAYS_WAITING if _gathers(asked) else 8 * (asked.k + 1))
+        ATTRIBUTE_BYTES + len(asked.name) + (_more_waiting(asked, survey) if _gathers(asked) else 8 * (asked.k + 1))
         for asked in survey.asked
     )
+
+
+def _more_waiting(attribute: Attribute, survey: Survey) -> int:
+    """Of gathered answers: what may wait beyond the half of `_gap_bytes`."""
+    return max(0, ALWAYS_WAITING - SUPPORT_BYTES * attribute.k * survey.horizon)
 
 
 def _gap_bytes(survey: Survey) -> int:

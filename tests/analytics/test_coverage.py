@@ -24,7 +24,7 @@ PRIOR = (
 )
 
 FAMILIES = {
-    **{f"{name}, one-shot": (ONE % name, "eps: 1.5") for name in ("grr", "sue", "oue", "geometric")},
+    **{f"{name}, one-shot": (ONE % name, "eps: 1.5") for name in ("grr", "sue", "oue", "olh", "geometric")},
     **{
         name: (ONE % name, "eps_inf: 3, eps_1: 1")
         for name in ("l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "l-geometric", "loloha")

@@ -20,6 +20,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 from tests.chaos.fleet import FleetOrdeal
 from tests.chaos.large_surveys import LargeOrdeal
+from tests.chaos.many_values import ManyValuesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.ordeal import Ordeal
@@ -62,6 +63,9 @@ def on_one_broker(directory: Path, faults: int, with_redis: int, seed: int, say:
         say(f"{with_redis} kills of workers that count large surveys")
         topics = made(kafka, Topics("large", partitions=2, merge_partitions=1))
         LargeOrdeal(kafka, topics, directory / "large", seed, say).run(with_redis)
+        say("kills of workers that count very many values")
+        topics = made(kafka, Topics("many", partitions=4, merge_partitions=1))
+        ManyValuesOrdeal(kafka, topics, directory / "many", seed, say).run(max(1, with_redis // 2))
     finally:
         broker.stop()
 

@@ -41,7 +41,8 @@ def demo(data: Path, *options: str, **environment: str) -> str:
 
 TURNS = """
 {id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
- attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}}],
+ attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}},
+              {name: page, range: {last: 299}, mechanism: olh}],
  crosses: [{of: [version, feature], share: 0.5}]}
 """
 

@@ -142,7 +142,7 @@ RULES: list[tuple[dict[str, Any], list[str]]] = [
     (count(last=10**12), ["last: 1000000000000", "larger step"]),
     (count(step=0), ["count.range.step = 0"]),
     (count(upto=3), ["count.range.upto", "there are first, last, step"]),
-    ({"attributes": [{"name": "n", "range": {"last": 1024}, "mechanism": "l-geometric"}]}, ["'n'", "1024", "step"]),
+    ({"attributes": [{"name": "n", "range": {"last": 1024}, "mechanism": "l-geometric"}]}, ["'n'", "1,024", "step"]),
     ({"attributes": [{"name": "n", "range": {"last": 255}, "mechanism": "loloha"}]}, ["'n'", "at most 255", "not 256"]),
 ]  # fmt: skip
 

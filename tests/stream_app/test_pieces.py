@@ -10,6 +10,7 @@ import pytest
 
 from protocols.errors import ResultsError, SurveyError
 from protocols.randomness import Keyring
+from protocols.survey import Survey
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts, PeriodCounts
 from stream_app.counting.partials import Part, Progress, encode_partial
@@ -170,6 +171,19 @@ def test_computed_sizes_are_those_of_the_largest_records(terms: tuple[int, int, 
     assert measured <= counter_bytes(scheme.survey) < measured + 2048 + 128 * attributes
     assert survey_bytes(scheme.survey) == len(scheme.survey.model_dump_json().encode())
     check_sizes(scheme.survey)
+
+
+def test_a_million_values_with_fresh_hashes_can_run_and_terms_that_no_device_reads_cannot() -> None:
+    def sized(k: int, mechanism: str = "auto") -> Survey:
+        attribute = {"name": "a", "range": {"last": k - 1}, "mechanism": mechanism}
+        return scheme_with(attribute, eps=1).survey
+
+    check_sizes(sized(1_000_000))
+    assert counter_bytes(sized(1_000_000)) == 2048 + 128 + 1 + 32 + 18 + 8_000_000
+    assert counter_bytes(sized(1000, "olh")) == 2048 + 128 + 1 + 32 + 18 + 4000 + (1 << 20)
+    with pytest.raises(SurveyError, match=r"its terms take [\d,]+ bytes, and devices read at most 8,388,608"):
+        names = [f"{chr(0x4E00 + place % 1000)}{place}" for place in range(700_000)]
+        check_sizes(scheme_with({"name": "a", "values": names}, eps=1).survey, limit=1 << 30)
 
 
 def test_a_survey_that_cannot_run_is_refused_by_its_size_and_told_what_would_fit() -> None:

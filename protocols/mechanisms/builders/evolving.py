@@ -51,7 +51,7 @@ def _largest_domain(g: int) -> int:
 
 LOLOHA = MechanismRecord(
     "loloha",
-    "values hashed to a few by a lifelong public hash: many values cost little",
+    "values hashed to a few by a lifelong public hash: values that keep changing cost little; at most 255 values",
     one_round=build_loloha,
     two_rounds=build_loloha,
     lifelong=True,

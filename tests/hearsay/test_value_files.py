@@ -1,0 +1,66 @@
+"""`values_from`: the values of an attribute in a file beside the survey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hearsay.survey_files import read_survey
+from protocols.errors import SurveyError
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+
+SURVEY = "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, %s}]}"
+
+
+def survey(directory: Path, more: str) -> Path:
+    path = directory / "survey.yaml"
+    path.write_text(SURVEY % more)
+    return path
+
+
+def test_very_many_values_are_read_from_a_file_and_asked_with_fresh_hashes(tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("".join(f"item {place}\n" for place in range(70_000)))
+    found = read_survey(survey(tmp_path, "values_from: names.txt"))
+    assert found.attributes[0].values[-1] == "item 69999"
+    assert Scheme(found).questions[0].label == "olh"
+    few = ", ".join(f"item {place}" for place in range(3))
+    (tmp_path / "names.txt").write_text("item 0\nitem 1\nitem 2")
+    same = read_survey(survey(tmp_path, "values_from: names.txt")), parse_survey(SURVEY % f"values: [{few}]")
+    assert same[0] == same[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("values_from: ../names.txt", "not the name of a file"),
+        ("values_from: [a]", "not the name of a file"),
+        ("values_from: names.txt, values: [a, b]", "other values beside it"),
+        ("values_from: others.txt", r"others.txt cannot be read: No such file"),
+        ("values_from: names.txt", "lists 'x' twice"),
+    ],
+)
+def test_a_wrong_file_of_values_is_refused_in_words(tmp_path: Path, more: str, words: str) -> None:
+    (tmp_path / "names.txt").write_text("x\nx\n")
+    with pytest.raises(SurveyError, match=words):
+        read_survey(survey(tmp_path, more))
+
+
+def test_a_survey_that_is_no_file_names_none() -> None:
+    with pytest.raises(SurveyError, match="read from beside a survey's file"):
+        parse_survey(SURVEY % "values_from: names.txt")
+
+
+def test_too_many_values_are_refused_with_what_to_take_at_which_number() -> None:
+    memos = SURVEY.replace("eps: 1", "eps_inf: 2, eps_1: 1")
+    with pytest.raises(SurveyError, match=r"has 70,000 values; auto takes at most 65,536 .*olh up to 1,000,000"):
+        parse_survey(memos % "range: {last: 69999}")
+    with pytest.raises(SurveyError, match=r"loloha takes at most 255 values, not 300.*l-osue up to 65,536"):
+        parse_survey(memos % "range: {last: 299}, mechanism: loloha")
+    with pytest.raises(SurveyError, match="'olh' does not fit this survey's solution and budgets"):
+        parse_survey(memos % "range: {last: 299}, mechanism: olh")
+    with pytest.raises(SurveyError, match="more than 1,000,000 values"):
+        parse_survey(SURVEY % "range: {last: 1000000}")
+    with pytest.raises(SurveyError, match="olh cannot hash 1000000 values to g = 7"):
+        parse_survey(SURVEY % "range: {last: 999999}, mechanism: olh, parameter: 7")
