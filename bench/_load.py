@@ -23,7 +23,7 @@ class Load:
     def __init__(self, head: str, tail: str, reports: int) -> None:
         self.head, self.tail, self.reports = head.encode(), tail.encode(), reports
         self.token = secrets.randbits(62)
-        self.answered = self.refused = 0
+        self.answered = self.refused = self.all = 0
         self.seconds: list[float] = []
         self.running = True
 
@@ -60,6 +60,7 @@ class Client(asyncio.Protocol):
         whole = end + 4 + int(self.buffer[at : self.buffer.find(b"\r", at)])
         if len(self.buffer) < whole:
             return
+        self.load.all += 1
         self.load.answered += self.buffer[9:12] == b"201"
         self.load.refused += self.buffer[9:12] != b"201"
         self.load.seconds.append(time.perf_counter() - self.at)
@@ -81,7 +82,8 @@ async def main(port: int, connections: int, seconds: float, reports: int, head: 
     answered, refused, times = load.answered, load.refused, sorted(load.seconds)
     load.running = False
     p99 = times[int(0.99 * len(times))] if times else float("nan")
-    sys.stdout.write(json.dumps({"per_second": answered / took, "refused": refused, "p99": p99}) + "\n")
+    found = {"per_second": answered / took, "refused": refused, "answered": load.all, "p99": p99}
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":

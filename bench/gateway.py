@@ -1,7 +1,8 @@
 """`hearsay gateway` in front of a local broker, against a bare handler of the same server that only parses the JSON.
 
 Single reports at 256 and 1,500 connections, arrays of 1,000 reports, the time of a confirmed answer, and the memory of
-a million requests. Gateway, broker and load generator share the machine; the bare handler has no broker to wait for.
+a million requests. Gateway, broker and load generator share the machine; the bare handler has no broker to wait for. So
+the ratio of CPU is shown beside that of requests: it does not depend on who else uses the machine.
 """
 
 from __future__ import annotations
@@ -39,38 +40,55 @@ SCHEME = Scheme(
         "attributes: [{name: colour, values: [red, green, blue]}]}"
     )
 )
+Server = tuple[int, int]  # its port and its process id
 HEAD = f'{{"survey":"buttons","fingerprint":"{SCHEME.fingerprint}","period":"00000000","token":"'
 TAIL = '","gap":"0001","answers":{"colour":"01"}}'
 
 
 def run() -> Table:
-    table = Table("The gateway", ("", "bare", "gateway", "ratio", "p99, ms"))
+    table = Table("The gateway", ("", "bare", "gateway", "ratio", "CPU, us a request", "ratio", "p99, ms"))
     with broker() as (kafka, directory):
         topics = Topics("gateway", partitions=4, merge_partitions=1)
         create(kafka, topics)
         publish(kafka, topics, SCHEME.survey)
-        with bare() as plain, gateway(kafka, topics, directory) as (port, process):
-            singles = {connections: compare(table, plain, port, connections) for connections in (256, 1500)}
+        with bare() as plain, gateway(kafka, topics, directory) as own:
+            port, process = own
+            singles = {connections: compare(table, plain, own, connections) for connections in (256, 1500)}
             many = median(load(port, 16, MANY)["per_second"] for _ in range(ROUNDS)) * MANY
             times = many / singles[256]
-            table.row(f"reports/s, {MANY:,} a request", "", f"{many:,.0f}", f"{times:.1f} of singles", "")
+            table.row(f"reports/s, {MANY:,} a request", "", f"{many:,.0f}", f"{times:.1f} of singles", "", "", "")
             require(table, f"{MANY:,} reports a request: {TIMES:g} times the single reports", times >= TIMES)
             remember(table, port, process)
     return table
 
 
-def compare(table: Table, plain: int, port: int, connections: int) -> float:
+def compare(table: Table, plain: Server, own: Server, connections: int) -> float:
     """Single reports, one round each in turn. Returns the gateway's rate."""
-    rounds = [(load(plain, connections), load(port, connections)) for _ in range(ROUNDS)]
-    rates = [median(round[side]["per_second"] for round in rounds) for side in (0, 1)]
-    ratio = median(own["per_second"] / alone["per_second"] for alone, own in rounds)
+    rounds = [(measured(plain, connections), measured(own, connections)) for _ in range(ROUNDS)]
+    rates, costs = ([median(round[side][what] for round in rounds) for side in (0, 1)] for what in ("rate", "cpu"))
+    ratio = median(own["rate"] / alone["rate"] for alone, own in rounds)
     p99 = median(own["p99"] for _, own in rounds)
     table.row(
         f"requests/s, {connections:,} connections", f"{rates[0]:,.0f}", f"{rates[1]:,.0f}", f"{ratio:.2f}",
-        f"{1000 * p99:.0f}",
+        f"{1e6 * costs[0]:.0f}, {1e6 * costs[1]:.0f}", f"{costs[0] / costs[1]:.2f}", f"{1000 * p99:.0f}",
     )  # fmt: skip
     require(table, f"{connections:,} connections: at least {AT_LEAST:g} of the bare handler", ratio >= AT_LEAST)
     return rates[1]
+
+
+def measured(server: Server, connections: int) -> dict[str, float]:
+    """Requests a second, CPU seconds of the server for each, and the slowest hundredth of the answers."""
+    port, process = server
+    before = cpu_seconds(process)
+    found = load(port, connections)
+    spent = cpu_seconds(process) - before
+    return {"rate": found["per_second"], "cpu": spent / found["answered"], "p99": found["p99"]}
+
+
+def cpu_seconds(process: int) -> float:
+    """Of a process, in its own code and in the system's."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def remember(table: Table, port: int, process: int) -> None:
@@ -83,7 +101,13 @@ def remember(table: Table, port: int, process: int) -> None:
     last = resident(process)
     assert first is not None
     table.row(
-        f"resident MB after {MEMORY_REQUESTS / 10:,.0f} and {done:,.0f} requests", f"{first:.0f}", f"{last:.0f}", "", ""
+        f"resident MB after {MEMORY_REQUESTS / 10:,.0f} and {done:,.0f} requests",
+        f"{first:.0f}",
+        f"{last:.0f}",
+        "",
+        "",
+        "",
+        "",
     )
     require(table, f"memory is flat: {MORE_MEGABYTES:g} MB more at most", last - first <= MORE_MEGABYTES)
 
@@ -106,15 +130,14 @@ def resident(process: int) -> float:
 
 
 @contextmanager
-def bare() -> Iterator[int]:
+def bare() -> Iterator[Server]:
     port = free_port()
-    with running([sys.executable, "-m", "bench._bare", str(port)], {}, port):
-        yield port
+    with running([sys.executable, "-m", "bench._bare", str(port)], {}, port) as process:
+        yield port, process
 
 
 @contextmanager
-def gateway(kafka: KafkaSettings, topics: Topics, directory: Path) -> Iterator[tuple[int, int]]:
-    """Its port and its process id."""
+def gateway(kafka: KafkaSettings, topics: Topics, directory: Path) -> Iterator[Server]:
     port = free_port()
     command = [sys.executable, "-m", "hearsay", "gateway", "--app", topics.prefix, "--port", str(port)]
     environment = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap}

@@ -131,12 +131,11 @@ class Forms:
         for each in self._forms.values():
             self._by_length[each.length] = (*self._by_length.get(each.length, ()), each)
 
-    def read(self, body: bytes) -> ReportRow | None:
-        """A report of a known form; None if it is something else."""
+    def of(self, body: bytes) -> Form | None:
+        """The form of a report; None if it is not known, or this is something else."""
         for form in self._by_length.get(len(body), ()):
-            row = form.read(body)
-            if row is not None:
-                return row
+            if form.pattern.fullmatch(body) is not None:
+                return form
         return None
 
     def read_many(self, body: bytes) -> Frame | None:

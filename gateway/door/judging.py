@@ -14,13 +14,14 @@ from datetime import UTC, datetime, timedelta
 
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from protocols.wire import Frame, Lookup, Reason, Reject, ReportRow, last_due, time_fault
+from protocols.wire import Frame, Lookup, Reason, Reject, ReportHeader, ReportRow, last_due, time_fault
 
 MARGIN = timedelta(seconds=1)
 """By how much two clocks may differ, as far as a survey's grace allows."""
 EARLY = timedelta(minutes=1)
 """How long before its begin a period is open, for devices whose clocks are fast."""
 KEPT = 1000
+_NEVER = None, float("inf"), float("-inf")
 
 
 def closing_time(survey: Survey, period: int) -> datetime:
@@ -49,30 +50,30 @@ class Door:
     def __init__(self, lookup: Lookup, closed: Callable[[str], int] = lambda survey: -1) -> None:
         self.lookup = lookup
         self._closed = closed
-        self._open: dict[tuple[str, int], tuple[Scheme, float, float]] = {}
+        self._open: dict[ReportHeader, tuple[Scheme, float, float]] = {}
 
     def fault(self, report: ReportRow | Frame, now: float) -> Reject | None:
         """Why reports that have the form of their survey are not taken now (seconds since 1970); None if they are."""
         header = report.header
+        if self._is_open(header, now):
+            return None
         scheme = header.scheme(self.lookup)
         if isinstance(scheme, Reject):
             return scheme
-        if header.period > self._closed(header.survey) and self._is_open(scheme, header.period, now):
-            return None
         rows = len(report) if isinstance(report, Frame) else 1
-        return self._time_fault(scheme.survey, header.period, rows, now)
-
-    def _is_open(self, scheme: Scheme, period: int, now: float) -> bool:
-        """Whether a period is open, by its times, which are kept: they are the same for many reports."""
-        known = self._open.get((scheme.survey.id, period))
-        if known is None or known[0] is not scheme:
-            if self._time_fault(scheme.survey, period, 1, now) is not None:
-                return False
+        fault = self._time_fault(scheme.survey, header.period, rows, now)
+        if fault is None:
             if len(self._open) >= KEPT:
                 self._open.clear()
-            known = scheme, *_times(scheme.survey, period)
-            self._open[scheme.survey.id, period] = known
-        return known[1] <= now < known[2]
+            self._open[header] = scheme, *_times(scheme.survey, header.period)
+        return fault
+
+    def _is_open(self, header: ReportHeader, now: float) -> bool:
+        """Whether reports with this header were taken before, and still are: many have the same."""
+        scheme, begin, end = self._open.get(header, _NEVER)
+        return (
+            begin <= now < end and scheme is self.lookup(header.survey) and header.period > self._closed(header.survey)
+        )
 
     def _time_fault(self, survey: Survey, period: int, rows: int, now: float) -> Reject | None:
         closed = self._closed(survey.id)

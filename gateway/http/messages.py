@@ -31,7 +31,12 @@ class Request:
 
     def header(self, name: bytes) -> str:
         """The value of a header, by its name in lower case; empty if there is none."""
-        return self.headers.get(name, b"").decode("latin-1").strip()
+        return header_text(self.headers.get(name))
+
+
+def header_text(value: bytes | None) -> str:
+    """The value of a header as text; empty if there is none."""
+    return "" if value is None else value.decode("latin-1").strip()
 
 
 class Response:
@@ -90,4 +95,8 @@ class Application(Protocol):
 
     def handle(self, request: Request, answer: Answer) -> None:
         """Answer an admitted request, now or later, exactly once."""
+        ...
+
+    def refused(self, response: Response) -> None:
+        """Note that a request was refused before it was handled, or is to be sent again."""
         ...

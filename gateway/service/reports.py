@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
-from gateway.door.canonical import Forms
+from gateway.door.canonical import Form, Forms
 from gateway.door.credentials import Credential, device_token
 from gateway.door.judging import Door
-from gateway.http.messages import Answer, Request, Response, refusal
+from gateway.http.messages import Answer, Request, refusal
+from gateway.service.answers import many, rows, single
 from gateway.service.metrics import Metrics
 from gateway.service.senders import ONE_REPORT
-from gateway.service.tickets import Outcome, Result, Ticket, row_reject
+from gateway.service.tickets import Ticket, row_reject
 from gateway.service.writing import Writer
 from protocols.wire import Frame, Reason, Reject, ReportRow, decode_frame, read_json, row_of
 
 MOST_REPORTS = 5_000
-TAKEN = Response(201, b'{"status":"taken"}')
-HELD = Response(202, b'{"status":"held"}')
 BUSY = refusal(503, "unavailable", "the gateway waits for its log; send the same again later", ("retry-after", "1"))
-UNSURE = refusal(503, "unavailable", "it is not known whether this was counted; send it again", ("retry-after", "2"))
 NDJSON = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 
 
@@ -39,7 +35,11 @@ class Reports:
     def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/reports`."""
         in_lines = request.state in NDJSON
-        row: ReportRow | Reject | None = None if in_lines else self._forms.read(request.body)
+        form = None if in_lines else self._forms.of(request.body)
+        if form is not None and (credential is None or credential.role == "edge"):
+            self._take_text(form, request.body, answer)
+            return
+        row: ReportRow | Reject | None = None if form is None else form.read(request.body)
         if row is None:
             if self._take_alike(request, credential, answer):
                 return
@@ -64,7 +64,17 @@ class Reports:
         else:
             scheme = self._door.lookup(row.header.survey)
             assert scheme is not None
-            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(_single(results[0]))), 0)
+            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0)
+
+    def _take_text(self, form: Form, text: bytes, answer: Answer) -> None:
+        """Take a report of a known form whose token stays: it is read together with others."""
+        fault = self._door.fault(form.row, self._now())
+        if fault is not None:
+            self._refuse(fault, answer)
+        elif not self._writer.has_room(1):
+            answer(BUSY)
+        else:
+            self._writer.add_text(form, text, answer)
 
     def _take_alike(self, request: Request, credential: Credential | None, answer: Answer) -> bool:
         """Take many reports that have one known form and may all be taken; False if they are something else."""
@@ -78,7 +88,7 @@ class Reports:
         if not self._writer.has_room(len(frame)):
             answer(BUSY)
             return True
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_many(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(many(results))))
         return True
 
     def _add_frame(self, frame: Frame, ticket: Ticket) -> None:
@@ -95,7 +105,7 @@ class Reports:
         elif not self._writer.has_room(len(records)):
             answer(BUSY)
         else:
-            ticket = Ticket(len(records), lambda results: answer(_many(results)))
+            ticket = Ticket(len(records), lambda results: answer(many(results)))
             for place, record in enumerate(records):
                 row = self._read(record)
                 if isinstance(row, ReportRow):
@@ -122,7 +132,7 @@ class Reports:
         if not self._writer.has_room(len(frame)):
             answer(BUSY)
             return
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(_rows(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(rows(results))))
 
     def _read(self, record: Any) -> ReportRow | Reject:
         """A report from JSON, read strictly; its form is remembered for the next ones."""
@@ -163,49 +173,3 @@ def read_lines(body: bytes) -> list[Any]:
             except ValueError:
                 values.append(None)
     return values
-
-
-def _single(result: Result | None) -> Response:
-    if result is Outcome.TAKEN:
-        return TAKEN
-    if result is Outcome.HELD:
-        return HELD
-    if isinstance(result, Reject):
-        return refusal(422, result.reason, result.detail)
-    return UNSURE
-
-
-def _many(results: list[Result | None]) -> Response:
-    """201 if all were taken, 202 if some are held; 200 if some were refused, 503 if some must be sent again."""
-    if all(result is Outcome.TAKEN for result in results):
-        return _all_taken(len(results))
-    if Outcome.FAILED in results:
-        return UNSURE
-    refused = any(isinstance(result, Reject) for result in results)
-    status = 200 if refused else 202 if Outcome.HELD in results else 201
-    return Response(status, json.dumps({"results": [_in_words(result) for result in results]}).encode())
-
-
-@lru_cache(maxsize=16)
-def _all_taken(reports: int) -> Response:
-    return Response(201, b'{"results": [%s]}' % b", ".join([b'{"status": "taken"}'] * reports))
-
-
-def _in_words(result: Result | None) -> dict[str, str]:
-    if isinstance(result, Reject):
-        return {"status": "refused", "reason": result.reason, "detail": result.detail}
-    assert result is not None
-    return {"status": result.value}
-
-
-def _rows(results: list[Result | None]) -> Response:
-    """The same for the rows of a frame, counted by reason: its sender knows its rows by their order."""
-    if Outcome.FAILED in results:
-        return UNSURE
-    refused: dict[str, list[int]] = {}
-    for row, result in enumerate(results):
-        if isinstance(result, Reject):
-            refused.setdefault(result.reason, []).append(row)
-    count = sum(map(len, refused.values()))
-    status = 200 if refused else 202 if Outcome.HELD in results else 201
-    return Response(status, json.dumps({"taken": len(results) - count, "refused": refused}).encode())

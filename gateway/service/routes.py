@@ -6,28 +6,28 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gateway.door.credentials import Credential
 from gateway.door.judging import Door
-from gateway.http.messages import Answer, Request, Response, refusal
+from gateway.http.messages import Answer, Request, Response, header_text, refusal
 from gateway.service.metrics import Metrics
 from gateway.service.openapi import openapi
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
+from gateway.service.watching import ONLY_READ, Page, health_pages, metrics_page
 from gateway.service.writing import Log, Writer
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
 
 MAX_REPORT_BYTES, MAX_REPORTS_BYTES = 256 << 10, 4 << 20
 JSON_TYPES = frozenset({"application/json", REPORT}) | NDJSON
+JUDGED = (b"content-type", b"content-encoding", b"origin", b"host")
 CACHED = ("cache-control", "public, max-age=3600")
 NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
 NO_SURVEY = refusal(404, "unknown-survey", "no survey of this id is published")
-ONLY_READ = refusal(405, "method-not-allowed", "this is only read", ("allow", "GET, HEAD"))
 OTHER_SITE = refusal(403, "forbidden", "pages of this origin may not send here")
 ENCODED = refusal(415, "unsupported-media-type", "compressed requests are not taken")
-
-Page = Callable[[], Response]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Surveys:
 class Gateway:
     """The application. `pages` are further paths that are only read, and made anew for every request.
 
-    `origins` are the origins whose pages may ask (CORS). `watched` says whether health and metrics are served here.
+    `origins` are the origins whose pages may ask (CORS). `shows_metrics` says whether metrics are served here, too.
     """
 
     surveys: Surveys
@@ -59,45 +59,62 @@ class Gateway:
     def __post_init__(self) -> None:
         door = Door(self.surveys.lookup, self.log.closed_through)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
-        self._api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        self._kind = lru_cache(maxsize=64)(self._judge)
+        api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        self.health = health_pages(lambda: self.writer.failed is None, self.ready)
+        self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
+        if self.shows_metrics:
+            self._own |= metrics_page(self.metrics)
 
     # --- by its head
 
     def admit(self, request: Request) -> Response | int:
         admitted = self._admit(request)
-        if isinstance(admitted, Response):
-            self.metrics.refuse(json.loads(admitted.body)["reason"] if admitted.status >= 400 else "none")
-            return self._allow(request, admitted)
-        return admitted
+        return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
+
+    def refused(self, response: Response) -> None:
+        self.metrics.refuse(json.loads(response.body)["reason"])
 
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):
             return 0
-        path = request.path
-        if path not in ("/v1/reports", "/v1/frames"):
-            return NOT_FOUND if self._page(path) is None else ONLY_READ
-        if request.method != "POST":
-            return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
-        if not self._may_come_from(request):
-            return OTHER_SITE
-        if request.header(b"content-encoding") not in ("", "identity"):
-            return ENCODED
-        request.state = kind = request.header(b"content-type").partition(";")[0].strip().lower()
-        types = frozenset({FRAME}) if path == "/v1/frames" else JSON_TYPES
-        if kind not in types:
-            return refusal(415, "unsupported-media-type", f"send {', '.join(sorted(types))}")
+        headers = request.headers
+        kind = self._kind(request.method, request.path, *map(headers.get, JUDGED))
+        if isinstance(kind, Response):
+            return kind
+        request.state = kind
         sender = self.senders.admit(request, self.now())
         if isinstance(sender, Response):
             return sender
         request.certificate = sender  # from here on its credential
-        if path == "/v1/frames":
+        if kind == FRAME:
             return MAX_RECORD_BYTES
         return MAX_REPORT_BYTES if sender is not None and sender.role == "device" else MAX_REPORTS_BYTES
 
-    def _may_come_from(self, request: Request) -> bool:
+    def _judge(
+        self,
+        method: str,
+        path: str,
+        kind: bytes | None,
+        encoding: bytes | None,
+        origin: bytes | None,
+        host: bytes | None,
+    ) -> Response | str:
+        """The type of what is posted, or why it is not taken; nearly all requests are alike in this."""
+        if path not in ("/v1/reports", "/v1/frames"):
+            return NOT_FOUND if self._page(path) is None else ONLY_READ
+        if method != "POST":
+            return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
+        if not self._may_come_from(header_text(origin), header_text(host)):
+            return OTHER_SITE
+        if header_text(encoding) not in ("", "identity"):
+            return ENCODED
+        named = header_text(kind).partition(";")[0].strip().lower()
+        types = frozenset({FRAME}) if path == "/v1/frames" else JSON_TYPES
+        return named if named in types else refusal(415, "unsupported-media-type", f"send {', '.join(sorted(types))}")
+
+    def _may_come_from(self, origin: str, own: str) -> bool:
         """Whether this is no page of another site, or one that is named."""
-        origin = request.header(b"origin")
-        own = request.header(b"host")
         return not origin or origin in self.origins or origin in (f"http://{own}", f"https://{own}")
 
     def _allow(self, request: Request, response: Response) -> Response:
@@ -143,15 +160,7 @@ class Gateway:
     def _page(self, path: str) -> Page | None:
         if path.startswith("/v1/surveys/"):
             return lambda: self._terms(path.removeprefix("/v1/surveys/"))
-        own: dict[str, Page] = {
-            "/v1/surveys": self._survey_list,
-            "/v1/openapi.json": lambda: self._api,
-            "/live": lambda: _state("live", self.writer.failed is None),
-            "/ready": lambda: _state("ready", self.ready()),
-        }
-        if self.shows_metrics:
-            own["/metrics"] = lambda: Response(200, self.metrics.page(), self.metrics.CONTENT_TYPE)
-        return own.get(path) or self.pages.get(path)
+        return self._own.get(path) or self.pages.get(path)
 
     def _survey_list(self) -> Response:
         listed = [
@@ -173,7 +182,3 @@ def _unless_known(request: Request, response: Response) -> Response:
     if tag is None or tag not in request.header(b"if-none-match"):
         return response
     return Response(304, headers=response.headers)
-
-
-def _state(name: str, value: bool) -> Response:
-    return Response(200 if value else 503, json.dumps({name: value}).encode(), headers=(("cache-control", "no-store"),))

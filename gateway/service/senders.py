@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from gateway.door.credentials import Credential, digest_of
 from gateway.door.rates import Rate, RateLimit
-from gateway.http.messages import Request, Response, refusal
+from gateway.http.messages import Request, Response, header_text, refusal
 
 DEVICE_RATE, EDGE_RATE = Rate(0.5, 20), Rate(50, 200)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
+FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 WHO = refusal(
     401,
     "unauthorized",
@@ -73,11 +74,16 @@ class Senders:
 
 def _refuse_from_elsewhere(request: Request) -> Response | None:
     """Refuse what a proxy or a page of another site may have sent on behalf of somebody else."""
-    host = request.header(b"host").rpartition("@")[2]
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    if name.lower() not in LOOPBACK or any(header in request.headers for header in FORWARDED):
-        return ONLY_HERE
-    return None
+    if _is_here(request.headers.get(b"host")) and request.headers.keys().isdisjoint(FORWARDED):
+        return None
+    return ONLY_HERE
+
+
+@lru_cache(maxsize=64)
+def _is_here(host: bytes | None) -> bool:
+    host_name = header_text(host).rpartition("@")[2]
+    name = host_name[1:].partition("]")[0] if host_name.startswith("[") else host_name.partition(":")[0]
+    return name.lower() in LOOPBACK
 
 
 def _named_in(certificate: dict[str, Any], edges: frozenset[str]) -> Credential | None:

@@ -1,22 +1,13 @@
-"""What became of the reports of one request."""
+"""What becomes of the reports of a request is noted in its ticket; with the last of them it is answered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 
+from gateway.http.messages import Answer
+from gateway.service.answers import Result, single
 from protocols.wire import Reason, Reject
 
-
-class Outcome(Enum):
-    """What becomes of a report that is good."""
-
-    TAKEN = "taken"  # it is in the log
-    HELD = "held"  # it is in the gateway's own log
-    FAILED = "failed"  # it may or may not be in the log: send it again
-
-
-Result = Outcome | Reject
 DETAILS = {
     Reason.BAD_TOKEN: "a token of zero",
     Reason.BAD_GAP: "a gap of less than 1, or beyond the survey's horizon",
@@ -44,6 +35,23 @@ class Ticket:
     def settle_all(self, result: Result) -> None:
         """The same result for every report."""
         self._done([result] * len(self.results))
+
+
+class Singles:
+    """The senders of single reports, as one ticket that has a place for each of them."""
+
+    __slots__ = ("answers",)
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+
+    def settle(self, place: int, result: Result) -> None:
+        self.answers[place](single(result))
+
+    def settle_all(self, result: Result) -> None:
+        response = single(result)
+        for answer in self.answers:
+            answer(response)
 
 
 def row_reject(reason: Reason, survey: str) -> Reject:

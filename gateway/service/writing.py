@@ -1,7 +1,7 @@
 """Gathering reports for a few milliseconds, and writing them together: an answer waits until they are durable.
 
-While one batch is written the next one is gathered, so the time of a write is not lost. What waits is bounded; beyond
-that nothing is taken.
+A few batches are written at the same time, so that senders do not wait for one another's batch. What waits is bounded;
+beyond that nothing is taken.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from typing import Protocol
 
 import structlog
 
+from gateway.door.canonical import Form
 from gateway.door.gathering import Cut, cut_rows
 from gateway.door.judging import closing_time
+from gateway.http.messages import Answer
+from gateway.service.answers import Outcome
 from gateway.service.holding import Holder
 from gateway.service.metrics import Metrics
-from gateway.service.tickets import Outcome, Ticket, row_reject
+from gateway.service.tickets import Singles, Ticket, row_reject
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Frame, Lookup, ReportRow
 
 GATHER_SECONDS = 0.005
+WRITES_AT_ONCE = 4
 MOST_WAITING = 200_000
 """Reports that are gathered or being written; a report takes about half a kilobyte while it waits."""
 ROWS_AT_ONCE = 20_000
@@ -34,13 +38,16 @@ log = structlog.get_logger(__name__)
 
 
 class Log(Protocol):
-    """Where frames are written. One call of `write` ends before the next begins."""
+    """Where frames are written."""
 
     @property
     def partitions(self) -> int: ...
 
     async def write(self, frames: list[tuple[int, bytes]]) -> None:
-        """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be."""
+        """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be.
+
+        It is called again before it returns.
+        """
         ...
 
     async def tend(self) -> None:
@@ -54,6 +61,9 @@ class Log(Protocol):
     async def close(self) -> None: ...
 
 
+Owner = Ticket | Singles
+
+
 @dataclass
 class _Group:
     """Reports that fit in one frame: of one survey and period, with the same attributes answered."""
@@ -63,7 +73,20 @@ class _Group:
     rows: list[ReportRow] = field(default_factory=list)
     owners: list[tuple[Ticket, int]] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    frame_owners: list[Ticket] = field(default_factory=list)
+    frame_owners: list[Owner] = field(default_factory=list)
+    form: Form | None = None
+    texts: list[bytes] = field(default_factory=list)
+    text_owners: Singles = field(default_factory=Singles)
+
+    def cut(self, partitions: int) -> Cut:
+        """All of it, judged and cut into frames. Texts become a frame first."""
+        if self.form is not None:
+            read = self.form.read_many(b"".join(self.texts), b"")
+            assert read is not None, "a text that is not of its form"
+            self.frames.append(read)
+            self.frame_owners.append(self.text_owners)
+            self.form = None
+        return cut_rows(self.rows, self.frames, self.scheme, partitions)
 
 
 @dataclass(frozen=True)
@@ -98,7 +121,7 @@ class Writer:
         self._groups: dict[tuple[str, int, tuple[str, ...]], _Group] = {}
         self._gathered = 0
         self._due = False
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: set[asyncio.Task[None]] = set()
         self._tending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
 
@@ -116,6 +139,15 @@ class Writer:
         group.owners.append((ticket, place))
         self._gather(1)
 
+    def add_text(self, form: Form, text: bytes, answer: Answer) -> None:
+        """A report that has this form."""
+        header = form.row.header
+        group = self._group(header.survey, header.period, form.row.answered, form.scheme)
+        group.form = form
+        group.texts.append(text)
+        group.text_owners.answers.append(answer)
+        self._gather(1)
+
     def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket) -> None:
         """The ticket has a place for each row."""
         group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme)
@@ -128,9 +160,9 @@ class Writer:
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.wait([self._tending])
-        self._begin()
-        while self._writing is not None:
-            await asyncio.wait([self._writing])
+        while self._writing or self._groups:
+            self._begin()
+            await asyncio.wait(self._writing, return_when=asyncio.FIRST_COMPLETED)
         await self._log.close()
 
     async def ended(self) -> None:
@@ -147,8 +179,6 @@ class Writer:
     def _gather(self, rows: int) -> None:
         self.waiting += rows
         self._gathered += rows
-        if self._writing is not None:
-            return
         if self._gathered >= ROWS_AT_ONCE:
             self._begin()
         elif not self._due:
@@ -156,11 +186,18 @@ class Writer:
             self._loop.call_later(GATHER_SECONDS, self._begin)
 
     def _begin(self) -> None:
-        """Write what is gathered, unless something is being written: then it is next."""
+        """Write what is gathered, unless enough is being written: then it is next."""
         self._due = False
-        if self._writing is None and self._groups:
+        if len(self._writing) < WRITES_AT_ONCE and self._groups:
             groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
-            self._writing = self._loop.create_task(self._write(groups))
+            task = self._loop.create_task(self._write(groups))
+            self._writing.add(task)
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._writing.discard(task)
+        if not self._due:
+            self._begin()
 
     async def _write(self, groups: list[_Group]) -> None:
         began = time.perf_counter()
@@ -175,12 +212,10 @@ class Writer:
             self._metrics.write_seconds.observe(time.perf_counter() - began)
             for each in written:
                 self._settle(each)
-        self._writing = None
-        self._begin()
 
     async def _written(self, groups: list[_Group]) -> list[_Written]:
         """What was refused for its rows is refused whether or not the others could be written."""
-        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
+        cuts = [group.cut(self._log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
         kept: list[tuple[Scheme, Cut]] = []
         outcomes = []
@@ -212,21 +247,21 @@ class Writer:
             self.waiting -= len(cut.faults)
             for ticket, place in group.owners:
                 ticket.settle(place, outcome)
-            for ticket in group.frame_owners:
-                ticket.settle_all(outcome)
+            for owner in group.frame_owners:
+                owner.settle_all(outcome)
             self._metrics.note(group.scheme, outcome.value, len(cut.faults))
             return
-        for row, (ticket, place) in enumerate(self._owners(group)):
+        for row, (owner, place) in enumerate(self._owners(group)):
             reason = cut.reason(row)
-            ticket.settle(place, outcome if reason is None else row_reject(reason, survey.id))
+            owner.settle(place, outcome if reason is None else row_reject(reason, survey.id))
             self._metrics.note(group.scheme, outcome.value if reason is None else reason.value)
 
     def _may_be_closed(self, survey: Survey, period: int) -> bool:
         """Whether a period may have been closed before its reports were written: then they may not be counted."""
         return survey.clock == "wall" and datetime.fromtimestamp(self._now(), UTC) >= closing_time(survey, period)
 
-    def _owners(self, group: _Group) -> list[tuple[Ticket, int]]:
-        owners = list(group.owners)
+    def _owners(self, group: _Group) -> list[tuple[Owner, int]]:
+        owners: list[tuple[Owner, int]] = list(group.owners)
         for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
             owners += [(ticket, place) for place in range(len(frame))]
         self.waiting -= len(owners)

@@ -71,8 +71,9 @@ class KafkaLog:
                 for confirmation in sent:
                     await confirmation
         except (KafkaError, TimeoutError) as error:
-            self._producer = None
-            self._start(self._stop(producer))
+            if self._producer is producer:  # another write may have failed first
+                self._producer = None
+                self._start(self._stop(producer))
             raise DeliveryError(f"not confirmed within {DEADLINE_SECONDS:g} s: {type(error).__name__}") from error
 
     async def tend(self) -> None:

@@ -57,8 +57,9 @@ EXAMPLES = [
 def test_a_report_of_a_known_form_is_read_as_strict_reading_does(record: dict[str, object]) -> None:
     forms = learnt(*EXAMPLES)
     other = {**record, "token": "0123456789abcdef", "gap": "0003"}
-    assert forms.read(text(other)) == row(text(other))
-    assert Forms().read(text(other)) is None
+    form = forms.of(text(other))
+    assert form is not None and form.read(text(other)) == row(text(other))
+    assert Forms().of(text(other)) is None
 
 
 def test_whatever_is_changed_in_a_text_it_is_read_as_strict_reading_does_or_left_to_it() -> None:
@@ -68,10 +69,10 @@ def test_whatever_is_changed_in_a_text_it_is_read_as_strict_reading_does_or_left
         changed = bytearray(text(random.choice(EXAMPLES)))
         for _ in range(random.randint(1, 3)):
             changed[random.randrange(len(changed))] = random.choice(b'0123456789abcdefABCDEF"{}:, \\\n\xff')
-        found = forms.read(bytes(changed))
-        if found is not None:
+        form = forms.of(bytes(changed))
+        if form is not None:
             read += 1
-            assert found == row(bytes(changed))
+            assert form.read(bytes(changed)) == row(bytes(changed))
     assert read > 100
 
 
@@ -115,8 +116,8 @@ def test_forms_are_bounded_in_number() -> None:
     forms = Forms()
     for period in range(500):
         forms.learn(row(text(report(of_period=period))), SCHEME)
-    assert forms.read(text(report(of_period=499))) is not None
-    assert forms.read(text(report(of_period=0))) is None
+    assert forms.of(text(report(of_period=499))) is not None
+    assert forms.of(text(report(of_period=0))) is None
 
 
 def test_frames_of_gathered_reports_count_like_the_reports_one_by_one() -> None:
@@ -164,6 +165,6 @@ def test_rate_limits_forget_the_longest_silent() -> None:
 def test_reading_never_raises() -> None:
     forms = learnt(*EXAMPLES)
     for body in (b"", b"[", b"]", b"\n", b"[]", b"{}", bytes(1000), b"[" * 100):
-        assert forms.read(body) is None
+        assert forms.of(body) is None
         assert forms.read_many(body) is None
     assert isinstance(read_report(b"", KNOWN.get), Reject)
