@@ -26,24 +26,22 @@ def costs(scheme: Scheme, loss_accepted: bool = False) -> dict[str, Any]:
         "devices": drawn.devices,
         "error": drawn.error,
         "presence_epsilon": None if presence is None else presence.epsilon,
-        "precision": [_precision(drawn, asked) for asked in drawn.attributes],
+        "precision": [
+            _precision(drawn, asked, asked.precision) for asked in drawn.attributes if asked.precision is not None
+        ],
         "cautions": [caution.model_dump() for caution in drawn.cautions],
     }
 
 
-def _precision(drawn: Plan, asked: AttributePlan) -> dict[str, Any]:
+def _precision(drawn: Plan, asked: AttributePlan, exact: PrecisionPlan) -> dict[str, Any]:
     """Standard errors of a share, with the noise on counts if there is any, and the devices for the wanted one."""
-    mechanism = f"{asked.mechanism} {asked.detail}".strip()
-    if asked.precision is None:  # places
-        unknown = dict.fromkeys(("answers", "if_nobody", "if_half", "devices_needed"))
-        return {"attribute": asked.name, "mechanism": mechanism, **unknown}
-    own: PrecisionPlan | PresenceErrors = asked.precision
+    own: PrecisionPlan | PresenceErrors = exact
     if drawn.presence is not None:
         own = drawn.presence.attributes[asked.name]
     return {
         "attribute": asked.name,
-        "mechanism": mechanism,
-        "answers": asked.precision.reports,
+        "mechanism": f"{asked.mechanism} {asked.detail}".strip(),
+        "answers": exact.reports,
         "if_nobody": own.if_nobody,
         "if_half": own.if_half,
         "devices_needed": own.devices_needed,

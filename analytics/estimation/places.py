@@ -10,7 +10,7 @@ of an interval is z times the root of
 
     the variance of refits to reports drawn from the fitted shares (parametric bootstrap), without what is due to
     sampling the devices where everybody reported
-    + the square of what three times as many further steps change
+    + the square of what six times as many further steps change
 
 Groups are the sums of their cells, with intervals of their own from the same refits. `tests/analytics/test_places.py`
 measures how often the intervals cover.
@@ -31,9 +31,9 @@ from protocols.mechanisms import PlanarChannel
 HELD_OUT = 0.1
 MOST_STEPS = 600
 PATIENCE = 10  # steps without a better likelihood of the held-out reports, plus as many as were taken
-FURTHER = 3  # times as many steps show what stopping early has removed
+FURTHER = 6  # times as many steps show what stopping early has removed
 REFITS = 20
-LEAST_VARIANCE = 0.25  # of the refits': the share that stays, whatever sampling the devices is thought to add
+LEAST_VARIANCE = 0.5  # of the refits': the share that stays, whatever sampling the devices is thought to add
 TINY = 1e-300
 
 

@@ -76,7 +76,10 @@ export interface SendOptions {
 }
 
 /** A person's value of each attribute, by name. */
-export type Values = Record<string, string | number>;
+export type Values = Record<string, string | number | Position>;
+
+/** Of a question about places: where the device is, by WGS 84 or in the metres of the survey's grid. */
+export type Position = { latitude: number; longitude: number } | { x: number; y: number };
 
 /** A report, and for each answered attribute the values that the answer speaks for. */
 export interface Report {

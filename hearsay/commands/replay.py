@@ -28,7 +28,7 @@ def replay(
     ] = None,
     position: Annotated[
         list[str] | None,
-        typer.Option(help="latitude,longitude=attribute: the columns of a position on the attribute's grid."),
+        typer.Option(help="lat,lon=attribute: the two columns of a position on the attribute's grid."),
     ] = None,
     metres: Annotated[
         bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")

@@ -32,7 +32,7 @@ export function guaranteesChart() {
 export function precisionChart() {
   return {
     id: "precision", wide: true, plain: true,
-    shown: () => true,
+    shown: ({ survey }) => survey.about.costs.precision.length > 0,
     title: () => "How precise it is",
     hint: ({ survey }) => `Standard errors of a share in one period with ${whole(survey.about.costs.devices)} devices, and how many devices a standard error of ${percent(survey.about.costs.error * 100, 0)} needs.`,
     table: ({ survey }) => ({
