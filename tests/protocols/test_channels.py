@@ -12,6 +12,7 @@ K = 7
 PRIOR = [0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04]
 CHANNELS = {
     **{name: scheme_with(of_size(K, mechanism=name), eps_inf=2.0, eps_1=1.0) for name in ("l-grr", "l-osue", "loloha")},
+    **{f"olh, {g}": scheme_with(of_size(K, mechanism="olh", parameter=g), eps=1.0) for g in (2, 3, 5)},
     "dbitflip": scheme_with(of_size(K, mechanism="dbitflip", parameter=3), eps_inf=2.0),
     **{
         name: scheme_with(of_size(K, mechanism=name), of_size(2, "b"), eps=1.0, solution="rs+fd")

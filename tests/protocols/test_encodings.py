@@ -1,4 +1,4 @@
-"""The lifelong encodings: a hash family with no bias at all, and buckets drawn without replacement."""
+"""Hashes with no bias at all, for life and fresh, and buckets drawn without replacement."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ from protocols.mechanisms import Flip
 from protocols.mechanisms.builders.evolving import PRIMES
 from protocols.mechanisms.catalogue import RECORDS, build
 from protocols.mechanisms.encodings import Unary
+from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget
+
+
+@pytest.mark.parametrize(("k", "g"), [(2, 2), (7, 2), (7, 3), (27, 3), (30, 5)])
+def test_any_two_values_are_sent_together_by_one_in_g_of_all_fresh_hashes(k: int, g: int) -> None:
+    encoding = FreshHash(k, g)
+    sent = encoding.hashed(np.arange(encoding.family)[:, None], np.arange(k)[None, :])
+    together = sum((sent == symbol).astype(np.int64).T @ (sent == symbol) for symbol in range(g))
+    assert (together[~np.eye(k, dtype=bool)] * g == encoding.family).all()
 
 
 @pytest.mark.parametrize("g", PRIMES)
