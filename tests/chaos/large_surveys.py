@@ -117,4 +117,6 @@ class LargeOrdeal:
 
 def _supports(final: Histogram, attribute: str, k: int) -> np.ndarray:
     statistics = final.attribute(attribute).statistics
-    return np.zeros(k) if statistics is None else np.asarray(statistics.supports_of_all_gaps)
+    if statistics is None or statistics.supports is None:
+        return np.zeros(k, dtype=np.int64)
+    return np.asarray(statistics.supports).sum(axis=0)
