@@ -118,7 +118,7 @@ def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
     for report in _evidence(scheme):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
-        luck = 1 / max(1, devices // report.traits)
+        luck = 1 / report.alike(devices)
         yield Figure(
             attack="link", target=target, knows="answers and lifelong traits; values stay", reports=2, unit="chance",
             luck=luck, histogram=luck, best=report.first_guess(devices), exact=False,

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
+from analytics.mobility import axes_of
 from pages.costs import costs
 from pages.events import Event, Record, event
 from protocols.question import Question
@@ -63,12 +66,13 @@ def words(survey: Survey) -> dict[str, str]:
 
 def _attribute(question: Question) -> Record:
     attribute = question.attribute
-    groups = {name: [attribute.values.index(member) for member in group] for name, group in attribute.groups.items()}
+    groups = {name: np.flatnonzero(row).tolist() for name, row in zip(attribute.groups, question.members, strict=True)}
     return {
         "name": question.name,
-        "role": attribute.role,
+        "role": question.role,
         "mechanism": question.label,
         "ordered": attribute.ordered,
         "values": list(attribute.values),
         "groups": groups,
+        **({"axes": [axis.model_dump() for axis in axes_of(question)]} if question.axes else {}),
     }

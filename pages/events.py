@@ -20,15 +20,17 @@ from typing import Any, TypedDict
 import numpy as np
 
 from analytics.mobility import MobilityReport, WindowReport
-from protocols.survey import Survey
+from protocols.survey import TIMES, Survey
 from stream_app.results import ForecastResult, Histogram, Live
 
 MOST_VALUES = 200
 """How many values of an attribute a record shows: the most frequent ones. Tables and topics have all."""
+MOST_PAIRS = 2000
+"""The same for pairs of a cross."""
 
 Record = dict[str, Any]
 _HEADER = {"schema_version", "fingerprint", "guarantees", "pieces"}  # of histograms: the same in every record
-_COUNTS = {"mechanism", "values", "statistics"}  # of their attributes
+_COUNTS = {"mechanism", "values", "axes", "statistics"}  # of their attributes
 _COMPARED = {"change": True, "baseline": True}  # the page compares by itself, with the baseline that is chosen there
 
 
@@ -128,10 +130,11 @@ def _histogram(histogram: Histogram) -> Record:
 
 def _cut(attribute: Record, columns: Record | None, shares: list[float | None] | None) -> None:
     """Keep the columns of the most frequent values only, and name their places in the attribute."""
-    if columns is None or shares is None or len(shares) <= MOST_VALUES:
+    most = MOST_PAIRS if TIMES in attribute["name"] else MOST_VALUES
+    if columns is None or shares is None or len(shares) <= most:
         return
     known = np.array([-np.inf if share is None else share for share in shares])
-    places = np.sort(np.argsort(-known, kind="stable")[:MOST_VALUES]).tolist()
+    places = np.sort(np.argsort(-known, kind="stable")[:most]).tolist()
     _keep(columns, places, len(shares))
     attribute["places"] = places
 

@@ -10,7 +10,7 @@ collector refuses as a repeat. So a crash at any moment neither loses nor double
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import Any, Protocol
@@ -193,7 +193,11 @@ class Reporter:
     ) -> tuple[Rows, list[_Encoded]]:
         """The reports of rows that answer these questions, and the order of the rows in them."""
         devices, tokens = truth.devices[rows], tokens[rows]
-        answers = {q.name: self._answers(q, devices, truth.period, truth.values[q.name][rows]) for q in questions}
+        answers = {}
+        for question in questions:
+            values = {source.name: truth.values[source.name][rows] for source in question.sources}
+            _require_known(question, truth.period, values)
+            answers[question.name] = self._answers(question, devices, truth.period, question.places(values))
         cuts = self._cut(tokens)
         order = np.concatenate([cut for _, cut in cuts])
         reports = Frame(
@@ -249,17 +253,22 @@ class Reporter:
 
     def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """Values to cells to memos to answers. In a one-shot survey, committed values to answers."""
-        if not 0 <= values.min() <= values.max() < question.k:
-            raise ScenarioError(
-                f"a value of {question.name!r} in period {period} is not one of 0 to {question.k - 1}",
-                "give each value by its position in the survey's list",
-            )
         if not self.scheme.survey.longitudinal:
             committed = self._memos.commit_values(question, devices, values, period)
             return self._respondent.answer_once(question, devices, period, committed)
         cells = self._respondent.cells(question, devices, values)
         memos = self._memos.lookup(question, devices, cells, period)
         return self._respondent.report(question, devices, period, memos)
+
+
+def _require_known(question: Question, period: int, values: Mapping[str, Values]) -> None:
+    for source in question.sources:
+        places = values[source.name]
+        if not 0 <= places.min() <= places.max() < source.k:
+            raise ScenarioError(
+                f"a value of {source.name!r} in period {period} is not one of 0 to {source.k - 1}",
+                "give each value by its position in the survey's list",
+            )
 
 
 def _groups(rows: Rows, group: NDArray[np.integer[Any]], count: int) -> list[Rows]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Floats
+from protocols.arrays.aliases import Floats, Mask, Values
 from protocols.mechanisms.channels import Channel
 from protocols.mechanisms.encodings import FakeKind
 from protocols.mechanisms.mechanism import Budget, Mechanism
@@ -16,6 +18,7 @@ from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
+from protocols.survey.crosses import Crossed
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Question:
     budget: Budget
     share: float = 1.0  # the chance that an answer is about the truth
     fake: Floats | None = field(default=None, repr=False)  # of fake values; None: zero vectors
+    drawn: Fraction = Fraction(1)  # the chance that a report answers it, where a report answers one question
 
     @property
     def name(self) -> str:
@@ -41,6 +45,37 @@ class Question:
     @property
     def k(self) -> int:
         return self.attribute.k
+
+    @property
+    def axes(self) -> tuple[Attribute, ...]:
+        """The two attributes that a cross is of; none where one attribute is asked."""
+        return self.attribute.axes if isinstance(self.attribute, Crossed) else ()
+
+    @property
+    def sources(self) -> tuple[Attribute, ...]:
+        """The attributes of which a device must know its value: one, or both of a cross."""
+        return self.axes or (self.attribute,)
+
+    @property
+    def role(self) -> str:
+        """What mobility reports take it for."""
+        return "cross" if self.axes else self.attribute.role
+
+    def places(self, values: Mapping[str, Values]) -> Values:
+        """The place of each device's value among the values asked, from its places in each attribute's values."""
+        first, *rest = self.sources
+        places = values[first.name]
+        for axis in rest:
+            places = places.astype(np.int64) * axis.k + values[axis.name]
+        return places
+
+    @cached_property
+    def members(self) -> Mask:
+        """Which values belong to each group of the attribute: a row for each group, in their order."""
+        if not self.axes:
+            return _members(self.attribute)
+        (ones, groups), (others, more) = ((np.eye(a.k, dtype=np.bool_), _members(a)) for a in self.axes)
+        return np.concatenate([np.kron(groups, others), np.kron(ones, more), np.kron(groups, more)])
 
     @property
     def faked(self) -> bool:
@@ -103,3 +138,8 @@ class Question:
         if shares is None or not self.mechanism.encoding.exclusive or not isinstance(noise, Flip):
             return shares
         return np.asarray(shares * noise.gain + noise.q)
+
+
+def _members(attribute: Attribute) -> Mask:
+    members = [np.isin(attribute.values, group) for group in attribute.groups.values()]
+    return np.array(members, dtype=np.bool_).reshape(-1, attribute.k)

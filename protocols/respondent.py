@@ -28,11 +28,11 @@ class Respondent:
         self._sampled: tuple[Devices, Column] = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8)
 
     def sampled(self, devices: Devices) -> Column:
-        """The attribute each device was given for life (place in the survey); only where the solution samples."""
+        """The question each device was given for life (its place); only where the solution samples."""
         known, sampled = self._sampled
         if not np.array_equal(known, devices):  # kept, because it is needed for every attribute of a report
             draws = self.keyring.draws(("sampled", *self._survey), devices)
-            sampled = uniform(len(self.scheme.questions)).sample(draws)
+            sampled = self.scheme.sampled.sample(draws)
             sampled.flags.writeable = False
             self._sampled = devices.copy(), sampled
         return sampled

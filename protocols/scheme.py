@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 
@@ -23,14 +25,15 @@ from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import AUTO, CHOOSERS, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
-from protocols.privacy.crowd import evidence
+from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.linking import pair_information
 from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
-from protocols.randomness.sampling import digest, uniform
+from protocols.randomness.sampling import Table, digest, uniform
 from protocols.survey.attribute import Attribute
+from protocols.survey.crosses import Crossed
 from protocols.survey.model import Survey
 
 __all__ = ["PRESENCE_ONLY", "Question", "Scheme"]
@@ -55,10 +58,13 @@ class Scheme:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
+        self._asked = survey.asked
         try:
-            self.questions = self._choose([self._options(attribute) for attribute in survey.attributes])
+            self.questions = self._choose([self._options(attribute) for attribute in self._asked])
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
+        self._places = {question.name: place for place, question in enumerate(self.questions)}
+        self._refuse_linking_crosses()
 
     @cached_property
     def terms(self) -> bytes:
@@ -67,13 +73,15 @@ class Scheme:
         They have the declared terms, the mechanism of each attribute, the numbers that its tables follow from, and
         digests of all integers that devices draw with.
         """
-        sampled = digest(uniform(len(self.questions)).integers) if self.sampling else None
+        sampled = digest(self.sampled.integers) if self.sampling else None
         resolved = {
             "version": TERMS_VERSION,
             "declared": self.survey.declared_terms,
             "sampled": sampled,
             "questions": [question.terms for question in self.questions],
         }
+        if self.survey.shares is not None:
+            resolved["shares"] = self.survey.shares
         if self.takes_turns:
             resolved["places"] = digest(uniform(self.survey.one_in).integers)
         return json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
@@ -91,6 +99,12 @@ class Scheme:
         """Whether each device answers truthfully about one attribute only, drawn once for life."""
         return self.survey.solution != "spl" and len(self.survey.attributes) > 1
 
+    @cached_property
+    def sampled(self) -> Table:
+        """By which devices draw their question: evenly, or by the survey's shares."""
+        shares = self.survey.shares
+        return uniform(len(self.questions)) if shares is None else Table(shares)
+
     @property
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
@@ -101,10 +115,9 @@ class Scheme:
         """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
         return self.survey.one_in > 1
 
-    @property
-    def answering_share(self) -> float:
-        """The share of all reports that answer a given attribute."""
-        return 1 / (self.survey.one_in * (len(self.questions) if self.discloses else 1))
+    def answering_share(self, question: Question) -> float:
+        """The share of all reports that answer a question."""
+        return float(question.drawn / self.survey.one_in)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -156,7 +169,24 @@ class Scheme:
         return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
 
     def question(self, name: str) -> Question:
-        return self.questions[self.survey.index(name)]
+        return self.questions[self._places[name] if name in self._places else self.survey.index(name)]
+
+    def _refuse_linking_crosses(self) -> None:
+        """A cross has many values, so its answers may link; a survey that declares its crowd must not ask it then."""
+        devices = self.survey.devices
+        if devices is None or not self.survey.crosses:
+            return
+        for found in evidence(self.questions, self.discloses, self.survey.longitudinal, self.survey.one_in):
+            question = found.questions[0]
+            if question.axes and found.links(devices):
+                raise SurveyError(
+                    f"survey {self.survey.id!r}: crosses: {question.name} would link reports: with {question.label} "
+                    f"two reports of one device have {found.bits:.3g} bits in common ({found.answer_bits:.3g} of their "
+                    f"answers, {found.trait_bits:.3g} of what the device keeps for life), and a crowd of {devices:,} "
+                    f"hides {hidden_bits(devices):.3g}",
+                    "use fewer values, a larger share, a wider ratio of eps_inf to eps_1, mechanism: auto or l-grr, or "
+                    "wait for more devices",
+                )
 
     def _choose(self, options: list[Records]) -> tuple[Question, ...]:
         """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
@@ -209,7 +239,7 @@ class Scheme:
     @property
     def _auto(self) -> bool:
         """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
-        return any(attribute.mechanism == AUTO.name for attribute in self.survey.attributes)
+        return any(attribute.mechanism == AUTO.name for attribute in self._asked)
 
     @property
     def _crowd(self) -> int | None:
@@ -218,9 +248,10 @@ class Scheme:
 
     def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
-        pairs = list(zip(self.survey.attributes, records, strict=True))
+        pairs = list(zip(self._asked, records, strict=True))
         if not self._hides:
-            return tuple(self._ask_truly(*pair) for pair in pairs)
+            asked = (self._ask_truly(*pair) for pair in pairs)
+            return tuple(replace(question, drawn=drawn) for question, drawn in zip(asked, self._drawn, strict=True))
 
         def ask(budgets: Budgets) -> tuple[Question, ...]:
             return tuple(self._ask_among_fakes(attribute, record, budgets) for attribute, record in pairs)
@@ -251,7 +282,8 @@ class Scheme:
         """The mechanisms to choose from: the one the survey names, or those that its chooser may choose."""
         name, possible = attribute.mechanism, self._possible(attribute)
         if name in CHOOSERS:
-            return [record for record in possible if record.may_be_chosen(name, self.use)]
+            hashed = isinstance(attribute, Crossed) and self._crowd is not None  # its bits may link, its hash may not
+            return [r for r in possible if r.may_be_chosen(name, self.use) or (hashed and r is RECORDS["loloha"])]
         record = RECORDS[name]
         if record.needs_order and not attribute.ordered:
             raise SurveyError(
@@ -280,6 +312,14 @@ class Scheme:
         mechanism = build(fakes.one_round if budget.one is None else fakes.two_rounds, attribute.k, budget)
         fake = None if fakes.kind == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, record, budget, 1 / len(self.survey.attributes), fake)
+
+    @cached_property
+    def _drawn(self) -> tuple[Fraction, ...]:
+        """The chance that a report answers each question: certain, where it answers all."""
+        shares, count = self.survey.shares, len(self._asked)
+        if shares is not None:
+            return tuple(Fraction(share) / sum(map(Fraction, shares)) for share in shares)
+        return (Fraction(1, count if self.discloses else 1),) * count
 
     @property
     def _hides(self) -> bool:

@@ -4,6 +4,7 @@ from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.noised import CellNoise, estimate_noised
+from analytics.estimation.ratios import exact
 from analytics.estimation.shortening import decimals, shortened, shortened_consistent
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "estimate",
     "estimate_all",
     "estimate_noised",
+    "exact",
     "norm_sub",
     "shortened",
     "shortened_consistent",

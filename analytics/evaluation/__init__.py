@@ -3,7 +3,7 @@
 from analytics.evaluation.measuring import CORRECTIONS, USUAL, evaluate
 from analytics.evaluation.methods import Method, choose
 from analytics.evaluation.scores import Outcome, Score
-from analytics.evaluation.truth import Moment, Snapshot, Truth, everybody_once, noisy_priors
+from analytics.evaluation.truth import Moment, Snapshot, Truth, crossing, everybody_once, noisy_priors
 
 __all__ = [
     "CORRECTIONS",
@@ -15,6 +15,7 @@ __all__ = [
     "Snapshot",
     "Truth",
     "choose",
+    "crossing",
     "evaluate",
     "everybody_once",
     "noisy_priors",

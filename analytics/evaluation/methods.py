@@ -79,9 +79,13 @@ class Method:
         """A survey that asks all attributes this way, under made-up names: the users' own need not fit a survey."""
         budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps, "one_in": self.one_in}
         terms = {"solution": self.solution, "calibration": self.calibration, "guarantee": self.guarantee}
-        attributes = [self._attribute(truth, place) for place in range(len(truth.sizes))]
+        names = {name: f"a{place}" for place, name in enumerate(truth.sizes)}
+        attributes = [self._attribute(truth, place) for place, name in enumerate(names) if name not in truth.crosses]
+        pairs = [{"of": [names[one] for one in pair], "mechanism": self.mechanism} for pair in truth.crosses.values()]
         when = {"start": "2026-01-01T00:00:00Z", "period": "1d"}
-        return Survey.model_validate({"id": "evaluation", **when, **budgets, **terms, "attributes": attributes})
+        return Survey.model_validate(
+            {"id": "evaluation", **when, **budgets, **terms, "attributes": attributes, "crosses": pairs}
+        )
 
     def _attribute(self, truth: Truth, place: int) -> dict[str, Any]:
         name, k = list(truth.sizes.items())[place]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from analytics.estimation.votes import Floats
 from protocols.randomness import Devices
-from protocols.survey import MIN_SHARE
+from protocols.survey import MIN_SHARE, TIMES
 
 
 class Moment(Protocol):
@@ -56,11 +56,13 @@ class Truth:
     """The moments, and the number of values of each attribute.
 
     `priors` are the distributions from which RS+RFD draws fakes: above 0 and summing to 1; uniform by default.
+    `crosses` are further questions about pairs of attributes, which `crossing` adds.
     """
 
     sizes: Mapping[str, int]
     moments: Sequence[Moment]
     priors: Mapping[str, Floats] = field(default_factory=dict)
+    crosses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         even = {name: np.full(k, 1 / k) for name, k in self.sizes.items()}
@@ -79,6 +81,27 @@ class Truth:
             for name, k in self.sizes.items()
         }
         return {name: count / np.maximum(self.people, 1)[:, None] for name, count in counts.items()}
+
+
+def crossing(truth: Truth, crosses: Iterable[tuple[str, str]]) -> Truth:
+    """The same people, also asked about pairs of attributes.
+
+    >>> values = {"plan": np.array([0, 0, 1, 1]), "age": np.array([0, 1, 2, 2])}
+    >>> day = Snapshot(0, np.arange(4, dtype=np.uint64), values)
+    >>> both = crossing(Truth({"plan": 2, "age": 3}, [day]), [("plan", "age")])
+    >>> both.sizes["plan*age"], both.moments[0].values["plan*age"].tolist()
+    (6, [0, 1, 5, 5])
+    """
+    sizes, pairs = dict(truth.sizes), {TIMES.join(pair): pair for pair in crosses}
+    for name, (first, second) in pairs.items():
+        sizes[name] = sizes[first] * sizes[second]
+
+    def crossed(moment: Moment) -> Snapshot:
+        values = {name: column.astype(np.int64) for name, column in moment.values.items()}
+        both = {name: values[first] * sizes[second] + values[second] for name, (first, second) in pairs.items()}
+        return Snapshot(moment.period, moment.devices, values | both)
+
+    return Truth(sizes, [crossed(moment) for moment in truth.moments], truth.priors, pairs)
 
 
 def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[str, Floats]:

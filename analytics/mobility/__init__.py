@@ -1,23 +1,38 @@
 """Mobility reports: visitors, their answers, rankings, dwell times and flows."""
 
+from analytics.mobility.answers import Answers
+from analytics.mobility.attributes import axes_of
 from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
 from analytics.mobility.count_history import CountHistory
-from analytics.mobility.model import AskedAttribute, AttributeReport, Change, MobilityReport, Quantity, WindowReport
+from analytics.mobility.model import (
+    AskedAttribute,
+    AttributeReport,
+    Axis,
+    Change,
+    MobilityReport,
+    Quantities,
+    Quantity,
+    WindowReport,
+)
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.labels import window_ends
 from analytics.mobility.output.tables import tables
 from analytics.mobility.report import mobility_report
 
 __all__ = [
+    "Answers",
     "AskedAttribute",
     "AttributeReport",
+    "Axis",
     "Change",
     "CountHistory",
     "MobilityReport",
+    "Quantities",
     "Quantity",
     "WindowReport",
     "WindowTruth",
+    "axes_of",
     "combine",
     "explained",
     "mobility_report",

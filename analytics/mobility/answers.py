@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
+from analytics.estimation.pairs import Margin, fitted_pairs
 from analytics.estimation.ratios import product
+from analytics.estimation.shortening import shortened, shortened_consistent
 from analytics.estimation.votes import Floats, covariance
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.mechanisms import Channel
+from protocols.survey import Attribute
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +57,41 @@ class Answers:
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
+        return self._estimate(self.counts, groups)
+
+    def fitted(self, axes: Sequence[Attribute] = (), margins: Sequence[Answers | None] = ()) -> dict[str, Any]:
+        """The columns that are published beside the unbiased shares, with as many decimals as they carry.
+
+        For a cross they are made with the answers to both of its attributes (`axes`); None: these are not published.
+        """
+        if not axes:
+            found = shortened_consistent(self.consistent, self.shares.error)
+            return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
+        first, second = axes
+        rows, columns = (None if answers is None else answers._margin for answers in margins)
+        pairs = fitted_pairs(self.shares, self._known_variance, (first.k, second.k), rows, columns)
+        adjusted = shortened(Estimates(pairs.adjusted, pairs.error, pairs.adjusted, pairs.adjusted))
+        return {
+            "consistent": shortened_consistent(ConsistentShares(pairs.consistent), self.shares.error).value,
+            "adjusted": adjusted.value,
+            "adjusted_error": adjusted.error,
+        }
+
+    @property
+    def _margin(self) -> Margin:
+        return Margin(self.shares.value, self._known_variance, self.consistent.value)
+
+    @property
+    def _known_variance(self) -> float:
+        """The mean variance of the shares if all values are equally frequent: it does not depend on the answers."""
+        even = self.channel.support(np.full(self.channel.k, 1 / self.channel.k)) * self.n
+        return float(np.mean(self._estimate(even, None).error ** 2))
+
+    def _estimate(self, counts: ArrayLike, groups: NDArray[np.bool_] | None) -> Estimates:
         population = float(self.visitors.value)
         if self.noise is None:
-            return estimate(self.counts, self.n, self.channel, population=population, groups=groups)
-        return estimate_noised(self.counts, self.n, self.channel, self.noise, population=population, groups=groups)
+            return estimate(counts, self.n, self.channel, population=population, groups=groups)
+        return estimate_noised(counts, self.n, self.channel, self.noise, population=population, groups=groups)
 
     def people(self, shares: Estimates) -> Estimates:
         """Shares as numbers of visitors."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from analytics.estimation.shortening import shortened, shortened_consistent
+from analytics.estimation.shortening import shortened
 from analytics.mobility.answers import Answers
 from analytics.mobility.dwells import dwell
-from analytics.mobility.model import AskedAttribute, AttributeReport, Place, Ranking, Shares, quantities, quantity
+from analytics.mobility.model import AskedAttribute, AttributeReport, Axis, Place, Ranking, Shares, quantities, quantity
 from analytics.mobility.publication import Publication
 from analytics.mobility.rankings import rank
 from analytics.windows.calendar import Window
@@ -19,10 +17,19 @@ PLACES = 5
 def asked_attribute(question: Question) -> AskedAttribute:
     """What the columns about an attribute have entries for."""
     attribute = question.attribute
-    groups = tuple(attribute.groups)
     return AskedAttribute(
-        name=question.name, role=attribute.role, mechanism=question.label, values=attribute.values, groups=groups
+        name=question.name,
+        role=question.role,
+        mechanism=question.label,
+        values=attribute.values,
+        groups=tuple(attribute.groups),
+        axes=axes_of(question),
     )
+
+
+def axes_of(question: Question) -> tuple[Axis, ...]:
+    """The two attributes of a cross, as they are published; none otherwise."""
+    return tuple(Axis(name=axis.name, values=axis.values, groups=tuple(axis.groups)) for axis in question.axes)
 
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
@@ -44,23 +51,26 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> Shares:
-    consistent = shortened_consistent(answers.consistent, answers.shares.error)
     smoothed = publication.smoothed(question) if window.length == 1 else None
+    margins = [_published(publication, axis.name, window) for axis in question.axes]
     return Shares(
         share=quantities(shortened(answers.shares)),
-        consistent=consistent.value,
-        consistent_low=consistent.low,
-        consistent_high=consistent.high,
+        **answers.fitted(question.axes, margins),
         smoothed=None if smoothed is None else quantities(shortened(smoothed)),
     )
+
+
+def _published(publication: Publication, name: str, window: Window) -> Answers | None:
+    """The answers to an attribute of a cross; None where they are not published."""
+    answers = Answers.of(publication.history, name, window)
+    return None if window in publication.suppressed_answers[name] or answers.n <= 0 else answers
 
 
 def _groups(question: Question, answers: Answers) -> Shares | None:
     attribute = question.attribute
     if not attribute.groups:
         return None
-    members = np.array([np.isin(attribute.values, group) for group in attribute.groups.values()])
-    return Shares(share=quantities(shortened(answers.of_groups(members))))
+    return Shares(share=quantities(shortened(answers.of_groups(question.members))))
 
 
 def _ranking(question: Question, answers: Answers) -> Ranking:

@@ -24,7 +24,7 @@ from protocols.survey import Calendar, TimeZone
 
 Kind = Literal["period", "hour", "day", "week", "cumulative"]
 Suppression = Literal["minimum", "difference"]
-Role = Literal["plain", "area", "dwell", "transition"]
+Role = Literal["plain", "area", "dwell", "transition", "cross"]
 
 
 class _Model(BaseModel):
@@ -87,6 +87,12 @@ class Shares(_Model):
         None, description="lower ends of its intervals; null unless the mechanism is ordered and counts have no noise"
     )
     consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
+    adjusted: Column | None = Field(
+        None,
+        description="of a cross: shares made to agree with those of both attributes by least squares; unbiased, with "
+        "smaller errors; null otherwise",
+    )
+    adjusted_error: Column | None = Field(None, description="their standard errors")
     smoothed: Quantities | None = Field(
         None,
         description="the shares in a period, estimated with the help of earlier periods; null for longer windows and "
@@ -131,6 +137,14 @@ class Dwell(_Model):
     high: tuple[str, str, str] | None
 
 
+class Axis(_Model):
+    """One of the two attributes of a cross."""
+
+    name: str
+    values: tuple[str, ...]
+    groups: tuple[str, ...] = Field((), description="the names of its groups")
+
+
 class AskedAttribute(_Model):
     """An attribute as it was asked. Columns about it have an entry for each of its values, or of its groups."""
 
@@ -139,6 +153,12 @@ class AskedAttribute(_Model):
     mechanism: str
     values: tuple[str, ...]
     groups: tuple[str, ...] = Field((), description="the names of groups of values")
+    axes: tuple[Axis, ...] = Field(
+        (),
+        description="of a cross: its two attributes. Values are all pairs, row by row: the first attribute's value "
+        "changes last. So are groups: first those of a group and a value, then of a value and a group, then of two "
+        "groups",
+    )
 
 
 class AttributeReport(_Model):
@@ -220,7 +240,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

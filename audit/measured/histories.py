@@ -47,20 +47,29 @@ def steady_coins(scheme: Scheme, periods: int, attribute: str | None = None) -> 
     heads: dict[str, History] = {}
     tails: dict[str, History] = {}
     for question in scheme.questions:
+        if question.axes:
+            continue  # its pairs follow from the values of its attributes
         first, last = 0, question.k - 1
         if question.fake is not None:
             first, last = (int(place) for place in np.argsort(question.fake, kind="stable")[:2])
         differs = attribute is None or question.name == attribute
         heads[question.name] = (first,) * periods
         tails[question.name] = (last if differs else first,) * periods
-    return Coins(heads, tails)
+    return Coins(_with_pairs(scheme, heads), _with_pairs(scheme, tails))
 
 
 def returning_coins(scheme: Scheme, periods: int) -> Coins:
     """A value that never changes, against two that alternate: an observer may learn that a value came back."""
-    heads: dict[str, History] = {question.name: (0,) * periods for question in scheme.questions}
-    tails: dict[str, History] = {q.name: tuple(period % 2 for period in range(periods)) for q in scheme.questions}
-    return Coins(heads, tails)
+    names = [attribute.name for attribute in scheme.survey.attributes]
+    heads: dict[str, History] = dict.fromkeys(names, (0,) * periods)
+    tails: dict[str, History] = {name: tuple(period % 2 for period in range(periods)) for name in names}
+    return Coins(_with_pairs(scheme, heads), _with_pairs(scheme, tails))
+
+
+def _with_pairs(scheme: Scheme, histories: dict[str, History]) -> dict[str, History]:
+    """Histories of all questions, from those of the attributes."""
+    values = {name: np.array(history) for name, history in histories.items()}
+    return {question.name: tuple(question.places(values).tolist()) for question in scheme.questions}
 
 
 def can_change(scheme: Scheme) -> bool:
@@ -160,8 +169,10 @@ def law_of_reports(scheme: Scheme, t: int) -> Law | None:
     known = [law for law in laws if law is not None]
     if len(known) < len(laws) or (len(laws) > 1 and not scheme.discloses):
         return None
-    scores, heads, tails = (np.concatenate(parts) for parts in zip(*known, strict=True))
-    return scores, heads / len(laws), tails / len(laws)
+    drawn = [float(question.drawn) for question in scheme.questions]
+    weighted = [(scores, heads * one, tails * one) for (scores, heads, tails), one in zip(known, drawn, strict=True)]
+    scores, heads, tails = (np.concatenate(parts) for parts in zip(*weighted, strict=True))
+    return scores, heads, tails
 
 
 def _law_among_fakes(scheme: Scheme) -> Law | None:

@@ -84,8 +84,8 @@ class Witness:
 
     def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
         """The truth of a period."""
-        for name, kept in self._values.items():
-            kept[period, devices] = values[name]
+        for question in self.scheme.questions:
+            self._values[question.name][period, devices] = question.places(values)
 
     def take(self, frame: Frame) -> None:
         """Reports, from the wire."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from audit.measured.published import KINDS, published_trials
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
 from protocols.mechanisms import Hashed, MatrixRound
-from protocols.privacy import evidence, first_guess
+from protocols.privacy import evidence, first_guess, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -167,8 +167,7 @@ class Population:
             trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
             if not trials.count:
                 continue
-            traits = report.traits // (len(self._scheme.questions) if self._scheme.discloses else 1)
-            among = max(1, candidates // traits)
+            among = max(1, candidates // prod(map(trait_values, report.questions)))
             yield self._figure(
                 attack="link", target=report.questions[0].name if one else "a whole report",
                 knows=f"answers and lifelong traits, among {candidates:,} devices", reports=2, trials=trials,

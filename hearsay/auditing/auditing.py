@@ -92,9 +92,10 @@ class Auditing:
     def _reidentified(
         self, people: Scenario, way: Way, step: Step, background: Table | None
     ) -> tuple[list[Figure], list[Finding]]:
-        first = people.presences(0).values
-        table = {name: first[name][:MOST_RECORDS] for name in (a.name for a in self.survey.attributes)}
-        looking = Reidentifying(self.survey, table, background or table, self.attacker, self.alpha, self.seed)
+        first, questions = people.presences(0).values, self.scheme.questions
+        table = {question.name: question.places(first)[:MOST_RECORDS] for question in questions}
+        known = table if background is None else {question.name: question.places(background) for question in questions}
+        looking = Reidentifying(self.survey, table, known, self.attacker, self.alpha, self.seed)
         return looking.run(way.keyring, step)
 
     def _block(self, periods: int) -> int:

@@ -33,7 +33,10 @@ TARGETS = 1000  # of all runs together
 
 @dataclass(frozen=True)
 class Reidentifying:
-    """Who is looked for (`people`), where (`background`), and with which knowledge of its columns."""
+    """Who is looked for (`people`), where (`background`), and with which knowledge of its columns.
+
+    Both tables have a column for each question; whoever knows both attributes of a cross knows its column.
+    """
 
     survey: Survey
     people: Table
@@ -66,12 +69,14 @@ class Reidentifying:
     def _one(self, keyring: Keyring, choice: Choice, full: bool, run: int) -> tuple[Found, dict[int, float]]:
         random = np.random.default_rng([self.seed, run, full])
         names = [attribute.name for attribute in self.survey.attributes]
+        questions = [asked.name for asked in self.survey.asked]
         size = len(next(iter(self.people.values())))
         some = np.sort(random.choice(size, min(size, TARGETS // RUNS), replace=False))
-        targets = {name: np.asarray(self.people[name])[some] for name in names}
+        targets = {name: np.asarray(self.people[name])[some] for name in questions}
         least = max(1, len(names) // 2)
         known = names if full else list(random.permutation(names)[: int(random.integers(least, len(names) + 1))])
-        picks, asked = chosen_attributes(random, len(some), len(names), SURVEYS, choice)
+        known = [*known, *(cross.name for cross in self.survey.crosses if set(cross.of) <= set(known))]
+        picks, asked = chosen_attributes(random, len(some), len(questions), SURVEYS, choice)
         devices = some.astype(np.uint64)
         if self.survey.solution == "smp":
             scheme = own_scheme(self.survey, f"audit.people.{run}.{choice}")

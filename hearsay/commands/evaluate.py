@@ -38,6 +38,9 @@ def evaluate(
     ] = "virtual-humans",
     csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
+    crosses: Annotated[
+        str, typer.Option(help="Also ask pairs of these, as in age*area, separated by commas; only smp can.")
+    ] = "",
     devices: Annotated[int | None, typer.Option(help="Number of devices of the scenario.", min=1)] = None,
     periods: Annotated[int | None, typer.Option(help="Number of periods. [1; with --once all]", min=1)] = None,
     once: Annotated[
@@ -78,7 +81,7 @@ def evaluate(
     """
     from analytics.evaluation import CORRECTIONS
     from hearsay.running.evaluating import Evaluation
-    from hearsay.running.evaluation_truth import from_csv, from_scenario
+    from hearsay.running.evaluation_truth import from_csv, from_scenario, with_crosses
     from producers.scenarios import scenario
 
     if not 0 < alpha < 1:
@@ -96,6 +99,7 @@ def evaluate(
             lived = None if once and periods is None else periods or 1
             population = scenario(scenario_name, devices=devices, periods=lived, seed=seed)
             truth = from_scenario(population, _words(attributes), once, step)
+        truth = with_crosses(truth, _words(crosses))
         outcomes = comparison.run(truth, step)
     source = str(csv) if csv is not None else scenario_name
     settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
+from hearsay.terminal.shares import parse_wanted, shares_table
 from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ def plan(
         ),
     ] = None,
     error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
+    wanted: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=ERROR,...",
+            help="Other wanted errors, by attribute or cross: shares are proposed that reach them all.",
+            show_default=False,
+        ),
+    ] = "",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -68,11 +77,12 @@ def plan(
             markup=False,
         )
     with console.progress("planning"):
-        drawn = plan_survey(asked, devices, error)
+        drawn = plan_survey(asked, devices, error, parse_wanted(wanted))
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         return
     presence = (_presence,) if drawn.presence is not None else ()
+    shares = (_shares,) if wanted or asked.crosses or asked.shares else ()
     parts = (
         _header,
         _mechanisms,
@@ -80,6 +90,7 @@ def plan(
         _guarantees,
         _precision,
         *presence,
+        *shares,
         _ways,
         _risk,
         _links,
@@ -205,6 +216,11 @@ def _presence(drawn: Plan) -> Table:
         "provisional."
     )
     return table
+
+
+def _shares(drawn: Plan) -> Table:
+    assert drawn.shares is not None, "crosses and shares are for surveys whose reports answer one question"
+    return shares_table(drawn.shares, drawn.devices)
 
 
 def _ways(drawn: Plan) -> Table:

@@ -41,7 +41,7 @@ def survey_series(
     first = series[0].first
     begin = survey.bounds(first)[0].replace(tzinfo=None)
     names = {s.name for s in series}
-    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.attributes] if measure == "share" else []
+    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if measure == "share" else []
     wholes = [whole for whole in attributes if names.issuperset(whole)]
     return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 
@@ -50,22 +50,23 @@ def scenario_truth(
     survey: Survey, scenario: Scenario, loaded: Loaded, measure: Measure, step: Step
 ) -> dict[str, Floats]:
     """What a scenario knows about the series of its survey: people (or shares) with each value in every period."""
-    known = cells(Scheme(survey))
+    scheme = Scheme(survey)
+    known = cells(scheme)
     first, periods = loaded.series[0].first, len(loaded.series[0])
     true = np.full((len(known), periods), np.nan)
     for place in range(min(periods, scenario.periods - first)):
         step(place, periods, "computing the truth")
         presences = scenario.presences(first + place)
-        people = {a.name: np.bincount(presences.values[a.name], minlength=a.k) for a in survey.attributes}
+        people = {q.name: np.bincount(q.places(presences.values), minlength=q.k) for q in scheme.questions}
         for row, cell in enumerate(known):
-            true[row, place] = len(presences.devices) if not cell.attribute else _holders(survey, cell, people)
+            true[row, place] = len(presences.devices) if not cell.attribute else _holders(scheme, cell, people)
     if measure == "share":
         true /= np.where(true[0] > 0, true[0], np.nan)
     return {str(cell): true[row] for row, cell in enumerate(known)}
 
 
-def _holders(survey: Survey, cell: Cell, people: dict[str, NDArray[np.int64]]) -> int:
-    attribute = survey.attribute(cell.attribute)
+def _holders(scheme: Scheme, cell: Cell, people: dict[str, NDArray[np.int64]]) -> int:
+    attribute = scheme.question(cell.attribute).attribute
     members = attribute.groups[cell.value] if cell.group else (cell.value,)
     return int(sum(people[cell.attribute][attribute.values.index(member)] for member in members))
 

@@ -58,9 +58,8 @@ class Fleet:
             by_token = members[np.argsort(tokens[members])]
             for first in range(0, len(by_token), ROWS_PER_FRAME):
                 rows = by_token[first : first + ROWS_PER_FRAME]
-                answers = {
-                    q.name: self._respondent.answers(q, chosen[rows], period, places[q.name][rows]) for q in questions
-                }
+                some = {name: column[rows] for name, column in places.items()}
+                answers = {q.name: self._respondent.answers(q, chosen[rows], period, q.places(some)) for q in questions}
                 scheme = self._scheme
                 yield Frame(scheme.survey.id, scheme.fingerprint, period, tokens[rows], gaps[rows], answers)
 

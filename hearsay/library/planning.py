@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from hearsay.survey_files import read_survey
@@ -24,10 +25,12 @@ def load_survey(source: str | Path) -> Survey:
     return read_survey(Path(source))
 
 
-def plan(survey: Survey, devices: int | None = None, error: float = 0.01) -> Plan:
+def plan(
+    survey: Survey, devices: int | None = None, error: float = 0.01, wanted: Mapping[str, float] | None = None
+) -> Plan:
     """What a survey reveals and how precise its results will be: what `hearsay plan` shows, as a model.
 
     `devices` is how many report in a period, by default the survey's own number, or 10,000 if it has none. `error` is
-    the standard error wanted for a share.
+    the standard error wanted for a share, `wanted` other ones by attribute or cross, for which shares are proposed.
     """
-    return plan_scheme(Scheme(survey), devices, error)
+    return plan_scheme(Scheme(survey), devices, error, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -13,14 +13,18 @@ from rich.text import Text
 from analytics.mobility import (
     AskedAttribute,
     AttributeReport,
+    Axis,
     Change,
     MobilityReport,
+    Quantities,
     Quantity,
     WindowReport,
     window_ends,
 )
 
 MOST_VALUES = 12
+MOST_COLUMNS = 4  # of a table of pairs
+MOST_ROWS = 40
 BAR = 16
 LABEL = 28
 
@@ -94,6 +98,8 @@ def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quanti
     if attribute.values is None or visitors is None:
         return Group(head, table)
     people, truth, normal = attribute.values.people(visitors), attribute.values.truth, attribute.values.baseline
+    if asked.axes and min(len(axis.values) for axis in asked.axes) <= MOST_COLUMNS:
+        return Group(head, _pairs(asked.axes, people))
     extra = (*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"]))
     for title in ("", "people", "± 95 %", *extra):
         table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
@@ -111,6 +117,25 @@ def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quanti
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
     return Group(head, table)
+
+
+def _pairs(axes: Sequence[Axis], people: Quantities) -> Table:
+    """All pairs of a cross with half the width of their intervals; the attribute with fewer values has the columns."""
+    first, second = axes
+    places = np.arange(len(first.values) * len(second.values)).reshape(len(first.values), len(second.values))
+    rows, columns = first, second
+    if len(second.values) > MOST_COLUMNS:
+        rows, columns, places = second, first, places.T
+    table = Table(box=None, pad_edge=False)
+    table.add_column(Text(f"{rows.name} \\ {columns.name}"), overflow="fold")
+    for value in columns.values:
+        table.add_column(Text(value), justify="right", overflow="fold")
+    for value, line in zip(rows.values[:MOST_ROWS], places, strict=False):
+        cells = [people.at(place) for place in line]
+        table.add_row(Text(value), *(f"{_count(cell)} ± {_half_width(cell)}" for cell in cells))
+    if len(rows.values) > MOST_ROWS:
+        table.add_row(f"and {len(rows.values) - MOST_ROWS:,} more", style="dim")
+    return table
 
 
 def _when(report: MobilityReport, window: WindowReport) -> str:

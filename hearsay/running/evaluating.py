@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class Evaluation:
             chosen = [variant for method in chosen for variant in _variants(method)]
         priors = noisy_priors(truth, self.prior_eps, np.random.default_rng(self.seed))
         return evaluate_methods(
-            Truth(truth.sizes, truth.moments, priors),
+            replace(truth, priors=priors),
             chosen,
             self.eps,
             seeded_keyring(self.seed),

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from analytics.evaluation import Moment, Snapshot, Truth, everybody_once
+from analytics.evaluation import Moment, Snapshot, Truth, crossing, everybody_once
 from hearsay.terminal.console import Step
 from producers.scenarios import Scenario
 from protocols.errors import ScenarioError
+from protocols.survey import TIMES
 
 MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer
 
@@ -48,6 +49,19 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
                 f"choose columns with 2 to {MOST_VALUES:,} values with --attributes",
             )
     return Truth(sizes, [Snapshot(0, np.arange(len(table), dtype=np.uint64), values)])
+
+
+def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
+    """The truth of pairs of attributes, too: each cross is named like age*area."""
+    pairs = []
+    for name in names:
+        first, times, second = (part.strip() for part in name.partition(TIMES))
+        if not times or first == second or not {first, second} <= set(truth.sizes):
+            raise ScenarioError(
+                f"{name!r} is not a cross of two of the attributes {', '.join(truth.sizes)}", "write it like age*area"
+            )
+        pairs.append((first, second))
+    return crossing(truth, pairs)
 
 
 def read_table(path: Path) -> pa.Table:

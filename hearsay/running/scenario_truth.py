@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from producers.scenarios import Scenario
+from protocols.survey import TIMES
 
 NEVER = -1
 
@@ -30,11 +31,16 @@ def population_digest(scenario: Scenario) -> str:
 def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, WindowTruth]:
     """The truth of the report's windows, as far as the scenario goes."""
     windows = [Window(window.first, window.last) for window in report.windows]
-    return count_windows(scenario, [window for window in windows if window.last < scenario.periods])
+    crosses = [(one.name, second.name) for one, second in (asked.axes for asked in report.attributes if asked.axes)]
+    return count_windows(scenario, [window for window in windows if window.last < scenario.periods], crosses)
 
 
-def count_windows(scenario: Scenario, windows: Iterable[Window]) -> dict[Window, WindowTruth]:
+def count_windows(
+    scenario: Scenario, windows: Iterable[Window], crosses: Iterable[tuple[str, str]] = ()
+) -> dict[Window, WindowTruth]:
     """The different devices of each window, by their first value in it (PROTOCOLS 7). Simulates each period once.
+
+    `crosses` are pairs of attributes whose pairs of values are counted, too.
 
     A presence is its device's first in a window if the window began after the device's previous presence. So the
     presences of a period are grouped by how many of the open windows' beginnings lie up to that previous presence; a
@@ -42,6 +48,8 @@ def count_windows(scenario: Scenario, windows: Iterable[Window]) -> dict[Window,
     """
     visitors = dict.fromkeys(windows, 0)
     sizes = {name: len(values) for name, values in scenario.attributes.items()}
+    both = {TIMES.join(pair): pair for pair in crosses}
+    sizes |= {name: sizes[first] * sizes[second] for name, (first, second) in both.items()}
     people = {window: {name: np.zeros(k, dtype=np.int64) for name, k in sizes.items()} for window in visitors}
     previous = np.full(scenario.devices, NEVER)
     for period, opened in _open_windows(visitors).items():
@@ -49,7 +57,9 @@ def count_windows(scenario: Scenario, windows: Iterable[Window]) -> dict[Window,
         beginnings = sorted({window.first for window in opened})
         group = np.searchsorted(beginnings, previous[presences.devices], side="right")
         devices = _cumulative(group, np.zeros_like(group), len(beginnings), 1)[:, 0]
-        values = {name: _cumulative(group, presences.values[name], len(beginnings), k) for name, k in sizes.items()}
+        held = {name: column.astype(np.int64) for name, column in presences.values.items()}
+        held |= {name: held[first] * sizes[second] + held[second] for name, (first, second) in both.items()}
+        values = {name: _cumulative(group, held[name], len(beginnings), k) for name, k in sizes.items()}
         for window in opened:
             row = beginnings.index(window.first)
             visitors[window] += int(devices[row])

@@ -38,7 +38,7 @@ def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
     found["/try"] = found.pop("/try/try.html")
     found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
     for survey, scheme in schemes.items():
-        listed = {question.name: list(question.attribute.values) for question in scheme.questions}
+        listed = {attribute.name: list(attribute.values) for attribute in scheme.survey.attributes}
         found[f"/try/{survey}/values.json"] = _constant(Response(200, json.dumps(listed).encode()))
         found[f"/try/{survey}/live.json"] = partial(_live, store, survey)
     return found

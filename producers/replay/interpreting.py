@@ -20,6 +20,7 @@ from producers.replay.files import Batch, ColumnMapping, FileFormat
 from producers.replay.files.answers import UNKNOWN, places
 from producers.replay.files.times import BAD, moments
 from producers.replay.quality import Fault, Quality
+from protocols.errors import ReplayError
 from protocols.survey import MICROSECOND, Survey, micros
 
 Whole = NDArray[np.int64]
@@ -78,7 +79,10 @@ class Interpreter:
 
     def __init__(self, survey: Survey, options: Options, quality: Quality) -> None:
         for attribute in (*options.columns.attributes, *options.rules):
-            survey.index(attribute)  # refuses an attribute that the survey does not have
+            if survey.index(attribute) >= len(survey.attributes):  # refuses an attribute that the survey does not have
+                raise ReplayError(
+                    f"{attribute} is a cross, and has no column of its own", "name the columns of its two attributes"
+                )
         self._survey = survey
         self._options = options
         self._quality = quality

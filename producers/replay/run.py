@@ -32,6 +32,7 @@ from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
+from protocols.question import Question
 from protocols.randomness import Devices, Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -104,7 +105,7 @@ class Replay:
             scheme.fingerprint, keyring.key(("replay",)), self._interpreter.columns, self._rules, options.meaning
         )
         try:
-            self._spool = Spool(workspace / f"{name}.spool", len(scheme.questions), at_once)
+            self._spool = Spool(workspace / f"{name}.spool", len(survey.attributes), at_once)
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
         self._checkpoint = Checkpoint(workspace / f"{name}.json")
@@ -182,7 +183,8 @@ class Replay:
         The same rule holds where a device only reports its presence (one_in): if those who do not answer could report
         without a value, those who answer would not be a random part of all who report.
         """
-        known = np.stack([values[name] != UNKNOWN for name in self._rules], axis=1)
+        questions = self._reporter.scheme.questions
+        known = np.stack([_known(question, values) for question in questions], axis=1)
         if self._reporter.scheme.discloses:
             return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])
         return np.asarray(known.all(axis=1))
@@ -199,3 +201,8 @@ class Replay:
             self._totals.incomplete,
             self._quality.located(),
         )
+
+
+def _known(question: Question, values: dict[str, Whole]) -> NDArray[np.bool_]:
+    """Which devices have a known value of what a question asks; of a cross, of both attributes."""
+    return np.asarray(np.all([values[source.name] != UNKNOWN for source in question.sources], axis=0))

@@ -4,6 +4,7 @@ from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, PrecisionPlan, plan
 from protocols.planning.presence import PresenceErrors, PresencePlan
 from protocols.planning.prices import told_apart, widest_interval
+from protocols.planning.shares import SharePlan, SharesPlan
 
 __all__ = [
     "DEVICES",
@@ -15,6 +16,8 @@ __all__ = [
     "PrecisionPlan",
     "PresenceErrors",
     "PresencePlan",
+    "SharePlan",
+    "SharesPlan",
     "plan",
     "told_apart",
     "widest_interval",

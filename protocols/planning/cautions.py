@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan
+from protocols.planning.precision import standard_error
 from protocols.planning.presence import PresencePlan
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss
@@ -33,8 +34,9 @@ class Caution(BaseModel):
 
 def cautions(scheme: Scheme, crowd: CrowdPlan, presence: PresencePlan | None) -> tuple[Caution, ...]:
     """Every caution that applies."""
+    found = [*_of_crosses(scheme, crowd.devices)]
     looks = (_of_fakes, _of_linking, _of_costs, _of_forgery)
-    found = [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
+    found += [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
     found += _of_presence(presence, crowd.devices)
     return tuple(Caution(code=code, text=" ".join(text.split())) for code, text in found)
 
@@ -49,6 +51,17 @@ def _of_crowds(scheme: Scheme, crowd: CrowdPlan) -> Found:
                 {crowd.hidden_bits:.3g}. The first guess of which report is the same device's is right in
                 {100 * link.first_guess:.2g} % (by chance {100 * link.luck:.2g} %). {_remedy(scheme, link, crowd)}"""
             yield "link-by-answer", text
+
+
+def _of_crosses(scheme: Scheme, devices: int) -> Found:
+    for question in filter(lambda question: question.axes, scheme.questions):
+        error = standard_error(scheme, question, devices, 1 / question.k)
+        if error > 1 / question.k:
+            text = f"""{question.name}: with {devices:,} devices a pair has a standard error of {error:.2g}, and the
+                mean share of a pair is {1 / question.k:.2g}: single pairs cannot be told from nothing. Ask fewer
+                values, give it a larger share, use more devices or longer periods. Groups of many pairs may still be
+                seen."""
+            yield "pairs-too-fine", text
 
 
 def _remedy(scheme: Scheme, link: LinkPlan, crowd: CrowdPlan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from math import inf, log2
 
 from pydantic import BaseModel, ConfigDict
@@ -90,7 +91,8 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
 def evidence_alone(scheme: Scheme) -> list[Evidence]:
     """What each attribute contributes, where a report answers all of them."""
     survey = scheme.survey
-    return [Evidence((q,), trait_values(q) * survey.one_in, survey.longitudinal) for q in scheme.questions]
+    traits = [Fraction(trait_values(q) * survey.one_in) for q in scheme.questions]
+    return [Evidence((q,), each, survey.longitudinal) for q, each in zip(scheme.questions, traits, strict=True)]
 
 
 def _link(one: Evidence, devices: int) -> LinkPlan:
@@ -98,7 +100,7 @@ def _link(one: Evidence, devices: int) -> LinkPlan:
         answer_bits=one.answer_bits,
         trait_bits=one.trait_bits,
         first_guess=one.first_guess(devices),
-        luck=1 / max(1, devices // one.traits),
+        luck=1 / one.alike(devices),
         links=one.links(devices),
         trackability=trackability(one, 1),
         trackability_for_ever=trackability(one, inf),

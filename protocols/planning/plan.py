@@ -5,6 +5,7 @@ Everything is computed from the compiled survey; `plan` is pure, and the command
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, inf, sqrt
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +18,7 @@ from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import mean_variance, standard_error
 from protocols.planning.presence import PresencePlan, presence_plan
+from protocols.planning.shares import SharesPlan, shares_plan
 from protocols.planning.ways import WayPlan, budgets_in_words, ways
 from protocols.privacy.loss import Loss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
@@ -114,11 +116,16 @@ class Plan(_Model):
     ways: tuple[WayPlan, ...]
     crowd: CrowdPlan
     presence: PresencePlan | None  # what presence_epsilon costs
+    shares: SharesPlan | None  # how questions share the devices, and how they could; None: a report answers all
     cautions: tuple[Caution, ...]
 
 
-def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Plan:
+def plan(
+    scheme: Scheme, devices: int | None = None, error: float = 0.01, wanted: Mapping[str, float] | None = None
+) -> Plan:
     """The plan of a compiled survey for so many devices (by default the survey's own) and a wanted standard error.
+
+    `wanted` names other errors, by attribute or cross, for which shares are proposed.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -147,6 +154,7 @@ def plan(scheme: Scheme, devices: int | None = None, error: float = 0.01) -> Pla
         ways=ways(scheme, devices),
         crowd=crowd,
         presence=presence,
+        shares=shares_plan(scheme, devices, error, wanted or {}),
         cautions=cautions(scheme, crowd, presence),
     )
 
@@ -207,7 +215,7 @@ def _noise(noise: Round) -> NoisePlan:
 
 
 def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
-    share = scheme.answering_share
+    share = scheme.answering_share(question)
     reports = devices * share
     nobody, half = mean_variance(question.channel, 0.0), mean_variance(question.channel, 0.5)
     repeats = scheme.survey.longitudinal

@@ -13,7 +13,7 @@ from protocols.scheme import Scheme
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:
     """Of a value with this frequency, in a period in which so many devices report."""
-    return sqrt(mean_variance(question.channel, frequency) / (devices * scheme.answering_share))
+    return sqrt(mean_variance(question.channel, frequency) / (devices * scheme.answering_share(question)))
 
 
 def mean_variance(channel: Channel, frequency: float) -> float:

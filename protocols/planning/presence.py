@@ -66,10 +66,10 @@ def presence_plan(scheme: Scheme, precisions: Mapping[str, Precision], error: fl
     noise, horizon = scheme.presence, scheme.survey.horizon
     if noise is None:
         return None
-    cells, share = horizon * len(scheme.kinds), scheme.answering_share
+    cells = horizon * len(scheme.kinds)
     attributes = {}
     for question in scheme.questions:
-        own = precisions[question.name]
+        own, share = precisions[question.name], scheme.answering_share(question)
         added = {f: sqrt(share_variance(noise, question, horizon, f)) for f in (0.0, 0.5)}
         errors = {
             0.0: hypot(own.if_nobody, added[0.0] / own.reports),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb, log2, prod
 
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -24,11 +25,12 @@ HARMLESS_BITS = 1.0
 class Evidence:
     """What two reports of one device have in common, for attributes that are answered in the same report.
 
-    `traits` is how many values the lifelong traits have that these reports show.
+    `traits` is one over the chance that another device shows the same lifelong traits: how many values they have, if
+    all are alike. Which question a device draws is one of them.
     """
 
     questions: tuple[Question, ...]
-    traits: int
+    traits: Fraction
     memoised: bool
 
     @property
@@ -52,7 +54,11 @@ class Evidence:
 
         Only devices with the same traits are candidates.
         """
-        return first_guess(self.questions, max(1, devices // self.traits), self.memoised)
+        return first_guess(self.questions, self.alike(devices), self.memoised)
+
+    def alike(self, devices: int) -> int:
+        """How many of so many devices have the same traits."""
+        return max(1, devices // self.traits)
 
 
 def hidden_bits(devices: int) -> float:
@@ -70,8 +76,8 @@ def evidence(questions: Sequence[Question], discloses: bool, memoised: bool, pla
     Its period shows at which of so many `places` the device answers (one_in).
     """
     if discloses:
-        return [Evidence((q,), trait_values(q) * len(questions) * places, memoised) for q in questions]
-    return [Evidence(tuple(questions), prod(trait_values(q) for q in questions) * places, memoised)]
+        return [Evidence((q,), trait_values(q) * places / q.drawn, memoised) for q in questions]
+    return [Evidence(tuple(questions), Fraction(prod(trait_values(q) for q in questions) * places), memoised)]
 
 
 def trait_values(question: Question) -> int:

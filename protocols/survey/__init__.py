@@ -2,6 +2,7 @@
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
+from protocols.survey.crosses import TIMES, Cross, Crossed
 from protocols.survey.durations import parse_duration
 from protocols.survey.model import Solution, Survey
 from protocols.survey.roles import dwell_times
@@ -14,8 +15,11 @@ __all__ = [
     "MAX_PERIOD",
     "MICROSECOND",
     "MIN_SHARE",
+    "TIMES",
     "Attribute",
     "Calendar",
+    "Cross",
+    "Crossed",
     "Solution",
     "Survey",
     "TimeZone",

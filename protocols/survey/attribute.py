@@ -11,7 +11,7 @@ from protocols.survey.names import Name
 from protocols.survey.roles import check_role
 
 MAX_VALUES = 1 << 16
-MIN_SHARE = 1e-6  # of a prior
+MIN_SHARE = 1e-6  # of a prior, and of the devices that draw a question
 
 Share = Annotated[float, Field(ge=MIN_SHARE, lt=1)]
 
@@ -85,6 +85,10 @@ class Attribute(Strict):
     prior: dict[Name, Share] | None = Field(
         None, description="for rs+rfd: how often fake answers are each value; the shares sum to 1"
     )
+    share: Share | None = Field(
+        None,
+        description="for smp: the share of devices that draw this attribute; what is left out splits the rest evenly",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -113,10 +117,11 @@ class Attribute(Strict):
             self._check_group(f"{where}: group {group!r}", members)
         if self.prior is not None:
             self._check_prior(where, self.prior)
-        self._check_mechanism(where)
+        self.check_mechanism(where)
         return self
 
-    def _check_mechanism(self, where: str) -> None:
+    def check_mechanism(self, where: str) -> None:
+        """Raise ValueError if the mechanism takes no such parameter, or not so many values."""
         record = RECORDS.get(self.mechanism)  # None: it is yet to be chosen
         if self.parameter is not None and (record is None or not record.parameter):
             raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")

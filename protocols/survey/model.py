@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 from protocols.errors import SurveyError
 from protocols.survey.attribute import MAX_VALUES, Attribute, Strict, refuse_twice
 from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, calendar_of, micros
+from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.durations import Duration, format_duration
 from protocols.survey.names import Text
 from protocols.survey.outlook import ForecastPlan
@@ -135,6 +136,9 @@ class Survey(Strict):
         description="a GeoJSON file beside the survey: shapes of its areas, for maps on pages; no part of the terms",
     )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
+    crosses: tuple[Cross, ...] = Field(
+        (), max_length=64, description="for smp: pairs of attributes, each asked as a further question"
+    )
 
     @field_validator("time_zone", mode="before")
     @classmethod
@@ -153,7 +157,8 @@ class Survey(Strict):
         self._check_time()
         self._check_budgets()
         self._check_solution()
-        counters = self.horizon * sum(attribute.k for attribute in self.attributes)
+        self._check_questions()
+        counters = self.horizon * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
             raise ValueError(
                 f"horizon: {self.horizon} makes {counters} counters a period; at most {MAX_COUNTERS}: "
@@ -223,6 +228,32 @@ class Survey(Strict):
         if not self.solution.startswith("rs") and self.guarantee != "tuple":
             raise ValueError(f"guarantee: {self.guarantee} means something for rs+fd and rs+rfd only; leave it out")
 
+    def _check_questions(self) -> None:
+        for cross in self.crosses:
+            check_cross(cross, self.attributes)
+        refuse_twice(tuple(cross.name for cross in self.crosses), "crosses: the list has", "name each cross once")
+        again = {cross.of[::-1] for cross in self.crosses} & {cross.of for cross in self.crosses}
+        if again:
+            raise ValueError(f"crosses: {' and '.join(min(again))} are crossed twice; keep one order")
+        if self.solution != "smp" and self.crosses:
+            raise ValueError(
+                f"crosses: with {self.solution} a report answers all attributes, and {self.crosses[0].name} would be "
+                "one more; use smp, where each device answers one question"
+            )
+        if self.shares is not None and (self.solution != "smp" or len(self.asked) < 2):
+            raise ValueError("share: all devices answer the same; shares are for smp with several questions")
+
+    @property
+    def asked(self) -> tuple[Attribute, ...]:
+        """What questions are about: each attribute, then each cross."""
+        return (*self.attributes, *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """The share of devices that draw each question; None where all are alike, because no share is named."""
+        given = [*(attribute.share for attribute in self.attributes), *(cross.share for cross in self.crosses)]
+        return None if given.count(None) == len(given) else shares_of(self.asked)
+
     @property
     def longitudinal(self) -> bool:
         """Whether devices memoise a first round."""
@@ -265,12 +296,15 @@ class Survey(Strict):
         return self.calendar.period_of(moment)
 
     def attribute(self, name: str) -> Attribute:
-        return self.attributes[self.index(name)]
+        """An attribute or a cross, by name."""
+        return self.asked[self.index(name)]
 
     def index(self, name: str) -> int:
-        """The place of an attribute, by name."""
-        for place, attribute in enumerate(self.attributes):
-            if attribute.name == name:
-                return place
-        known = ", ".join(a.name for a in self.attributes)
-        raise SurveyError(f"survey {self.id!r} has no attribute {name!r}", f"it has {known}")
+        """The place of an attribute or of a cross among all questions, by name."""
+        names = [*(attribute.name for attribute in self.attributes), *(cross.name for cross in self.crosses)]
+        if name not in names:
+            raise SurveyError(f"survey {self.id!r} has no attribute {name!r}", f"it has {', '.join(names)}")
+        return names.index(name)
+
+    def _named(self, name: str) -> Attribute:
+        return next(attribute for attribute in self.attributes if attribute.name == name)

@@ -15,11 +15,13 @@ from pydantic_core import ErrorDetails
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute, Span
+from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.model import Survey
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
-INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "range": Span}  # models within models, by key
+# Models within models, by key.
+INSIDE: dict[str, type[BaseModel]] = {"attributes": Attribute, "crosses": Cross, "range": Span}
 KINDS = {
     "tuple_type": "should be a list",
     "string_pattern_mismatch": "not written as it must be",

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
+from protocols.survey.crosses import Cross
 from protocols.survey.model import Survey
 from protocols.survey.outlook import ForecastPlan
 from protocols.survey.roles import ROLES
@@ -54,6 +55,13 @@ def reference() -> str:
             "",
             *_table("The survey", Survey),
             *_table("Each of `attributes`", Attribute),
+            *_table("Each of `crosses`", Cross),
+            "A cross asks pairs: `age*area` has a value for each age in each area. Reports of single attributes say",
+            "nothing about pairs. Each device draws one question for life, by the shares, so a cross takes devices",
+            "from the others; `hearsay plan` shows the errors, and proposes shares for wanted ones. A memo is kept per",
+            "pair, and `memo_cap` counts pairs. Crosses need `solution: smp`, have at most 65,536 pairs, and are",
+            "refused where their answers would link reports in a crowd of `devices` ([pairs](pairs.md)).",
+            "",
             *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
             "## Roles",
@@ -111,7 +119,7 @@ def _kind(entry: dict[str, Any]) -> str:
     bounds = "" if low is None else f", {low:g} or more" if high is None else f", {low:g} to {high:,.10g}"
     words = {"integer": "a whole number", "number": "a number", "string": "text", "object": "names and what they hold"}
     if entry.get("type") == "array":
-        return "a list, see below" if "$ref" in entry["items"] else "a list of names"
+        return "a list, see below" if "$ref" in entry.get("items", ()) else "a list of names"
     if entry.get("format") == "date-time":
         return "a moment"
     return "a duration" if "examples" in entry else words[entry["type"]] + bounds

@@ -40,7 +40,7 @@ def counter_bytes(survey: Survey) -> int:
 
 def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
     """Refuse a survey whose records, or whose tables for dwell times, can become too large."""
-    for attribute in survey.attributes:
+    for attribute in survey.asked:
         taken = 8 * attribute.k**2
         if attribute.role == "dwell" and taken > DWELL_BYTES:
             raise SurveyError(
@@ -48,7 +48,7 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
                 f"8 for every two values; at most {DWELL_BYTES:,}",
                 f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
             )
-    series = 1 + sum(attribute.k + len(attribute.groups) for attribute in survey.attributes)
+    series = 1 + sum(attribute.k + len(attribute.groups) for attribute in survey.asked)
     if survey.forecast is not None and series > MOST_FORECASTS:
         raise SurveyError(
             f"survey {survey.id!r}: it asks for forecasts of {series:,} values and groups; at most {MOST_FORECASTS:,}",
@@ -61,7 +61,7 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
         )
     if counter_bytes(survey) > limit:
         horizon = (limit - _head_bytes(survey)) // _gap_bytes(survey)
-        values, each = sum(attribute.k for attribute in survey.attributes), 8 * (survey.horizon + 1)
+        values, each = sum(attribute.k for attribute in survey.asked), 8 * (survey.horizon + 1)
         fewer = values - -(-(counter_bytes(survey) - limit) // each)
         raise SurveyError(
             f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes, 8 for each value and gap, "
@@ -74,7 +74,7 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
 
 def _head_bytes(survey: Survey) -> int:
     """What does not grow with the horizon: of each attribute its name, and its reports by width."""
-    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(asked.name) + 8 * (asked.k + 1) for asked in survey.attributes)
+    return HEAD_BYTES + sum(ATTRIBUTE_BYTES + len(asked.name) + 8 * (asked.k + 1) for asked in survey.asked)
 
 
 def _gap_bytes(survey: Survey) -> int:
@@ -83,5 +83,5 @@ def _gap_bytes(survey: Survey) -> int:
     And the late rows of a period.
     """
     return LATE_BYTES + sum(
-        2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.attributes), *[0] * (survey.one_in > 1)]
+        2 + 8 + 8 * k for k in [*(attribute.k for attribute in survey.asked), *[0] * (survey.one_in > 1)]
     )

@@ -117,10 +117,10 @@ class Forecaster:
         in what is never published.
         """
         season, survey = self._structure.main, self._scheme.survey
-        parts = survey.one_in * (len(self._scheme.questions) if self._scheme.discloses else 1)
+        smallest = min(map(self._scheme.answering_share, self._scheme.questions))
         cycle = [bool(np.isnan(seen.values[0])) for seen in list(self._history)[-season:]]
         with np.errstate(invalid="ignore"):
-            few = made.mean[0] < survey.minimum * parts
+            few = made.mean[0] * smallest < survey.minimum
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -10,17 +11,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.columns import Column, CountColumn, CountColumns
-from analytics.estimation import (
-    CellNoise,
-    ConsistentShares,
-    consistent_shares,
-    estimate,
-    estimate_noised,
-    norm_sub,
-    shortened,
-    shortened_consistent,
-)
+from analytics.estimation import CellNoise, exact, shortened
 from analytics.integrity import Integrity
+from analytics.mobility import Answers, Axis, axes_of
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
@@ -68,6 +61,9 @@ class AttributeHistogram(_Result):
     name: str
     mechanism: str
     values: tuple[str, ...]
+    axes: tuple[Axis, ...] = Field(
+        (), description="of a cross: its two attributes; values are all pairs, row by row, the first one changes last"
+    )
     n: int | None = Field(description="reports that answered this attribute; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     estimate: Column | None = Field(None, description="unbiased; may be negative, need not sum to 1")
@@ -75,7 +71,9 @@ class AttributeHistogram(_Result):
     low: Column | None = Field(None, description="lower ends of the 95 % intervals")
     high: Column | None = Field(None, description="upper ends of the 95 % intervals")
     consistent: Column | None = Field(
-        None, description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one"
+        None,
+        description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one; of a "
+        "cross the nearest one whose rows and columns sum to those of its attributes",
     )
     consistent_low: Column | None = Field(
         None,
@@ -83,13 +81,19 @@ class AttributeHistogram(_Result):
         "null unless the mechanism is ordered, and where the survey has presence_epsilon",
     )
     consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
+    adjusted: Column | None = Field(
+        None,
+        description="of a cross: estimates made to agree with those of both attributes by least squares; unbiased, "
+        "with smaller errors; null otherwise",
+    )
+    adjusted_error: Column | None = Field(None, description="their standard errors")
     statistics: GapCounts | None = None
 
 
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(3, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -123,7 +127,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -148,9 +152,12 @@ def build_histogram(
         of_all, late = {name: _exact(found) for name, found in counts.items()}, None
     sizes = {name: max(0, found.n) for name, found in of_all.items()}
     total = sum(sizes[kind] for kind in scheme.kinds)
-    attributes = tuple(
-        _attribute(q, of_all[q.name], CellNoise.of(scheme, q.name), total, survey.minimum) for q in scheme.questions
-    )
+    visitors = exact(np.array(total))
+    answers = {
+        q.name: Answers(q.channel, sizes[q.name], of_all[q.name].supports, visitors, CellNoise.of(scheme, q.name))
+        for q in scheme.questions
+    }
+    attributes = tuple(_attribute(q, answers, of_all[q.name].published, survey.minimum) for q in scheme.questions)
     begin, end = survey.bounds(period)
     silent = of_all.get(PRESENCE_ONLY)
     few = total < survey.minimum
@@ -197,32 +204,31 @@ def _noised(released: Release, name: str) -> _Counted:
 
 
 def _attribute(
-    question: Question, counted: _Counted, noise: CellNoise | None, total: int, minimum: int
+    question: Question, answers: Mapping[str, Answers], by_gap: GapCounts, minimum: int
 ) -> AttributeHistogram:
-    n, channel = max(0, counted.n), question.channel
-    asked: dict[str, Any] = {"name": question.name, "mechanism": question.label, "values": question.attribute.values}
-    if n < minimum:
+    own = answers[question.name]
+    asked: dict[str, Any] = {
+        "name": question.name,
+        "mechanism": question.label,
+        "values": question.attribute.values,
+        "axes": axes_of(question),
+    }
+    if own.n < minimum:
         return AttributeHistogram(**asked, n=None, suppressed="minimum")
-    if n == 0:
-        return AttributeHistogram(**asked, n=n, suppressed=None, statistics=counted.published)
+    if own.n == 0:
+        return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
-    if noise is None:
-        estimates = estimate(counted.supports, n, channel, population=total)
-        consistent = consistent_shares(counted.supports, n, channel)
-    else:
-        estimates = estimate_noised(counted.supports, n, channel, noise, population=total)
-        consistent = ConsistentShares(norm_sub(estimates.value))
-    shares, consistent = shortened(estimates), shortened_consistent(consistent, estimates.error)
+    shares = shortened(own.shares)
+    margins = [answers[axis.name] for axis in question.axes]
+    known = [margin if margin.n >= max(minimum, 1) else None for margin in margins]
     return AttributeHistogram(
         **asked,
-        n=n,
+        n=own.n,
         suppressed=None,
         estimate=shares.value,
         error=shares.error,
         low=shares.low,
         high=shares.high,
-        consistent=consistent.value,
-        consistent_low=consistent.low,
-        consistent_high=consistent.high,
-        statistics=counted.published,
+        **own.fitted(question.axes, known),
+        statistics=by_gap,
     )

@@ -93,12 +93,11 @@ def _people(
 ) -> Floats:
     """`[part, cell]`: the values of an attribute, then its groups."""
     shares, n = np.array(published.estimate), published.n or 0
-    attribute, likely = question.attribute, norm_sub(shares)
+    likely = norm_sub(shares)
     answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
     members: list[Members | None] = [None]
-    if groups and attribute.groups:
-        rolled = [[value in group for value in attribute.values] for group in attribute.groups.values()]
-        members.append(np.array(rolled, dtype=np.bool_))
+    if groups and question.attribute.groups:
+        members.append(question.members)
     parts = []
     for member in members:
         combined = shares if member is None else shares @ member.T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,17 @@ import pyarrow as pa
 from stream_app.results.histograms import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
-_NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
+_NUMBERS = (
+    "estimate",
+    "error",
+    "low",
+    "high",
+    "consistent",
+    "consistent_low",
+    "consistent_high",
+    "adjusted",
+    "adjusted_error",
+)
 COLUMNS = pa.schema(
     [
         ("period", pa.int64()),
@@ -18,6 +29,8 @@ COLUMNS = pa.schema(
         ("end", _TIME),
         ("attribute", pa.string()),
         ("value", pa.string()),
+        ("row", pa.string()),
+        ("column", pa.string()),
         ("n", pa.int64()),
         *((name, pa.float64()) for name in _NUMBERS),
         ("suppressed", pa.string()),
@@ -30,6 +43,7 @@ def histogram_table(histograms: Iterable[Histogram]) -> pa.Table:
     """One row for each period, attribute and value; null where a histogram has no number.
 
     `n` is the number of reports that answered the attribute. Histograms may be final or provisional: `kind` says which.
+    Of a cross, `row` and `column` are the values of its two attributes; they are null otherwise.
     """
     tables = [_table(histogram, attribute) for histogram in histograms for attribute in histogram.attributes]
     return pa.concat_tables([COLUMNS.empty_table(), *tables])
@@ -42,7 +56,11 @@ def _table(histogram: Histogram, attribute: AttributeHistogram) -> pa.Table:
         **{name: getattr(attribute, name) for name in ("n", "suppressed")},
         "attribute": attribute.name,
     }
-    columns: dict[str, Any] = {"value": attribute.values, **{name: getattr(attribute, name) for name in _NUMBERS}}
+    columns: dict[str, Any] = {
+        "value": attribute.values,
+        **_pairs(attribute),
+        **{name: getattr(attribute, name) for name in _NUMBERS},
+    }
     arrays = [
         pa.repeat(pa.scalar(once.get(field.name), field.type), len(attribute.values))
         if columns.get(field.name) is None
@@ -50,3 +68,10 @@ def _table(histogram: Histogram, attribute: AttributeHistogram) -> pa.Table:
         for field in COLUMNS
     ]
     return pa.table(arrays, schema=COLUMNS)
+
+
+def _pairs(attribute: AttributeHistogram) -> dict[str, list[str]]:
+    if not attribute.axes:
+        return {}
+    pairs = list(product(*(axis.values for axis in attribute.axes)))
+    return {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}

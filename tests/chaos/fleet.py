@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 
+import numpy as np
+
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
 from producers.fleet import Fleet
@@ -16,12 +18,13 @@ from protocols.errors import HearsayError
 from protocols.respondent import Respondent
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish
+from stream_app.results import Histogram
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 DEVICES, PERIODS_PER_FAULT = 3000, 3
-SCHEME = scheme()
+SCHEME = scheme("crosses: [{of: [colour, plan], share: 0.4}],")
 
 
 class PacedSink(KafkaSink):
@@ -67,11 +70,30 @@ class FleetOrdeal:
         finally:
             self._redis.stop()
         assert self._counted() == [len(self._world.presences(p).devices) for p in range(self._world.periods)]
+        assert self._supports() == [self._recounted(period) for period in range(self._world.periods)]
         self._say(f"{sum(self._counted()):,} reports of a fleet in {self._world.periods} periods, each counted once")
 
     def _counted(self) -> list[int]:
+        return [final.n or 0 for final in self._finals()]
+
+    def _finals(self) -> list[Histogram]:
         found = KafkaResults(self._kafka, self._topics).histograms(SCHEME.survey.id)
-        return [final.n or 0 for final in sorted(found, key=lambda final: final.period)]
+        return sorted(found, key=lambda final: final.period)
+
+    def _supports(self) -> list[dict[str, list[int]]]:
+        """For each period the counts of each question, pairs included."""
+        counts = [{one.name: one.statistics for one in final.attributes} for final in self._finals()]
+        return [{name: one.supports.sum(axis=0).tolist() for name, one in period.items()} for period in counts]
+
+    def _recounted(self, period: int) -> dict[str, list[int]]:
+        """The same without store, wire and workers: what the devices answer, added up."""
+        truth, respondent, found = self._world.presences(period), Respondent(SCHEME, KEYRING), {}
+        for (question,), rows in respondent.asked(truth.devices, period):
+            values = question.places(truth.values)[rows]
+            answers = respondent.answers(question, truth.devices[rows], period, values)
+            counts = question.mechanism.encoding.count(answers, np.zeros(len(rows), dtype=np.int64), 1)
+            found[question.name] = counts[0].tolist()
+        return found
 
     def _report(self) -> None:
         """Report everything; whoever cannot reach the store starts again, as an operator would."""

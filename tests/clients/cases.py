@@ -40,6 +40,12 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "published calibration", scheme_with(of_size(7, mechanism="l-grr"), **one, calibration="published")
     yield "taking turns", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=2)
     yield "taking turns, spl", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=3, solution="spl", horizon=7)
+    pair = [{"of": ["a", "b"], "share": 0.9}]
+    yield "a cross", scheme_with(of_size(9), of_size(4, "b"), **one, crosses=pair, memo_cap=2)
+    yield "a cross, evenly", scheme_with(of_size(3), of_size(4, "b"), eps=1, one_in=2, crosses=[{"of": ["b", "a"]}])
+    yield "shares", scheme_with(of_size(9, share=0.7), of_size(4, "b"), of_size(5, "c"), **one)
+    hashed = [{"of": ["b", "a"], "share": 0.85, "mechanism": "loloha", "parameter": 3}]
+    yield "a cross, hashed", scheme_with(of_size(9), of_size(4, "b"), **one, crosses=hashed)
     odd = {"name": "a", "values": ["é", "ﬁ", "𝄞", "a b", "constructor", '"'], "mechanism": "grr"}
     yield "any text", scheme_with(odd, eps=1, devices=1000, minimum=10, grace="1h", presence_epsilon=0.5)
 

@@ -9,7 +9,7 @@ import pytest
 
 import hearsay
 from protocols.mechanisms import RECORDS
-from protocols.survey import Attribute, Survey
+from protocols.survey import Attribute, Cross, Survey
 from protocols.wire import Frame, decode_report, decode_terms, row_faults
 from tests.clients.cases import cases
 from tests.clients.vectors import FILE, made
@@ -42,7 +42,7 @@ def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
     """They refuse terms with a key that they do not know."""
     known = (LIBRARY / "src" / "terms.js").read_text()
     shown = {"title", "description", "forecast", "areas", "groups", "role"}  # for people, and no part of the terms
-    declared = {*Survey.model_fields, *Attribute.model_fields} - shown
+    declared = {*Survey.model_fields, *Attribute.model_fields, *Cross.model_fields} - shown
     assert not [key for key in declared if f'"{key}"' not in known]
 
 
@@ -55,7 +55,9 @@ def test_a_collector_takes_the_reports_of_the_vectors(case: dict) -> None:
         assert not row_faults(frame, scheme, 0, 1).any()
 
 
-@pytest.mark.parametrize("name", ["two rounds, l-osue", "rs+fd, grr", "memo only, loloha", "one-shot, geometric"])
+@pytest.mark.parametrize(
+    "name", ["two rounds, l-osue", "rs+fd, grr", "memo only, loloha", "one-shot, geometric", "shares"]
+)
 def test_a_device_reports_what_a_fleet_of_one_does(name: str) -> None:
     """The fleet knows nothing of stored state: only the gaps differ, if a report does not arrive."""
     (case,) = [case for case in VECTORS["cases"] if case["name"] == name]

@@ -68,8 +68,8 @@ def _edges(scheme: Scheme) -> list[str]:
 def _values(scheme: Scheme, place: int) -> dict[str, Any]:
     """Values that change, come back, and reach both ends."""
     return {
-        q.name: q.attribute.values[(0, q.k - 1, 0, q.k // 2, q.k - 1, 1)[place] if i == 0 else (place * 5 + 3) % q.k]
-        for i, q in enumerate(scheme.questions)
+        a.name: a.values[(0, a.k - 1, 0, a.k // 2, a.k - 1, 1)[place] if i == 0 else (place * 5 + 3) % a.k]
+        for i, a in enumerate(scheme.survey.attributes)
     }
 
 

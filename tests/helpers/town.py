@@ -30,7 +30,7 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:
             asked = np.ones(len(gaps), dtype=bool)
             if scheme.discloses:
                 asked = respondent.sampled(there.devices) == place
-            devices, values = there.devices[asked], there.values[question.name][asked]
+            devices, values = there.devices[asked], question.places(there.values)[asked]
             answers = respondent.answers(question, devices, period, values)
             rows = gaps[asked] - 1
             reports[question.name][period] = np.bincount(rows, minlength=horizon)

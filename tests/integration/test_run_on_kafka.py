@@ -41,7 +41,8 @@ def demo(data: Path, *options: str, **environment: str) -> str:
 
 TURNS = """
 {id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
- attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}}]}
+ attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}}],
+ crosses: [{of: [version, feature], share: 0.5}]}
 """
 
 
@@ -99,6 +100,7 @@ def test_a_cluster_publishes_what_one_process_does(
         assert len(here) == FINALS
         assert there == here
     assert all(final.presence_only and final.n for final in store.histograms("turns"))
+    assert all(final.attribute("version*feature").adjusted is not None for final in store.histograms("turns"))
     assert [final.n for final in store.histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
     store.close()
     assert _tables(also_shown) == _tables(shown)

@@ -13,7 +13,7 @@ from producers.scenarios import scenario
 from protocols.errors import SurveyError
 from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
 from protocols.scheme import Scheme
-from protocols.survey import Attribute, Survey
+from protocols.survey import Attribute, Cross, Survey
 from protocols.survey.attribute import Span
 from protocols.survey_text import json_schema, parse_survey, reference
 from protocols.survey_text.reference import fits
@@ -37,7 +37,7 @@ def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
 
 
 def test_every_key_is_in_the_reference_and_has_a_meaning() -> None:
-    for model in (Survey, Attribute, Span):
+    for model in (Survey, Attribute, Cross, Span):
         for name, field in model.model_fields.items():
             assert field.description
             assert f"| `{name}` |" in reference()
@@ -70,7 +70,7 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert list(schema["properties"]) == list(Survey.model_fields)
     assert schema["additionalProperties"] is False
-    assert set(schema["$defs"]) == {"Attribute", "ForecastPlan", "Span", "TimeZone"}
+    assert set(schema["$defs"]) == {"Attribute", "Cross", "ForecastPlan", "Span", "TimeZone"}
     assert schema["properties"]["grace"]["default"] == "0s"
 
 

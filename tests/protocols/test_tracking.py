@@ -32,7 +32,7 @@ def enumerated(scheme: Scheme, t: int) -> float:
     """Every sequence of 2t reports, cut in halves."""
     (question,) = scheme.questions
     one, half = (answers(question, count, scheme.survey.longitudinal)[0] for count in (2 * t, t))
-    traits = evidence(scheme.questions, False, True)[0].traits  # the outcomes of each trait stand together
+    traits = int(evidence(scheme.questions, False, True)[0].traits)  # the outcomes of each trait stand together
     together = one.reshape(question.k, traits, -1)
     alone = half.reshape(question.k, traits, -1)
     apart: Array = np.einsum("vhi,vhj->vhij", alone, alone).reshape(together.shape)

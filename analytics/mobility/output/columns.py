@@ -36,7 +36,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "shortest": ("periods", "time since the last visit, at least"),
     "longest": ("periods", "time since the last visit, at most"),
     "attribute": (_TEXT, "what was asked"),
-    "role": (_TEXT, "what the attribute is: plain, area, dwell or transition"),
+    "role": (_TEXT, "what the attribute is: plain, area, dwell, transition or cross"),
     "counted": (_TEXT, "which value of a visitor counts: that in the period, or the first one in the window"),
     "value": (_TEXT, "the answer, or the name of a group of answers"),
     "share": (_SHARE, "of the visitors; unbiased: may be negative, need not sum to 1"),
@@ -52,6 +52,12 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "quartiles_3": (_TEXT, "three quarters of the visitors stay at most so long"),
     "origin": (_TEXT, "where people came from"),
     "destination": (_TEXT, "where they went"),
+    "row_attribute": (_TEXT, "the first attribute of a cross"),
+    "row": (_TEXT, "a value of the first attribute of a cross, or one of its groups"),
+    "column_attribute": (_TEXT, "the second attribute of a cross"),
+    "column": (_TEXT, "a value of the second attribute of a cross, or one of its groups"),
+    "group": ("yes or no", "whether row or column is a group of values"),
+    "adjusted": (_SHARE, "of a cross: made to agree with both attributes by least squares; unbiased"),
 }
 _PARTS = {
     "error": "standard error of {}",

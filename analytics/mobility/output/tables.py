@@ -7,6 +7,7 @@
     rankings    the busiest areas, by place
     dwell       mean and quartiles of dwell times
     flows       people from each origin to each destination
+    crosses     shares and people of each pair of values of two attributes, and of pairs with groups
 
 A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
 """
@@ -22,7 +23,14 @@ from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
 from analytics.mobility.output.arrow import arrow_type, without_none
-from analytics.mobility.output.value_tables import ATTRIBUTE, WINDOW, flows_table, groups_table, values_table
+from analytics.mobility.output.value_tables import (
+    ATTRIBUTE,
+    WINDOW,
+    crosses_table,
+    flows_table,
+    groups_table,
+    values_table,
+)
 
 Row = dict[str, Any]
 _WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field
@@ -42,6 +50,7 @@ def tables(report: MobilityReport) -> dict[str, pa.Table]:
             _of_attributes(report, lambda a: [a.dwell] if a.dwell else []), WINDOW | ATTRIBUTE | _types(Dwell)
         ),
         "flows": flows_table(report),
+        "crosses": crosses_table(report),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,14 @@ SHARES = {
     **_change("baseline"),
     "truth": _NUMBER,
 }
+CROSSES = {
+    **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
+    "group": pa.bool_(),
+    **_quantity("share"),
+    **dict.fromkeys(["adjusted", "adjusted_error", "consistent"], _NUMBER),
+    **_quantity("people"),
+    "truth": _NUMBER,
+}
 FLOWS = {"origin": _TEXT, "destination": _TEXT, **_quantity("people")}
 
 
@@ -63,10 +72,33 @@ def flows_table(report: MobilityReport) -> pa.Table:
     return _table(report, FLOWS, _of_flows)
 
 
+def crosses_table(report: MobilityReport) -> pa.Table:
+    """One row for each pair of values of a cross; then for each pair of which one is, or both are, a group."""
+    return pa.concat_tables(
+        [
+            _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
+            _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.groups, group=True)),
+        ]
+    )
+
+
+def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None, group: bool) -> Columns | None:
+    columns = _of_shares(window, (), shares) if asked.axes else None
+    if columns is None or shares is None:
+        return None
+    first, second = asked.axes
+    parts = [(first.values, second.values)]
+    if group:
+        parts = [(first.groups, second.values), (first.values, second.groups), (first.groups, second.groups)]
+    pairs = [pair for part in parts for pair in product(*part)]
+    named = {"row_attribute": first.name, "column_attribute": second.name, "group": group}
+    return columns | named | {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}
+
+
 def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
     if shares is None or window.visitors is None:
         return None
-    single = ("consistent", "consistent_low", "consistent_high", "truth")
+    single = ("consistent", "consistent_low", "consistent_high", "adjusted", "adjusted_error", "truth")
     return {
         "value": names,
         **_parts("share", shares.share),
@@ -101,11 +133,11 @@ Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None
 
 def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> pa.Table:
     schema = pa.schema(WINDOW | ATTRIBUTE | columns)
-    return pa.concat_tables([schema.empty_table(), *_tables(report, schema, next(iter(columns)), cells)])
+    return pa.concat_tables([schema.empty_table(), *_tables(report, schema, cells)])
 
 
-def _tables(report: MobilityReport, schema: pa.Schema, key: str, cells: Cells) -> Iterator[pa.Table]:
-    """A table for each window and attribute that has rows. `key` is a column that has one entry for each row."""
+def _tables(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[pa.Table]:
+    """A table for each window and attribute that has rows."""
     asked = {attribute.name: attribute for attribute in report.attributes}
     for window in report.windows:
         header = {name: getattr(window, name) for name in WINDOW}
@@ -114,7 +146,7 @@ def _tables(report: MobilityReport, schema: pa.Schema, key: str, cells: Cells) -
             if found is not None:
                 named = {"attribute": part.name, "role": asked[part.name].role, "counted": part.counted}
                 given = {**header, **named, **found}
-                rows = len(given[key])
+                rows = max(len(each) for each in found.values() if isinstance(each, list | tuple | np.ndarray))
                 yield pa.table([_array(given.get(field.name), field.type, rows) for field in schema], schema=schema)
 
 

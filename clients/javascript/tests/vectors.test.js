@@ -23,7 +23,7 @@ for (const { name, terms, secret, steps } of vectors.cases) {
       assert.deepEqual(sent, { period, settled: false, report, says });
       assert.deepEqual(Object.keys(memos), declared.eps === undefined ? Object.keys(says) : []);
       for (const [name, memo] of Object.entries(memos)) {
-        const answer = `${name} ${step.values[name]}`;
+        const answer = `${name} ${name.split("*").map((part) => step.values[part])}`;
         if (declared.memo_cap === undefined) assert.deepEqual(memo, (remembered[answer] ??= memo)); // made once
       }
       await device.confirm(id, period);

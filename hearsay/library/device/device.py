@@ -17,12 +17,13 @@ from hearsay.library.device.gateway import Gateway
 from hearsay.library.device.limits import Limits, Spending
 from hearsay.library.device.state import DeviceState, Joined, Report
 from protocols.arrays import Column
+from protocols.arrays import Values as Places
 from protocols.errors import DeviceError, SurveyError
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import micros
+from protocols.survey import Attribute, micros
 from protocols.wire import Frame, decode_terms, encode_report
 
 ALONE = np.zeros(1, dtype=np.uint64)
@@ -168,11 +169,11 @@ class Device:
             raise DeviceError("owed", f"survey {survey!r}: the report of period {owed.period} is to be sent first")
         if joined.settled is not None and joined.settled >= period:
             raise DeviceError("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
-        places = {question.name: _place(question, values) for question in scheme.questions}
+        places = {attribute.name: np.array([_place(attribute, values)]) for attribute in scheme.survey.attributes}
         respondent = Respondent(scheme, self._keyring)
         (asked,) = (questions for questions, rows in respondent.asked(ALONE, period) if len(rows))
         answers = {
-            question.name: self._answer(respondent, question, period, places[question.name]) for question in asked
+            question.name: self._answer(respondent, question, period, question.places(places)) for question in asked
         }
         answered = joined.spending.answers + (1 if answers else 0)
         spending = Spending(joined.spending.report, joined.spending.life, answered)
@@ -187,8 +188,7 @@ class Device:
         self._state.settle(survey, report, spending.answers)
         return report
 
-    def _answer(self, respondent: Respondent, question: Question, period: int, place: int) -> Column:
-        value = np.array([place])
+    def _answer(self, respondent: Respondent, question: Question, period: int, value: Places) -> Column:
         if not respondent.scheme.survey.longitudinal:
             return respondent.answer_once(question, ALONE, period, value)
         cell = self._held(respondent.scheme, question, int(respondent.cells(question, ALONE, value)[0]))
@@ -251,12 +251,12 @@ def _utc() -> datetime:
     return datetime.now(UTC)
 
 
-def _place(question: Question, values: Values) -> int:
+def _place(attribute: Attribute, values: Values) -> int:
     """The place of a person's value in the survey's list. The error does not name it."""
     try:
-        return question.attribute.values.index(str(values[question.name]))
+        return attribute.values.index(str(values[attribute.name]))
     except (KeyError, ValueError):
-        raise DeviceError("value", f"{question.name!r} needs one of the survey's values") from None
+        raise DeviceError("value", f"{attribute.name!r} needs one of the survey's values") from None
 
 
 def _supported(question: Question, column: Column) -> tuple[str, ...]:

@@ -126,7 +126,9 @@ export class Device {
     if (survey.owed) refuse("owed", `survey ${id}: the report of period ${survey.owed.period} is to be sent first`);
     if (survey.settled >= period) refuse("reported", `survey ${id}: period ${period} is reported`);
     const respondent = new Respondent(terms, unhex(state.secret));
-    const places = Object.fromEntries(terms.questions.map((question) => [question.name, placeOf(question, values)]));
+    const attributes = terms.questions.filter(({ axes }) => axes === undefined);
+    const places = Object.fromEntries(attributes.map((question) => [question.name, placeOf(question, values)]));
+    for (const { name, axes } of terms.questions) if (axes) places[name] = pairOf(axes, places, attributes);
     const answers = respondent.questions(period).map((question) => {
       const cell = terms.longitudinal
         ? heldCell(survey, terms, question, respondent.cell(question, places[question.name]))
@@ -201,6 +203,11 @@ function placeOf(question, values) {
   const place = Object.hasOwn(values, question.name) ? question.values.indexOf(String(values[question.name])) : -1;
   if (place < 0) refuse("value", `${question.name} needs one of the survey's values`);
   return place;
+}
+
+// The place of a pair: the values of both attributes, of which the first changes last.
+function pairOf([first, second], places, attributes) {
+  return places[first] * attributes.find(({ name }) => name === second).k + places[second];
 }
 
 // The cell whose memo is reported. At the cap it is the last one for good, whatever the value.

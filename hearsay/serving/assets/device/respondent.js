@@ -47,7 +47,7 @@ export class Respondent {
   }
 
   get #sampled() {
-    return uniform(this.#terms.questions.length).one(this.#draws(0, "sampled"));
+    return this.#terms.sampled.one(this.#draws(0, "sampled"));
   }
 
   #trait(question) {

@@ -6,7 +6,7 @@ import { calendarOf } from "./calendar.js";
 import { encodingOf, largestDomain } from "./encodings.js";
 import { DeviceError, refuse } from "./errors.js";
 import { lossesOf, requireWithinBudgets } from "./losses.js";
-import { uniform } from "./tables.js";
+import { Table, uniform } from "./tables.js";
 
 export const MAX_TERMS_BYTES = 4 << 20;
 const MAX_VALUES = 1 << 16;
@@ -14,12 +14,13 @@ const MAX_ORDERED = 1024;
 const MAX_ONE_IN = 10_000;
 const MAX_CUTS = 1 << 22; // of all ordered attributes together: more would keep a device busy for minutes
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
-const RESOLVED = ["declared", "places", "questions", "sampled", "version"];
+const RESOLVED = ["declared", "places", "questions", "sampled", "shares", "version"];
 // A key that is not listed might change what an answer means: such terms are refused.
 const DECLARED = [
   "attributes",
   "calibration",
   "clock",
+  "crosses",
   "devices",
   "eps",
   "eps_1",
@@ -39,7 +40,9 @@ const DECLARED = [
 ];
 const ZONE = ["name", "offsets", "until"];
 const MAX_OFFSETS = 500;
-const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "values"];
+const ATTRIBUTE = ["mechanism", "name", "parameter", "prior", "range", "share", "values"];
+const CROSS = ["mechanism", "of", "parameter", "share"];
+const MAX_QUESTIONS = 64; // of attributes, and of crosses
 const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
 
 // Terms from their bytes: checked, their losses computed, every table made and compared with its digest.
@@ -84,11 +87,15 @@ function understood(resolved) {
   keys(declared, DECLARED, "declared");
   need(/^[a-z0-9][a-z0-9._-]{0,127}$/.test(text(declared.id)), "id");
   const solution = oneOf(declared.solution ?? "smp", ["smp", "spl", "rs+fd", "rs+rfd"], "solution");
-  const attributes = list(declared.attributes, 64, "attributes");
+  const attributes = list(declared.attributes, MAX_QUESTIONS, "attributes");
   const hides = solution.startsWith("rs");
   need(!hides || attributes.length > 1, "solution");
-  need(list(resolved.questions, 64, "questions").length === attributes.length, "questions");
+  const crosses = declared.crosses === undefined ? [] : list(declared.crosses, MAX_QUESTIONS, "crosses");
+  need(crosses.length === 0 || solution === "smp", "crosses");
+  const count = attributes.length + crosses.length;
+  need(list(resolved.questions, 2 * MAX_QUESTIONS, "questions").length === count, "questions");
   const questions = attributes.map((attribute, i) => question(attribute, resolved.questions[i], solution));
+  for (const cross of crosses) questions.push(crossed(cross, questions, resolved.questions[questions.length]));
   need(new Set(questions.map(({ name }) => name)).size === questions.length, "attributes");
   const cuts = questions.reduce((sum, { k, first }) => sum + (first.ends ? k * k : 0), 0);
   need(cuts <= MAX_CUTS, "more ordered values than a device computes tables for");
@@ -107,6 +114,7 @@ function understood(resolved) {
     ),
     sampling: solution !== "spl" && attributes.length > 1,
     discloses: solution === "smp" && attributes.length > 1,
+    sampled: drawn([...attributes, ...crosses], resolved.shares, solution),
     questions,
     ...budgets(declared, questions),
   };
@@ -123,11 +131,41 @@ function budgets({ eps, eps_inf: epsInf, eps_1: eps1 }, questions) {
   return { eps, epsInf, eps1, longitudinal };
 }
 
+// By which a device draws its question: evenly, or by the shares. Those that are named are as declared.
+function drawn(parts, shares, solution) {
+  if (parts.every(({ share }) => share === undefined)) {
+    need(shares === undefined, "shares");
+    return uniform(parts.length);
+  }
+  need(solution === "smp" && list(shares, 2 * MAX_QUESTIONS, "shares").length === parts.length, "shares");
+  need(
+    shares.every((share, i) => share >= 1e-6 && share < 1 && share === (parts[i].share ?? share)),
+    "shares",
+  );
+  need(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-9, "shares");
+  return new Table(shares);
+}
+
 function question(attribute, asked, solution) {
   keys(attribute, ATTRIBUTE, "attribute");
-  keys(asked, QUESTION, "question");
   need(/^[a-z][a-z0-9_]{0,62}$/.test(text(attribute.name)), "name");
   const values = list(attribute.values, MAX_VALUES, "values").map(text);
+  return questionOf(attribute.name, values, attribute.prior, asked, solution);
+}
+
+// A question about pairs: their values are those of two attributes, the first of which changes last.
+function crossed(cross, questions, asked) {
+  keys(cross, CROSS, "cross");
+  need(list(cross.of, 2, "of").length === 2 && cross.of[0] !== cross.of[1], "of");
+  const axes = cross.of.map((name) => questions.find((one) => one.name === name && one.axes === undefined));
+  need(axes.every((axis) => axis !== undefined) && axes[0].k * axes[1].k <= MAX_VALUES, "crosses");
+  const [first, second] = axes;
+  const values = first.values.flatMap((one) => second.values.map((other) => `${one}*${other}`));
+  return { ...questionOf(cross.of.join("*"), values, undefined, asked, "smp"), axes: cross.of };
+}
+
+function questionOf(name, values, prior, asked, solution) {
+  keys(asked, QUESTION, "question");
   const k = values.length;
   need(k >= 2 && new Set(values).size === k, "values");
   const encoding = encodingTerms(asked.encoding, k);
@@ -141,13 +179,13 @@ function question(attribute, asked, solution) {
     need(solution === "rs+fd" || fakes !== "zero", "fakes");
   }
   return {
-    name: attribute.name,
+    name,
     mechanism: text(asked.mechanism),
     values,
     k,
     encoding,
     fakes,
-    fakeShares: fakes === null || fakes === "zero" ? undefined : shares(attribute.prior, values, solution),
+    fakeShares: fakes === null || fakes === "zero" ? undefined : shares(prior, values, solution),
     first: round(asked.first),
     second: asked.second === null ? null : round(asked.second),
     tables: asked.tables,
@@ -206,8 +244,8 @@ function checkTables(terms) {
       );
     }
   }
-  const { digests, sampling, oneIn, questions } = terms;
-  need(digests.sampled === (sampling ? uniform(questions.length).digest : null), "sampled");
+  const { digests, sampling, sampled, oneIn } = terms;
+  need(digests.sampled === (sampling ? sampled.digest : null), "sampled");
   need(digests.places === (oneIn > 1 ? uniform(oneIn).digest : undefined), "places");
 }
 

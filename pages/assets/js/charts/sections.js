@@ -6,6 +6,7 @@ import { changeNowChart, compareChart, rankingChart } from "./areas.js";
 import { capitalised, changeChart, overTimeChart } from "./attribute.js";
 import { calendarChart, triangleChart } from "./calendars.js";
 import { cautionsChart, guaranteesChart, notesPart, precisionChart, suppressedChart } from "./costs.js";
+import { pairsChart } from "./crosses.js";
 import { devicesChart } from "./devices.js";
 import { forecastChart } from "./forecasts.js";
 import { integrityChart } from "./integrity.js";
@@ -17,6 +18,7 @@ import { gapsChart, windowChart } from "./windows.js";
 const kept = new Map();
 
 function attributeCharts(attribute) {
+  if (attribute.role === "cross") return [pairsChart(attribute), windowChart(attribute), overTimeChart(attribute), changeChart(attribute)];
   const areas = attribute.role === "area" ? [mapChart(attribute), rankingChart(attribute), changeNowChart(attribute)] : [];
   const dwell = attribute.role === "dwell" ? dwellCharts(attribute) : [], flows = attribute.role === "transition" ? [flowsChart(attribute)] : [];
   return [...areas, ...flows, ...dwell, windowChart(attribute), groupsChart(attribute), compareChart(attribute), overTimeChart(attribute), changeChart(attribute)];

@@ -45,7 +45,7 @@ export function label(name, longest = LONGEST_LABEL) {
 }
 
 export function readable(name) {
-  return String(name).replaceAll("_", " ");
+  return String(name).replaceAll("_", " ").replaceAll("*", " by ");
 }
 
 // Times are shown as the clock on the wall had them where the survey is: their zone is left out, and never converted.
