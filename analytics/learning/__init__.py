@@ -1,4 +1,4 @@
-"""Learning from tables with known noise: synthetic records and a classifier. Everything takes estimates, nothing raw."""
+"""Learning from tables with known noise: synthetic records, and a classifier. Estimates go in, nothing raw."""
 
 from analytics.learning.association import Association
 from analytics.learning.naive_bayes import NaiveBayes, naive_bayes

@@ -1,9 +1,9 @@
-"""Naive Bayes from counts of pairs: a classifier that needs no records (PROTOCOLS 12).
+"""Naive Bayes from counts of pairs: a classifier that needs no records.
 
     score of y = ln P(y) + sum over attributes of ln (1 + s R),     R = r / (P(x) P(y))
 
-R is by how much the pair (x, y) is more frequent than if both were independent, from the unbiased table (`contrast`). It
-is shrunk by its signal share s = signal / (signal + noise): the noise is the variance of R, which is known, and the
+R is by how much the pair (x, y) is more frequent than if both were independent, from the unbiased table (`contrast`).
+It is shrunk by its signal share s = signal / (signal + noise): the noise is the variance of R, which is known, and the
 signal what the squares of R have beyond it, on average over the table. An attribute that cannot be told from an
 independent one says nothing.
 """
@@ -17,8 +17,9 @@ import numpy as np
 
 from analytics.estimation.votes import Floats
 from analytics.learning.agreeing import agree
-from analytics.learning.association import Association, contrast
-from analytics.learning.tables import Measured, Pair, Records, Shares
+from analytics.learning.association import contrast
+from analytics.learning.tables import Measured, Records, Shares
+from analytics.learning.tree import Model
 
 FLOOR = 1e-4  # of P(x | y) times the number of values: no single answer decides alone
 RATIO = 0.02  # of P(x | y) / P(x), for the same reason
@@ -40,8 +41,8 @@ class NaiveBayes:
         return found
 
 
-def naive_bayes(measured: Measured, label: str, associations: Mapping[Pair, Association] | None = None) -> NaiveBayes:
-    """The classifier of `label`, from the pairs that have it. With `associations`, some attributes are dropped.
+def naive_bayes(measured: Measured, label: str, model: Model | None = None) -> NaiveBayes:
+    """The classifier of `label`, from the pairs that have it. Its `model` says which attributes to drop.
 
     >>> from analytics.learning.tables import counted
     >>> people = {"x": np.repeat([0, 1], 500), "y": np.repeat([0, 1, 0, 1], [400, 100, 100, 400])}
@@ -49,14 +50,14 @@ def naive_bayes(measured: Measured, label: str, associations: Mapping[Pair, Asso
     >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
     [0, 1]
     """
-    ones = agree(measured).ones
+    ones = (model.tables if model else agree(measured)).ones
     prior = np.maximum(ones[label], FLOOR)
     ratios, dropped = {}, []
     for pair, shares in measured.pairs.items():
         if label not in pair:
             continue
         name, table = (pair[0], shares) if pair[1] == label else (pair[1], shares.T)
-        if associations is not None and not associations[pair].dependent:
+        if model is not None and not model.associations[pair].dependent:
             dropped.append(name)
         else:
             ratios[name] = _log_ratios(table, np.maximum(ones[name], FLOOR / len(ones[name])), prior)

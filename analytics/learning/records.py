@@ -83,7 +83,7 @@ def _of_noise(shares: Shares) -> float:
 def _given(table: Floats, fallback: Floats) -> Floats:
     """The distribution of the second attribute for each value of the first; `fallback` for a value without people."""
     rows = table.sum(axis=1, keepdims=True)
-    return np.where(rows > 0, table / np.where(rows > 0, rows, 1.0), fallback / fallback.sum())
+    return np.asarray(np.where(rows > 0, table / np.where(rows > 0, rows, 1.0), fallback / fallback.sum()))
 
 
 def _choose(chances: Floats, given: NDArray[np.int64], random: Floats) -> NDArray[np.int64]:
@@ -92,4 +92,4 @@ def _choose(chances: Floats, given: NDArray[np.int64], random: Floats) -> NDArra
     ends = np.cumsum(chances, axis=1)
     ends /= ends[:, -1:]
     place = np.searchsorted((ends + np.arange(len(chances))[:, None]).ravel(), given + random, side="right")
-    return np.minimum(place - given * k, k - 1)
+    return np.asarray(np.minimum(place - given * k, k - 1))
