@@ -115,11 +115,18 @@ def compare(
 
 
 def survey(people: People, eps: float, alpha: float | None) -> Survey:
-    """A survey that asks every attribute together with the label, under made-up names; alone (almost) nobody is."""
+    """A survey that asks the label, and every attribute together with it, under made-up names.
+
+    Attributes must be questions of their own, too; (almost) nobody draws these.
+    """
     budgets = {"eps": eps} if alpha is None else {"eps_inf": eps, "eps_1": alpha * eps}
     names = {name: f"a{place}" for place, name in enumerate(people.sizes)}
     attributes = [
-        {"name": names[name], "values": [str(value) for value in range(k)], "share": MIN_SHARE}
+        {
+            "name": names[name],
+            "values": [str(value) for value in range(k)],
+            "share": None if name == people.label else MIN_SHARE,
+        }
         for name, k in people.sizes.items()
     ]
     crosses = [{"of": [names[name], names[people.label]]} for name in people.features]

@@ -33,7 +33,7 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, NDArray[np
     for name, share in ones.items():
         if name in records:
             continue
-        records[name] = _choose(share[None], np.zeros(rows, dtype=np.int64), random.random(rows))
+        records[name] = _choose(share[None], np.zeros(rows, dtype=np.int64), random)
         reached = [name]
         while reached:
             parent = reached.pop()
@@ -41,7 +41,7 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, NDArray[np
                 (child,) = set(pair) - {parent} if parent in pair else (None,)
                 if child is not None and child not in records and child in ones:
                     table = model.tables.pairs[pair] if pair[0] == parent else model.tables.pairs[pair].T
-                    records[child] = _choose(_given(table, ones[child]), records[parent], random.random(rows))
+                    records[child] = _choose(_given(table, ones[child]), records[parent], random)
                     reached.append(child)
     return {name: records[name] for name in ones}
 
@@ -86,10 +86,18 @@ def _given(table: Floats, fallback: Floats) -> Floats:
     return np.asarray(np.where(rows > 0, table / np.where(rows > 0, rows, 1.0), fallback / fallback.sum()))
 
 
-def _choose(chances: Floats, given: NDArray[np.int64], random: Floats) -> NDArray[np.int64]:
-    """A place for each record, from the row of `chances` that it is given."""
+def _choose(chances: Floats, given: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """A place for each record, from the row of `chances` that it is given.
+
+    Records of one row are spread evenly over its chances, in random order: they miss them by rounding only.
+    """
     k = chances.shape[1]
     ends = np.cumsum(chances, axis=1)
     ends /= ends[:, -1:]
-    place = np.searchsorted((ends + np.arange(len(chances))[:, None]).ravel(), given + random, side="right")
-    return np.asarray(np.minimum(place - given * k, k - 1))
+    order = np.lexsort((random.random(len(given)), given))
+    sizes = np.bincount(given, minlength=len(chances))
+    rank = np.arange(len(given)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = np.empty(len(given), dtype=np.int64)
+    drawn = given[order] + (rank + random.random(len(given))) / np.repeat(sizes, sizes)
+    places[order] = np.searchsorted((ends + np.arange(len(chances))[:, None]).ravel(), drawn, side="right")
+    return np.asarray(np.minimum(places - given * k, k - 1))

@@ -24,7 +24,7 @@ MOST_VALUES = 10_000  # a column with more different values is an identifier or 
 
 def from_scenario(scenario: Scenario, attributes: Sequence[str], once: bool, step: Step) -> Truth:
     """The periods of a scenario, or with `once` everybody as a single period; of the named attributes, or of all."""
-    chosen = _chosen(attributes, list(scenario.attributes), f"scenario {scenario.name}")
+    chosen = chosen_columns(attributes, list(scenario.attributes), f"scenario {scenario.name}")
     moments: list[Moment] = []
     for period in range(scenario.periods):
         step(period, scenario.periods, f"simulating period {period + 1}")
@@ -38,7 +38,7 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
     """One period from a table with one row per person and the names of the columns in its first line."""
     step(0, 1, f"reading {path}")
     table = read_table(path)
-    chosen = _chosen(columns, table.column_names, str(path))
+    chosen = chosen_columns(columns, table.column_names, str(path))
     sizes, values = {}, {}
     for name in chosen:
         column = table[name].combine_chunks().dictionary_encode()
@@ -92,7 +92,8 @@ def _fault(error: Exception) -> str:
     return f": row {ragged[1]} has {ragged[3]} columns, not {ragged[2]}" if ragged else ""
 
 
-def _chosen(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
+def chosen_columns(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
+    """The wanted attributes or columns, each once; all if none is wanted."""
     for name in wanted:
         if name not in there:
             shown = set(wanted) & set(there)  # otherwise the first line of a table may be a row, which names a person
