@@ -16,9 +16,9 @@ from analytics.learning import Learnt
 HEADINGS = {
     "accuracy": "accuracy",
     "auc": "AUC",
-    "parity_gap": "parity gap",
-    "opportunity_gap": "opportunity gap",
-    "accuracy_gap": "accuracy gap",
+    "parity_gap": "parity\ngap",
+    "opportunity_gap": "opportunity\ngap",
+    "accuracy_gap": "accuracy\ngap",
 }
 
 
@@ -36,7 +36,7 @@ def learning_table(facts: dict[str, Any], learnt: Sequence[Learnt]) -> Renderabl
     table.add_column("learnt from", no_wrap=True)
     shown = [name for name in HEADINGS if name in learnt[0].figures]
     for heading in ("eps" if facts["alpha"] is None else "eps_inf", *(HEADINGS[name] for name in shown)):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for one in learnt:
         budget = "" if one.eps is None else f"{one.eps:.4g}"
         table.add_row(escape(one.source), budget, *(_figure(name, one.figures[name]) for name in shown))
