@@ -80,9 +80,9 @@ def _ones(measured: Measured, tables: dict[Pair, Shares]) -> dict[str, Floats]:
 
 
 def _moved(shares: Shares, rows: Floats, columns: Floats) -> Shares:
-    """The table with these sums of rows and then of columns, as far as they are known, and Norm-Sub of that."""
+    """The table with these sums of rows and then of columns, in the cells that are known, and Norm-Sub of that."""
     value = shares.value
     for axis, sums in ((1, rows), (0, columns)):
-        missing = np.expand_dims(np.nan_to_num(sums - value.sum(axis=axis)), axis)
-        value = value + missing / value.shape[axis]
+        missing = (sums - np.nansum(value, axis=axis)) / np.maximum(shares.known.sum(axis=axis), 1)
+        value = value + np.expand_dims(missing, axis)
     return Shares(np.where(shares.known, nearest(value), np.nan), shares.variance)

@@ -33,8 +33,10 @@ class Shares:
         return Shares(self.value.T, self.variance.T)
 
     def sums(self) -> Shares:
-        """The shares of the first attribute of a pair. A value with a suppressed pair is suppressed."""
-        return Shares(self.value.sum(axis=1), self.variance.sum(axis=1))
+        """The shares of the first attribute of a pair. A suppressed pair adds nothing; a value with no other is NaN."""
+        some = self.known.any(axis=1)
+        added = (np.where(some, np.nansum(part, axis=1), np.nan) for part in (self.value, self.variance))
+        return Shares(*added)
 
 
 @dataclass(frozen=True, eq=False)
