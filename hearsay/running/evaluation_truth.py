@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,8 @@ def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
 def read_table(path: Path) -> pa.Table:
     """The table with all columns as text: 01 and 1 are different values."""
     try:
-        one_thread = pa.csv.ReadOptions(use_threads=False)  # only then are faulty rows numbered
+        # Only with one thread are faulty rows numbered.
+        one_thread = pa.csv.ReadOptions(use_threads=False, skip_rows=_lines_about(path))
         with pa.csv.open_csv(path, one_thread) as reader:
             names = reader.schema.names
         text = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
@@ -82,6 +84,13 @@ def read_table(path: Path) -> pa.Table:
         what = f"has the column {min(twice)!r} twice" if twice else "has no rows"
         raise ScenarioError(f"{path} {what}", "give one row per person, and each column a name of its own")
     return table
+
+
+def _lines_about(path: Path) -> int:
+    """How many lines of a file of synthetic records say what it is, above the table."""
+    with path.open("rb") as file:
+        lines = list(takewhile(lambda line: line.startswith(b"# "), file))
+    return len(lines) if lines and b" synthetic records of survey " in lines[0] else 0
 
 
 def _fault(error: Exception) -> str:

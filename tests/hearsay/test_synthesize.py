@@ -16,6 +16,7 @@ import hearsay
 from hearsay.cli import app
 from hearsay.learning.record_files import write_records
 from hearsay.learning.synthesizing import published_tables, synthesize
+from hearsay.running.evaluation_truth import read_table
 from protocols.errors import ResultsError, SettingsError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -58,6 +59,7 @@ def test_a_csv_file_says_what_it_follows_above_its_records(data: Path, tmp_path:
     assert any("measured pair age*area: total variation" in line for line in comments)
     assert any("all other pairs were not measured" in line for line in comments)
     assert lines[len(comments)] == '"age","area","plan"' and len(lines) == len(comments) + 1 + 500
+    assert read_table(path).column_names == ["age", "area", "plan"], "evaluate reads it, too"
 
 
 def test_a_parquet_file_has_the_same_as_metadata(data: Path, tmp_path: Path) -> None:
