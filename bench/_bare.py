@@ -22,6 +22,9 @@ class Bare:
             read_json(request.body)
         answer(TAKEN)
 
+    def refused(self, response: Response) -> None:
+        pass
+
 
 async def main(port: int) -> None:
     await Listener(Bare()).start("127.0.0.1", port)

@@ -1,4 +1,4 @@
-"""Tables of pairs that agree with the tables of both attributes (PROTOCOLS 11).
+"""Tables of pairs that agree with the tables of both attributes (PROTOCOLS 4).
 
 A cross and its two attributes are answered by different devices, so there are three independent unbiased tables of the
 same people. Two tables are made of them:

@@ -163,6 +163,8 @@ class Connection(asyncio.Protocol):
         def answer(response: Response) -> None:
             self._shared.release(len(request.body))
             self._busy = False
+            if response.status == 503 and request.method == "POST":
+                self._shared.application.refused(response)
             if self._ending:
                 return
             closing = not request.keep_alive or self._shared.stopping or (self._last and not self._queue)
@@ -190,6 +192,7 @@ class Connection(asyncio.Protocol):
         """
         if self._ending:
             return
+        self._shared.application.refused(response)
         if not self._busy and not self._queue:
             self._transport.write(response.encoded(True, request is not None and request.method == "HEAD"))
         self._end()

@@ -29,8 +29,8 @@ class Listener(Shared):
         self._server: Any = None
         self._sweeping: asyncio.Task[None] | None = None
 
-    async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port, which the system chooses if it is 0."""
+    async def start(self, host: str, port: int, option: str = "--port") -> int:
+        """Listen; returns the port, which the system chooses if it is 0. `option` names it on the command line."""
         loop = asyncio.get_running_loop()
         self.time, self.soon = loop.time, loop.call_soon
         loop.set_exception_handler(_log_without_addresses)
@@ -41,7 +41,7 @@ class Listener(Shared):
             )
         except OSError as error:
             raise ServerError(
-                f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
+                f"port {port} of {host} cannot be listened on: {error.strerror}", f"choose another with {option}"
             ) from None
         self._sweeping = asyncio.create_task(self._sweep())
         chosen: int = self._server.sockets[0].getsockname()[1]

@@ -96,3 +96,7 @@ class Application(Protocol):
     def handle(self, request: Request, answer: Answer) -> None:
         """Answer an admitted request, now or later, exactly once."""
         ...
+
+    def refused(self, response: Response) -> None:
+        """Note that a request was refused before it was handled, or is to be sent again."""
+        ...

@@ -1,9 +1,24 @@
 """The gateway as a service: its routes, and the one thread that writes what they take."""
 
 from gateway.service.holding import Holder
-from gateway.service.metrics import Metrics
-from gateway.service.routes import Gateway, Page, Surveys
+from gateway.service.metrics import WATCHED, Metrics
+from gateway.service.routes import Gateway, Surveys
 from gateway.service.senders import DEVICE_RATE, EDGE_RATE, Senders
+from gateway.service.watching import Page, Watching, metrics_page
 from gateway.service.writing import Log, Writer
 
-__all__ = ["DEVICE_RATE", "EDGE_RATE", "Gateway", "Holder", "Log", "Metrics", "Page", "Senders", "Surveys", "Writer"]
+__all__ = [
+    "DEVICE_RATE",
+    "EDGE_RATE",
+    "WATCHED",
+    "Gateway",
+    "Holder",
+    "Log",
+    "Metrics",
+    "Page",
+    "Senders",
+    "Surveys",
+    "Watching",
+    "Writer",
+    "metrics_page",
+]

@@ -12,6 +12,13 @@ from prometheus_client.process_collector import ProcessCollector
 
 from protocols.scheme import Scheme
 
+WATCHED = {
+    "waiting_reports": "Reports gathered or being written",
+    "held_bytes": "Bytes of requests being read or answered",
+    "connections": "Open connections",
+    "ready": "1 if reports can be taken",
+}
+"""Numbers that are read when Prometheus asks."""
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
@@ -21,27 +28,30 @@ class Metrics:
     CONTENT_TYPE = CONTENT_TYPE_LATEST
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._reports = Counter(
             "hearsay_gateway_reports",
             "Reports by survey and what became of them",
             ["survey", "outcome"],
-            registry=self._registry,
+            registry=self.registry,
         )
         self._refused = Counter(
-            "hearsay_gateway_refused_requests", "Requests refused as a whole", ["reason"], registry=self._registry
+            "hearsay_gateway_refused_requests",
+            "Requests refused as a whole, or to be sent again",
+            ["reason"],
+            registry=self.registry,
         )
         self.write_seconds = Histogram(
             "hearsay_gateway_write_seconds",
             "From gathered to durable, for a batch",
             buckets=SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
 
-    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
-        """A number that is read when Prometheus asks."""
-        Gauge(f"hearsay_gateway_{name}", what, registry=self._registry).set_function(value)
+    def watch(self, name: str, value: Callable[[], float]) -> None:
+        """Export one of `WATCHED`."""
+        Gauge(f"hearsay_gateway_{name}", WATCHED[name], registry=self.registry).set_function(value)
 
     def note(self, scheme: Scheme | None, outcome: str, reports: int = 1) -> None:
         """Count reports; of surveys that are not known, all together."""
@@ -52,4 +62,4 @@ class Metrics:
         self._refused.labels(reason).inc()
 
     def page(self) -> bytes:
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)

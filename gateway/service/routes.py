@@ -15,6 +15,7 @@ from gateway.service.metrics import Metrics
 from gateway.service.openapi import openapi
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
+from gateway.service.watching import ONLY_READ, Page, health_pages, metrics_page
 from gateway.service.writing import Log, Writer
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
@@ -25,11 +26,8 @@ JUDGED = (b"content-type", b"content-encoding", b"origin", b"host")
 CACHED = ("cache-control", "public, max-age=3600")
 NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
 NO_SURVEY = refusal(404, "unknown-survey", "no survey of this id is published")
-ONLY_READ = refusal(405, "method-not-allowed", "this is only read", ("allow", "GET, HEAD"))
 OTHER_SITE = refusal(403, "forbidden", "pages of this origin may not send here")
 ENCODED = refusal(415, "unsupported-media-type", "compressed requests are not taken")
-
-Page = Callable[[], Response]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Surveys:
 class Gateway:
     """The application. `pages` are further paths that are only read, and made anew for every request.
 
-    `origins` are the origins whose pages may ask (CORS). `watched` says whether health and metrics are served here.
+    `origins` are the origins whose pages may ask (CORS). `shows_metrics` says whether metrics are served here, too.
     """
 
     surveys: Surveys
@@ -62,16 +60,20 @@ class Gateway:
         door = Door(self.surveys.lookup, self.log.closed_through)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
-        self._api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        self.health = health_pages(lambda: self.writer.failed is None, self.ready)
+        self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
+        if self.shows_metrics:
+            self._own |= metrics_page(self.metrics)
 
     # --- by its head
 
     def admit(self, request: Request) -> Response | int:
         admitted = self._admit(request)
-        if isinstance(admitted, Response):
-            self.metrics.refuse(json.loads(admitted.body)["reason"] if admitted.status >= 400 else "none")
-            return self._allow(request, admitted)
-        return admitted
+        return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
+
+    def refused(self, response: Response) -> None:
+        self.metrics.refuse(json.loads(response.body)["reason"])
 
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):
@@ -158,15 +160,7 @@ class Gateway:
     def _page(self, path: str) -> Page | None:
         if path.startswith("/v1/surveys/"):
             return lambda: self._terms(path.removeprefix("/v1/surveys/"))
-        own: dict[str, Page] = {
-            "/v1/surveys": self._survey_list,
-            "/v1/openapi.json": lambda: self._api,
-            "/live": lambda: _state("live", self.writer.failed is None),
-            "/ready": lambda: _state("ready", self.ready()),
-        }
-        if self.shows_metrics:
-            own["/metrics"] = lambda: Response(200, self.metrics.page(), self.metrics.CONTENT_TYPE)
-        return own.get(path) or self.pages.get(path)
+        return self._own.get(path) or self.pages.get(path)
 
     def _survey_list(self) -> Response:
         listed = [
@@ -188,7 +182,3 @@ def _unless_known(request: Request, response: Response) -> Response:
     if tag is None or tag not in request.header(b"if-none-match"):
         return response
     return Response(304, headers=response.headers)
-
-
-def _state(name: str, value: bool) -> Response:
-    return Response(200 if value else 503, json.dumps({name: value}).encode(), headers=(("cache-control", "no-store"),))

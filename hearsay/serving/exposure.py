@@ -36,6 +36,9 @@ class Exposure:
     origins: tuple[str, ...] = ()
     device_rate: Rate = DEVICE_RATE
     edge_rate: Rate = EDGE_RATE
+    web_host: str = "127.0.0.1"
+    web_port: int | None = None
+    """Where `/live`, `/ready` and `/metrics` are served besides; None: only where reports are taken."""
 
     @property
     def loopback(self) -> bool:

@@ -12,11 +12,12 @@ import structlog
 import uvloop
 
 from gateway.door import warm_up
-from gateway.http import Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Writer
+from gateway.http import Limits, Listener
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Watching, Writer, metrics_page
 from hearsay.serving.exposure import Exposure
 from protocols.scheme import Scheme
 
+WATCHERS = Limits(connections=100, held_bytes=1 << 20)
 log = structlog.get_logger(__name__)
 
 
@@ -69,10 +70,17 @@ async def _run(
         pages=pages,
     )
     listener = Listener(application, tls=exposure.tls())
-    metrics.watch("waiting_reports", "Reports gathered or being written", lambda: writer.waiting)
-    metrics.watch("held_bytes", "Bytes of requests being read or answered", lambda: listener.held_bytes)
-    metrics.watch("connections", "Open connections", lambda: listener.connections)
+    metrics.watch("waiting_reports", lambda: writer.waiting)
+    metrics.watch("held_bytes", lambda: listener.held_bytes)
+    metrics.watch("connections", lambda: listener.connections)
+    metrics.watch("ready", application.ready)
     writer.start()
+    listeners = [listener]
+    if exposure.web_port is not None:
+        web = Listener(Watching({**application.health, **metrics_page(metrics)}), WATCHERS)
+        at = await web.start(exposure.web_host, exposure.web_port, "--web-port")
+        listeners.append(web)
+        log.info("health and metrics are served", port=at)
     port = await listener.start(exposure.host, exposure.port)
     say(f"{exposure.address}:{port}")
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(wait) for wait in (stop.wait(), writer.ended())]
@@ -82,7 +90,8 @@ async def _run(
     crashed = [wait.exception() for wait in waits if wait.done()]
     for wait in waits:
         wait.cancel()
-    await listener.stop()
+    for each in listeners:
+        await each.stop()
     if writer.failed is not None:
         raise writer.failed
     await writer.finish()

@@ -98,21 +98,20 @@ def check_cross(cross: Cross, attributes: Sequence[Attribute]) -> None:
     refuse_twice((*rolled_up, *_named(first.groups, second.groups)), f"{where} has the group", "rename a group")
 
 
-def shares_of(asked: Sequence[Attribute]) -> tuple[float, ...]:
-    """The share of each question: as named, and what is left, evenly, for the others. Raises ValueError if none is.
+def shares_of(given: Sequence[float | None]) -> tuple[float, ...]:
+    """The share of each question: as named, and what is left, evenly, for the others.
 
-    >>> even, named = Attribute(name="a", values=("x", "y")), Attribute(name="b", values=("x", "y"), share=0.5)
-    >>> shares_of([even, named, even])
+    >>> shares_of([None, 0.5, None])
     (0.25, 0.5, 0.25)
     """
-    named = [attribute.share for attribute in asked if attribute.share is not None]
-    total, left = fsum(named), len(asked) - len(named)
+    named = [share for share in given if share is not None]
+    total, left = fsum(named), len(given) - len(named)
     if left and total > 1 - left * MIN_SHARE:
         raise ValueError(f"share: the named shares sum to {total:.6g}, which leaves nothing for the others; name less")
     if not left and abs(total - 1) > 1e-9:
         raise ValueError(f"share: the shares sum to {total:.12g}; make them sum to 1, or leave some of them out")
     rest = (1 - total) / max(left, 1)
-    return tuple(rest if attribute.share is None else attribute.share for attribute in asked)
+    return tuple(rest if share is None else share for share in given)
 
 
 def _named(firsts: Iterable[str], seconds: Iterable[str]) -> tuple[str, ...]:

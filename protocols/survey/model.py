@@ -240,7 +240,7 @@ class Survey(Strict):
                 f"crosses: with {self.solution} a report answers all attributes, and {self.crosses[0].name} would be "
                 "one more; use smp, where each device answers one question"
             )
-        if self.shares is not None and (self.solution != "smp" or len(self.asked) < 2):
+        if self.shares is not None and (self.solution != "smp" or len(self.attributes) < 2):
             raise ValueError("share: all devices answer the same; shares are for smp with several questions")
 
     @property
@@ -252,7 +252,7 @@ class Survey(Strict):
     def shares(self) -> tuple[float, ...] | None:
         """The share of devices that draw each question; None where all are alike, because no share is named."""
         given = [*(attribute.share for attribute in self.attributes), *(cross.share for cross in self.crosses)]
-        return None if given.count(None) == len(given) else shares_of(self.asked)
+        return None if given.count(None) == len(given) else shares_of(given)
 
     @property
     def longitudinal(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of pairs: the fit is unbiased and more exact, intervals cover, the consistent table agrees with both margins."""
+"""Tables of pairs: the fit is unbiased and more exact, intervals cover, and the consistent table agrees with both."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
+from gateway.service import WATCHED, Metrics
+from gateway.service.answers import Outcome
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
 from stream_app.faust_app.monitoring import metrics
@@ -72,12 +74,15 @@ def settings() -> set[str]:
 
 
 def exported() -> dict[str, set[str]]:
-    """The labels of every metric that a worker exports, with the endings that Prometheus gives to metrics."""
+    """The labels of every metric that workers and gateways export, with the endings that Prometheus gives them."""
     state = metrics.StateCollector(dict, dict, dict, list, dict)
-    families = [*metrics.REGISTRY.collect(), *state.collect()]
+    gateway = Metrics()
+    for name in WATCHED:
+        gateway.watch(name, lambda: 0.0)
+    families = [*metrics.REGISTRY.collect(), *state.collect(), *gateway.registry.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
     labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
-    for metric in vars(metrics).values():
+    for metric in [*vars(metrics).values(), *vars(gateway).values()]:
         if isinstance(metric, MetricWrapperBase):
             labels[metric._name] = set(metric._labelnames)
     return {
@@ -154,14 +159,34 @@ def test_probes_ask_for_pages_that_there_are() -> None:
     for name, container in served.items():
         probes = {probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")}
         assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}, name
-        (port,) = container["ports"]
-        assert str(port["containerPort"]) in container["args"], name
-        assert all(container[probe]["httpGet"]["port"] == port["name"] for probe in probes), name
+        assert all(container[probe]["httpGet"]["port"] == "web" for probe in probes), name
+        ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
+        assert set(ports.values()) <= set(container["args"]), name
         health = str(COMPOSE["services"][name.removeprefix("hearsay-")]["healthcheck"]["test"])
-        assert re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", health) == [(str(port["containerPort"]), "/ready")]
-    (scraped,) = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
-    assert {"/live", "/ready", scraped["metrics_path"]} == set(pages(Health()))
-    assert scraped["dns_sd_configs"][0]["names"] == ["worker"]
+        assert re.findall(r"127\.0\.0\.1:(\d+)(/\w+)", health) == [(ports["web"], "/ready")]
+
+
+def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> None:
+    configured = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
+    assert {"/live", "/ready", "/metrics"} == set(pages(Health()))
+    found = {}
+    for scraped in configured:
+        (target,) = scraped["dns_sd_configs"]
+        assert scraped["metrics_path"] == "/metrics"
+        (found[scraped["job_name"]],) = target["names"]
+        command = COMPOSE["services"][found[scraped["job_name"]]]["command"]
+        # A worker's port is 6066 where none is given.
+        assert "--web-host" in command and target["port"] == 6066 and command[-1] in ("0.0.0.0", "6066")
+    assert found == {"hearsay": "worker", "hearsay-gateway": "gateway"}
+    asked = {job for expression in expressions() for job in re.findall(r'job="([^"]+)"', expression)}
+    assert asked == found.keys()
+    annotated = {
+        manifest["metadata"]["name"]: manifest["spec"]["template"]["metadata"].get("annotations")
+        for manifest in MANIFESTS
+        if manifest["kind"] == "Deployment"
+    }
+    wanted = {"prometheus.io/scrape": "true", "prometheus.io/port": "6066", "prometheus.io/path": "/metrics"}
+    assert annotated == {"hearsay-worker": wanted, "hearsay-gateway": wanted}
 
 
 def test_processes_have_no_privileges_and_limited_memory() -> None:
@@ -225,7 +250,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_there_are(expression: str) ->
     grouped = {label for labels in re.findall(r"\bby \(([^)]*)\)", expression) for label in labels.split(", ")}
     assert grouped <= everywhere.union(*(known[metric] for metric in named))
     for operator, outcomes in re.findall(r'outcome(=|!~)"([^"]+)"', expression):
-        outcomes_known = {"counted", *(reason.value for reason in Reason)}
+        outcomes_known = {"counted", *(reason.value for reason in Reason), *(outcome.value for outcome in Outcome)}
         assert set(outcomes.split("|")) <= outcomes_known, operator
     assert expression.count("(") == expression.count(")")
 

@@ -126,13 +126,19 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "name"), [("hearsay-metrics", "hearsay-worker"), ("hearsay-reports", "hearsay-gateway")]
+    ("policy", "name", "port"),
+    [
+        ("hearsay-metrics", "hearsay-worker", "web"),
+        ("hearsay-metrics", "hearsay-gateway", "web"),
+        ("hearsay-reports", "hearsay-gateway", "reports"),
+    ],
 )
-def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str) -> None:
+def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str, port: str) -> None:
     spec, template = base("NetworkPolicy", policy)["spec"], base("Deployment", name)["spec"]["template"]
     assert spec["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
     (rule,), (container,) = spec["ingress"], template["spec"]["containers"]
-    assert [port["port"] for port in rule["ports"]] == [port["containerPort"] for port in container["ports"]]
+    served = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert [each["port"] for each in rule["ports"]] == [served[port]]
     assert rule["from"]
 
 

@@ -102,13 +102,14 @@ def demo(running: Cluster) -> None:
 
 
 def prometheus(running: Cluster) -> str:
-    """Prometheus finds every worker by its name, scrapes it, and evaluates every alert."""
+    """Prometheus finds every worker and the gateway by their names, scrapes them, and evaluates every alert."""
     workers = len(running.containers("worker"))
 
     def scraped() -> bool:
-        return ask(running, "query", query='count(up{job="hearsay"} == 1)') == [str(workers)]
+        both = [f'count(up{{job="{job}"}} == 1)' for job in ("hearsay", "hearsay-gateway")]
+        return [ask(running, "query", query=each) for each in both] == [[str(workers)], ["1"]]
 
-    wait(scraped, SCRAPE_SECONDS, f"{workers} scraped workers")
+    wait(scraped, SCRAPE_SECONDS, f"{workers} scraped workers and a scraped gateway")
     lag = 'sum(hearsay_lag_records{topic="hearsay.reports"})'
     wait(lambda: ask(running, "query", query=lag) == ["0"], SCRAPE_SECONDS, "lag of 0, although everything is counted")
     wait(lambda: bool(rules(running)) and not unhealthy(running), SCRAPE_SECONDS, "alerts that are evaluated")
@@ -117,16 +118,17 @@ def prometheus(running: Cluster) -> str:
     # The reports that are sent here have forged clock records, and answers of no honest device.
     expected = {"HearsayForgedClock", "HearsayContradicted"}
     require(set(firing) <= expected, f"alerts fire although all is well: {firing}")
-    panels = dashboard(running)
-    return f"Prometheus scrapes {workers} workers and evaluates {len(rules(running))} alerts and {panels} panels"
+    found = f"Prometheus scrapes {workers} workers and a gateway"
+    return f"{found}, and evaluates {len(rules(running))} alerts and {dashboard(running)} panels"
 
 
 def dashboard(running: Cluster) -> int:
     """Every panel of the dashboard asks Prometheus something that it can answer, with numbers where there are any."""
     panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
-    # Every period is closed, nothing is lost or set aside, and no survey here has forecasts.
+    # Every period is closed, nothing is lost or set aside, no survey here has forecasts, and the gateway was started
+    # again after it refused something.
     quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Surveys that are set aside"}
-    quiet |= {"Numbers outside of their forecast"}
+    quiet |= {"Numbers outside of their forecast", "Requests that gateways refuse"}
     # A rate needs two scrapes.
     wait(lambda: not empty(running, panels) - quiet, SCRAPE_SECONDS, f"numbers in all panels but {sorted(quiet)}")
     return len(panels)

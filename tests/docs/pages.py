@@ -6,14 +6,15 @@
 
 A block of commands that cannot be run says why, on the line above it: `<!-- not run: the reason -->`. Its commands are
 still held against the command line. Other languages are for looking at. A page that needs a program which not everybody
-has says so in its first line: `<!-- needs: node -->`. One whose commands take minutes is run by `make drills`, and says
-so there: `<!-- drill: takes minutes -->`.
+has says so in its first line: `<!-- needs: node -->`; a block of commands that needs one, on the line above it. A page
+whose commands take minutes is run by `make drills`, and says so in its first line: `<!-- drill: takes minutes -->`.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,12 +35,13 @@ INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the line its text begins on, and why it is not run if it is not."""
+    """A fenced block: the line its text begins on, why it is not run if it is not, and a program that it needs."""
 
     language: str
     line: int
     text: str
     not_run: str | None
+    needs: str | None
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,17 @@ class Page:
                 opened = fence[1], number + 1
             elif opened is not None and line.strip() == "```":
                 language, start = opened
-                reason = NOT_RUN.fullmatch(lines[start - 2]) if start >= 2 else None
-                yield Block(language, start + 1, "\n".join(lines[start:number]), reason[1] if reason else None)
+                above = lines[start - 2] if start >= 2 else ""
+                reason, needs = NOT_RUN.fullmatch(above), NEEDS.fullmatch(above)
+                text = "\n".join(lines[start:number])
+                yield Block(language, start + 1, text, reason[1] if reason else None, needs[1] if needs else None)
                 opened = None
         assert opened is None, f"{self}: the block of line {opened} is never closed"
 
     def run(self) -> list[Block]:
-        """The blocks of commands that are run."""
-        return [block for block in self.blocks if block.language == "sh" and block.not_run is None]
+        """The blocks of commands that are run here."""
+        shown = [block for block in self.blocks if block.language == "sh" and block.not_run is None]
+        return [block for block in shown if block.needs is None or shutil.which(block.needs) is not None]
 
     @property
     def needs(self) -> str | None:

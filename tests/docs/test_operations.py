@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gateway.service import WATCHED, Metrics
 from hearsay.terminal import exits
 from protocols.wire import Reason
 from servers.settings import DashboardSettings, KafkaSettings, RedisSettings, Settings
@@ -29,6 +30,16 @@ def test_every_metric_is_documented() -> None:
     names = {f"{name}_total" if name in counters else name for name in source}
     assert documented(names) == names
     assert set(re.findall(r"`(hearsay_\w+)`", PAGE)) == names
+
+
+def test_every_metric_of_a_gateway_is_documented() -> None:
+    page = (ROOT / "docs" / "gateway.md").read_text()
+    gateway = Metrics()
+    for name in WATCHED:
+        gateway.watch(name, lambda: 0.0)
+    families = [family for family in gateway.registry.collect() if family.name.startswith("hearsay_")]
+    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    assert set(re.findall(r"^\| `(hearsay_\w+)`", page, flags=re.MULTILINE)) == names
 
 
 def test_every_reason_is_documented() -> None:

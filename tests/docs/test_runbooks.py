@@ -13,11 +13,13 @@ from hearsay.running.stack import Stack
 from hearsay.running.worker_process import WorkerProcess
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
+from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
 from tests.docs.pages import ROOT, RUNBOOKS, Page
 from tests.docs.test_commands import run_page
+from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import UNPUBLISHED
 from tests.helpers.workers import caught_up, send
@@ -48,20 +50,25 @@ def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(page: Page) ->
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A local stack with a worker, a survey that nobody closes, and records that were refused. Gives variables."""
+    """A local stack with a worker, a gateway, a survey that nobody closes, and refused records. Gives variables."""
     stack = Stack(tmp_path_factory.mktemp("runbooks"))
     stack.up()
     settings = load(stack.settings_file)
-    log = stack.directory / "worker.log"
-    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), log).start()
+    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), stack.directory / "worker.log").start()
+    web = free_port()
     try:
         happen(settings.kafka, Topics(), settings.clock_key_bytes())
         worker.wait_until_ready()
-        yield {
-            "HEARSAY_SETTINGS": str(stack.settings_file),
-            "WORKER": f"http://127.0.0.1:{worker.port}",
-            "SURVEY": SCHEME.survey.id,
-        }
+        with nursery(HEARSAY_SETTINGS=str(stack.settings_file)) as parent:
+            Forked(
+                parent, ["gateway", "--web-port", str(web)], stack.directory / "gateway.log"
+            ).start().wait_until_ready()
+            yield {
+                "HEARSAY_SETTINGS": str(stack.settings_file),
+                "WORKER": f"http://127.0.0.1:{worker.port}",
+                "GATEWAY": f"http://127.0.0.1:{web}",
+                "SURVEY": SCHEME.survey.id,
+            }
     finally:
         if worker.running:
             worker.kill()

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from protocols.wire import REPORT
+from servers.ports import free_port
 from tests.gateway.clients import Crowd
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import report, scheme
@@ -24,7 +25,10 @@ def connected(port: int) -> socket.socket:
 
 
 def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path) -> None:
-    """Every way to end a connection badly is tried, with and without TLS, at the most talkative level."""
+    """Every way to end a connection badly is tried, with and without TLS, at the most talkative level.
+
+    Metrics have a port of their own, where they need no credential.
+    """
     of = scheme()
     file = tmp_path / "survey.yaml"
     file.write_text(json.dumps(of.survey.model_dump(mode="json", exclude_defaults=True)))
@@ -35,7 +39,9 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
         said = []
         for number, more in enumerate(([], tls)):
             log = tmp_path / f"serve-{number}.log"
+            web = free_port()
             arguments = ["serve", str(file), "--data", str(tmp_path / f"data-{number}"), "--log-level", "DEBUG", *more]
+            arguments += ["--web-port", str(web)]
             server = Forked(parent, arguments, log).start()
             eventually(partial(answers, server.port), 60)
             sent = report(of)
@@ -53,10 +59,11 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
                 crowd = Crowd([server.port], iter([sent]))
                 for thread in crowd.start(1):
                     thread.join(60)
-                with closing(connected(server.port)) as connection:
-                    connection.sendall(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-                    while data := connection.recv(65536):
-                        said.append(data.decode())
+                said.append(asked(server.port, "/metrics"))
+            watched = {path: asked(web, path) for path in ("/live", "/ready", "/metrics", "/v1/surveys")}
+            assert '{"live": true}' in watched["/live"] and '{"ready": true}' in watched["/ready"]
+            assert "hearsay_gateway_ready 1.0" in watched["/metrics"] and "404" in watched["/v1/surveys"]
+            said += watched.values()
             assert server.leave() == 0, log.read_text()
             said.append(log.read_text())
     text = "\n".join(said)
@@ -64,6 +71,16 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
     assert HERE not in text
     for secret in (sent["token"], sent["fingerprint"] + '","period', '"answers"'):
         assert secret not in text
+
+
+def asked(port: int, path: str) -> str:
+    """All that is answered, head and body."""
+    with closing(connected(port)) as connection:
+        connection.sendall(b"GET %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n" % path.encode())
+        parts = []
+        while data := connection.recv(65536):
+            parts.append(data)
+    return b"".join(parts).decode()
 
 
 def answers(port: int) -> bool:

@@ -9,6 +9,7 @@ from threading import Thread, Timer
 import numpy as np
 import pytest
 
+from gateway.http import Limits
 from gateway.service import Senders
 from gateway.service.openapi import openapi
 from protocols.scheme import Scheme
@@ -214,6 +215,18 @@ def test_health_and_metrics_say_how_much_and_nothing_about_private_presence() ->
     assert 'hearsay_gateway_reports_total{outcome="taken",survey="buttons"} 1.0' in page
     assert 'hearsay_gateway_reports_total{outcome="bad-gap",survey="buttons"} 1.0' in page
     assert "private" not in page
+
+
+def test_every_request_that_is_refused_or_to_be_sent_again_is_counted_by_reason() -> None:
+    log = KeepingLog(fails=True)
+    with serving(log, limits=Limits(head_bytes=2000)) as served:
+        for _ in range(2):
+            assert served.post_one(report()).status == 503
+        assert served.ask("POST", "/v1/reports", "{}", content_type="text/plain").status == 415
+        assert served.ask("GET", "/" + 2000 * "x").status == 431
+        page = served.ask("GET", "/metrics").body.decode()
+    for reason, requests in (("unavailable", 2), ("unsupported-media-type", 1), ("too-large", 1)):
+        assert f'hearsay_gateway_refused_requests_total{{reason="{reason}"}} {requests}.0' in page
 
 
 def test_the_published_description_is_the_one_that_is_served_and_names_every_route() -> None:

@@ -20,6 +20,7 @@ from gateway.service import Gateway, Holder, Log, Metrics, Senders, Surveys, Wri
 from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import FRAME, REPORT, Frame, decode_frame
 from stream_app.local import EmbeddedApp
@@ -28,11 +29,11 @@ KEY = bytes(range(32))
 PATIENCE_SECONDS = 60
 
 
-def scheme(extra: str = "", id: str = "buttons") -> Scheme:
+def scheme(extra: str = "", id: str = "buttons", start: str = "2026-01-01T00:00:00Z") -> Scheme:
     """A question that is answered with a symbol and one that is answered with ten bits, on every day."""
     return Scheme(
         parse_survey(
-            f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, grace: 1h, eps_inf: 4, eps_1: 2, solution: spl, "
+            f"{{id: {id}, start: '{start}', period: 1d, grace: 1h, eps_inf: 4, eps_1: 2, solution: spl, "
             f"horizon: 7, {extra} attributes: [{{name: colour, values: [red, green, blue], mechanism: l-grr}}, "
             f"{{name: page, range: {{last: 9}}, mechanism: l-osue}}]}}"
         )
@@ -196,9 +197,9 @@ def serving(
 
 
 @contextmanager
-def embedded(directory: Path, now: Moment | None = None) -> Iterator[EmbeddedLog]:
+def embedded(directory: Path, now: Moment | None = None, survey: Survey = SCHEME.survey) -> Iterator[EmbeddedLog]:
     """The log of `hearsay serve`. A gateway that ends closes it."""
-    surveys = [SCHEME.survey]
+    surveys = [survey]
     app = EmbeddedApp(directory, surveys, PARTITIONS, KEY, KEY)
     try:
         yield EmbeddedLog(app, surveys, now or Moment())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from analytics.mobility import AskedAttribute, AttributeReport, MobilityReport, Quantity, WindowReport
+from analytics.mobility import AskedAttribute, AttributeReport, Axis, MobilityReport, Quantity, WindowReport
 from analytics.mobility.model import Changes, Quantities, Shares
 from hearsay.reports.tables import answers_table, visitors_table
 
@@ -51,6 +52,28 @@ def test_answers_are_compared_with_the_baseline() -> None:
     percent = Quantities(value=[12.34], error=[1], low=[10], high=[14])
     *_, head, row = lines("French tourist", Changes(percent=percent, against="the comparable window", first=0, last=0))
     assert head.endswith("vs baseline") and "+12.3 %" in row
+
+
+def test_pairs_are_a_table_with_intervals_whose_columns_fit() -> None:
+    first, second = Axis(name="age", values=("young", "old")), Axis(name="area", values=("N", "E", "S", "W", "[far]"))
+    asked = AskedAttribute(
+        name="age*area", role="cross", mechanism="l-grr", values=tuple(map(str, range(10))), axes=(first, second)
+    )
+    shares = np.arange(10) / 45
+    share = Quantities(value=shares, error=np.full(10, 0.01), low=shares - 0.02, high=shares + 0.02)
+    attribute = AttributeReport(
+        name="age*area", counted="value in the period", n=900, suppressed=None, values=Shares(share=share)
+    )
+    window = WindowReport.model_construct(
+        first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
+    )
+    console = Console(width=80, color_system=None)
+    with console.capture() as shown:
+        console.print(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
+    *_, head, north, _, _, _, far = [" ".join(line.split()) for line in shown.get().strip().splitlines()]
+    assert head == "area \\ age young old"
+    assert north == "N 0 ± 469 2,603 ± 469"
+    assert far == "[far] 2,082 ± 469 4,685 ± 469"
 
 
 @pytest.mark.parametrize("name", ["[under 18]", "[/red]", "[bold]"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.local_days import day_that_ends
 from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
@@ -71,6 +73,26 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
         assert worker.leave() == 0
     finals = KafkaResults(kafka_settings, topics).histograms("s")
     assert [final.n for final in finals[:2]] == [99, 49]
+
+
+def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
+    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
+) -> None:
+    """Failure would look like: by days of 24 hours the long one is closed already, the short one only in an hour."""
+    topics = fresh_topics(partitions=3, merge_partitions=2)
+    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+        worker.wait_until_ready()
+        end = int(time.time()) + 12
+        days = [day_that_ends(SCHEME.survey, end, hours) for hours in (23, 25)]
+        for day in days:
+            publish(kafka_settings, topics, day.survey)
+            send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2, 90)
+        assert time.time() >= end + 1
+        assert worker.leave() == 0
+    for day in days:
+        (final,) = KafkaResults(kafka_settings, topics).histograms(day.survey.id)
+        assert (final.period, final.n) == (0, 99)
 
 
 def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(

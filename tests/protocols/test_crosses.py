@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hearsay
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError, SurveyError
 from protocols.planning import plan

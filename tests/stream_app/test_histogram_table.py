@@ -17,7 +17,8 @@ from stream_app.results.histograms import Kind
 from tests.helpers.crowd import scheme_of
 
 KEYRING = Keyring(bytes(range(16)))
-NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
+CONSISTENT = ("consistent", "consistent_low", "consistent_high")
+NUMBERS = ("estimate", "error", "low", "high", *CONSISTENT, "adjusted", "adjusted_error")
 ATTRIBUTES = "{name: a, values: [x, y, z], mechanism: l-grr}, {name: b, values: [p, q]}"
 SCHEME = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3")
 FEW = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40")
@@ -64,6 +65,8 @@ def test_every_row_has_the_numbers_of_the_json(case: str) -> None:
                     "end": datetime.fromisoformat(result["end"]),
                     "attribute": attribute["name"],
                     "value": value,
+                    "row": None,
+                    "column": None,
                     "n": attribute["n"],
                     **numbers,
                     "suppressed": attribute["suppressed"],
@@ -72,6 +75,21 @@ def test_every_row_has_the_numbers_of_the_json(case: str) -> None:
             )
     assert rows == expected
     assert len(rows) == 5
+
+
+def test_a_cross_has_a_row_for_each_pair_with_the_values_of_both_attributes() -> None:
+    scheme = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, crosses: [{of: [a, b], share: 0.4}], minimum: 40")
+    counts = {"a": statistics([70, 20, 10]), "b": statistics([50, 40]), "a*b": statistics([30, 20, 10, 20, 5, 5])}
+    published = build_histogram("final", scheme, 0, counts).attribute("a*b")
+    rows = [row for row in histogram_table([build_histogram("final", scheme, 0, counts)]).to_pylist() if row["row"]]
+    assert [(row["row"], row["column"]) for row in rows] == [(a, b) for a in "xyz" for b in "pq"]
+    assert [axis.values for axis in published.axes] == [("x", "y", "z"), ("p", "q")]
+    assert [row["adjusted"] for row in rows] == list(published.adjusted)
+    assert (published.adjusted_error < published.error).all(), "three tables know more than one"
+    few = build_histogram("final", scheme, 0, {**counts, "a": statistics([5, 5, 5])})
+    alone = build_histogram("final", scheme, 0, {**counts, "a": statistics([9, 3, 3])})
+    assert few.attribute("a").suppressed
+    assert few.attribute("a*b").adjusted.tolist() == alone.attribute("a*b").adjusted.tolist()
 
 
 def test_the_cases_differ_in_what_they_lack() -> None:
@@ -91,6 +109,6 @@ def test_columns_have_the_same_types_without_any_histogram() -> None:
     none = histogram_table([])
     assert none.schema == histogram_table(PUBLISHED.values()).schema
     assert none.column_names == [
-        "period", "begin", "end", "attribute", "value", "n", *NUMBERS, "suppressed", "kind",
+        "period", "begin", "end", "attribute", "value", "row", "column", "n", *NUMBERS, "suppressed", "kind",
     ]  # fmt: skip
     assert none.schema.field("begin").type == pa.timestamp("us", tz="UTC")

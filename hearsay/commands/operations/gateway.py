@@ -20,6 +20,8 @@ from hearsay.commands.operations.serve import (
     TlsCertificate,
     TlsKey,
     Tokens,
+    WebHost,
+    WebPort,
     say,
 )
 from hearsay.terminal import console
@@ -55,6 +57,8 @@ def gateway(
     hold_data: Annotated[
         Path, typer.Option(metavar="DIR", help="Where held reports are kept; each gateway needs its own.")
     ] = Path("hearsay-data/gateway"),
+    web_host: WebHost = "127.0.0.1",
+    web_port: WebPort = None,
     log_level: LogLevel = "INFO",
 ) -> None:
     """Take reports over HTTP and write them to Kafka, until it is stopped.
@@ -77,7 +81,7 @@ def gateway(
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        per_minute(devices_per_minute), per_minute(edges_per_minute),
+        per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     serve_kafka(load(), prefix, exposure, hold, hold_data, say)

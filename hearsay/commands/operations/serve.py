@@ -39,6 +39,16 @@ DevicesPerMinute = Annotated[
 EdgesPerMinute = Annotated[
     float, typer.Option(metavar="N", help="Requests a minute of one edge.", min=0.1, rich_help_panel=PANEL)
 ]
+WebHost = Annotated[str, typer.Option(help="Address of --web-port.")]
+WebPort = Annotated[
+    int | None,
+    typer.Option(
+        metavar="PORT",
+        help="Serve /live, /ready and /metrics at this port, too. 0: a free one; the log says which.",
+        min=0,
+        max=65535,
+    ),
+]
 LogLevel = Annotated[
     Literal["DEBUG", "INFO", "WARNING", "ERROR"],
     typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
@@ -61,6 +71,8 @@ def serve(
     origin: Origin = None,
     devices_per_minute: DevicesPerMinute = 30,
     edges_per_minute: EdgesPerMinute = 3000,
+    web_host: WebHost = "127.0.0.1",
+    web_port: WebPort = None,
     log_level: LogLevel = "WARNING",
 ) -> None:
     """Collect surveys from real devices in one process, without Kafka, until it is stopped.
@@ -80,7 +92,7 @@ def serve(
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        per_minute(devices_per_minute), per_minute(edges_per_minute),
+        per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     serve_surveys([read_survey(path) for path in survey_files], data, exposure, say)
