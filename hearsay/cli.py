@@ -19,6 +19,7 @@ COMMANDS = {
     "send": "hearsay.commands.send:send",
     "report": "hearsay.commands.report:report",
     "forecast": "hearsay.commands.forecast:forecast",
+    "synthesize": "hearsay.commands.synthesize:synthesize",
     "plan": "hearsay.commands.plan:plan",
     "survey": "hearsay.commands.survey:app",
     "evaluate": "hearsay.commands.evaluate:evaluate",

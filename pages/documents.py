@@ -1,4 +1,4 @@
-"""Documents that are pages of their own, as events: an audit, and an evaluation."""
+"""Documents that are pages of their own, as events: an audit, and evaluations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analytics.evaluation import Outcome, Score
+from analytics.learning import Learnt
 from audit.report import ATTACKS, AuditReport
 from audit.wording import EXPLAINED
 from pages.events import Event, Record, event
@@ -54,6 +55,23 @@ def evaluation_event(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> E
         "infeasible": [outcome.record() for outcome in outcomes if not isinstance(outcome, Score)],
     }
     return event("evaluation", None, record)
+
+
+def learning_event(facts: Mapping[str, Any], learnt: Sequence[Learnt]) -> Event:
+    """The event of an evaluation of what can be learnt; `facts` describes the measurement."""
+    attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
+    rounds = "one report each" if facts["alpha"] is None else f"eps_1 = {facts['alpha']:g} eps_inf"
+    record: Record = {
+        "title": f"What a classifier learns about {facts['label']}",
+        "lead": [
+            f"Measured on {facts['source']}: {facts['people']:,} people answer, {rounds}, {facts['runs']} run(s); "
+            f"tried on {facts['tried_on']:,} others. Each attribute is asked together with the label. Attributes "
+            f"(numbers of values): {attributes}."
+        ],
+        "sensitive": facts["sensitive"],
+        "learnt": [one.record() for one in learnt],
+    }
+    return event("learning", None, record)
 
 
 def _score(score: Score) -> Record:

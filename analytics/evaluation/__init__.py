@@ -2,12 +2,13 @@
 
 from analytics.evaluation.measuring import CORRECTIONS, USUAL, evaluate
 from analytics.evaluation.methods import Method, choose
-from analytics.evaluation.scores import Outcome, Score
+from analytics.evaluation.scores import Mean, Outcome, Score
 from analytics.evaluation.truth import Moment, Snapshot, Truth, crossing, everybody_once, noisy_priors
 
 __all__ = [
     "CORRECTIONS",
     "USUAL",
+    "Mean",
     "Method",
     "Moment",
     "Outcome",

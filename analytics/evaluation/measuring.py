@@ -124,7 +124,7 @@ def _runs(
         periods = []
         for at, moment in enumerate(truth.moments):
             step(run * len(truth.moments) + at)
-            periods.append(_counts(respondent, moment, list(truth.sizes)))
+            periods.append(supports(respondent, moment, list(truth.sizes)))
         shape = (len(truth.moments), len(truth.sizes))
         errors, expected = np.full((*shape, len(corrections)), np.nan), np.full(shape, np.nan)
         for place, (name, question) in enumerate(zip(truth.sizes, scheme.questions, strict=True)):
@@ -139,7 +139,7 @@ def _runs(
         yield _Run(errors, expected)
 
 
-def _counts(respondent: Respondent, moment: Moment, names: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
+def supports(respondent: Respondent, moment: Moment, names: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
     """Support counts and number of reports, attribute by attribute, of one period."""
     scheme = respondent.scheme
     asked = {q.name: rows for questions, rows in respondent.asked(moment.devices, moment.period) for q in questions}
@@ -165,7 +165,7 @@ def _score(
         method,
         eps,
         scheme.survey.eps_1,
-        {name: _mean_of_runs(by_run[:, which]) for which, name in enumerate(corrections)},
+        {name: mean_of_runs(by_run[:, which]) for which, name in enumerate(corrections)},
         float(_mean(np.array([run.expected for run in runs]), (0, 1, 2))),
         scheme.guarantees,
         {name: question.label for name, question in zip(truth.sizes, scheme.questions, strict=True)},
@@ -183,7 +183,7 @@ def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
-def _mean_of_runs(figures: Floats) -> Mean:
+def mean_of_runs(figures: Floats) -> Mean:
     runs = len(figures)
     error = float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan")
     return Mean(float(figures.mean()), error)

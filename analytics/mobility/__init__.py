@@ -13,6 +13,7 @@ from analytics.mobility.model import (
     MobilityReport,
     Quantities,
     Quantity,
+    Shares,
     WindowReport,
 )
 from analytics.mobility.output.columns import explained
@@ -30,6 +31,7 @@ __all__ = [
     "MobilityReport",
     "Quantities",
     "Quantity",
+    "Shares",
     "WindowReport",
     "WindowTruth",
     "axes_of",

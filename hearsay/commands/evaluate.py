@@ -15,6 +15,8 @@ from hearsay.terminal import console
 
 if TYPE_CHECKING:
     from analytics.evaluation import Outcome, Score
+    from hearsay.learning.labelled import LearningEvaluation
+    from pages.events import Event
 
 
 def _words(text: str) -> list[str]:
@@ -38,6 +40,19 @@ def evaluate(
     ] = "virtual-humans",
     csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
+    label: Annotated[
+        str | None,
+        typer.Option(help="With --csv: measure instead what a classifier of this column learns."),
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="With --label: show the gaps between groups of this column.")
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(help="With --label: numbers with more values are cut into so many.", min=2, max=1000)
+    ] = 8,
+    test: Annotated[
+        float, typer.Option(help="With --label: the share of people who do not answer, but are tried on.")
+    ] = 0.3,
     crosses: Annotated[
         str, typer.Option(help="Also ask pairs of these, as in age*area, separated by commas; only smp can.")
     ] = "",
@@ -75,17 +90,32 @@ def evaluate(
 ) -> None:
     """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.
 
+    With --label: accuracy, AUC and gaps of classifiers learnt from crosses with the label and from synthetic records.
+
     Nothing is sent or stored: the code of the devices answers in memory.
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
     from analytics.evaluation import CORRECTIONS
+    from hearsay.learning.labelled import LearningEvaluation
     from hearsay.running.evaluating import Evaluation
     from hearsay.running.evaluation_truth import from_csv, from_scenario, with_crosses
     from producers.scenarios import scenario
 
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
+    if label is None and sensitive is not None:
+        raise typer.BadParameter("--sensitive belongs to --label")
+    if label is not None:
+        if csv is None or crosses or methods not in ("longitudinal", "one-shot") or not 0 < test < 1:
+            raise typer.BadParameter(
+                "--label takes a table (--csv) and --methods longitudinal or one-shot, with --test between 0 and 1; it "
+                "crosses each column with the label by itself"
+            )
+        rounds = alpha if methods == "longitudinal" else None
+        learning = LearningEvaluation(label, sensitive, _budgets(eps), rounds, bins, test, runs, seed)
+        _learn(learning, csv, _words(attributes), html, as_json)
+        return
     for name in _words(corrections):
         if name not in CORRECTIONS:
             raise typer.BadParameter(f"{name!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
@@ -110,11 +140,31 @@ def evaluate(
         _show(facts, outcomes)
     if html is not None:  # last: the figures are shown even if the file cannot be written
         from pages.documents import evaluation_event
-        from pages.static import static_page
 
-        html.write_text(static_page(f"Evaluation on {source}", [evaluation_event(facts, outcomes)]), encoding="utf-8")
-        if not as_json:
-            console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
+        _write_page(html, f"Evaluation on {source}", evaluation_event(facts, outcomes), as_json)
+
+
+def _learn(evaluation: LearningEvaluation, csv: Path, columns: list[str], html: Path | None, as_json: bool) -> None:
+    from hearsay.learning.showing import learning_table
+
+    with console.progress("preparing") as step:
+        facts, learnt = evaluation.run(csv, columns, step)
+    if as_json:
+        console.print_json({**facts, "learnt": [one.record() for one in learnt]})
+    else:
+        console.out.print(learning_table(facts, learnt))
+    if html is not None:
+        from pages.documents import learning_event
+
+        _write_page(html, f"Learning from {csv}", learning_event(facts, learnt), as_json)
+
+
+def _write_page(html: Path, title: str, event: Event, as_json: bool) -> None:
+    from pages.static import static_page
+
+    html.write_text(static_page(title, [event]), encoding="utf-8")
+    if not as_json:
+        console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
 
 
 def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:

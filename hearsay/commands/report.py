@@ -62,7 +62,7 @@ def report(
         live, forecasts = results.live(published.id), results.forecasts(published.id)
     if root is not None:
         whole = with_noted_losses(whole, root)
-    asked = _asked(period, window)
+    asked = asked_window(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
     bounds = None if forged is None else robust_of(Scheme(published), latest(selected), forged)
     written = write_tables(selected, csv, parquet)
@@ -88,7 +88,8 @@ def report(
             console.out.print(line)
 
 
-def _asked(period: int | None, window: str | None) -> tuple[int, int] | None:
+def asked_window(period: int | None, window: str | None) -> tuple[int, int] | None:
+    """The first and the last period that were asked for; None: no choice was made."""
     if period is not None and window is not None:
         raise typer.BadParameter("choose one of --period and --window")
     if period is not None:

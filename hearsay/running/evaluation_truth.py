@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ MOST_VALUES = 10_000  # a column with more different values is an identifier or 
 
 def from_scenario(scenario: Scenario, attributes: Sequence[str], once: bool, step: Step) -> Truth:
     """The periods of a scenario, or with `once` everybody as a single period; of the named attributes, or of all."""
-    chosen = _chosen(attributes, list(scenario.attributes), f"scenario {scenario.name}")
+    chosen = chosen_columns(attributes, list(scenario.attributes), f"scenario {scenario.name}")
     moments: list[Moment] = []
     for period in range(scenario.periods):
         step(period, scenario.periods, f"simulating period {period + 1}")
@@ -38,7 +39,7 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
     """One period from a table with one row per person and the names of the columns in its first line."""
     step(0, 1, f"reading {path}")
     table = read_table(path)
-    chosen = _chosen(columns, table.column_names, str(path))
+    chosen = chosen_columns(columns, table.column_names, str(path))
     sizes, values = {}, {}
     for name in chosen:
         column = table[name].combine_chunks().dictionary_encode()
@@ -67,7 +68,8 @@ def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
 def read_table(path: Path) -> pa.Table:
     """The table with all columns as text: 01 and 1 are different values."""
     try:
-        one_thread = pa.csv.ReadOptions(use_threads=False)  # only then are faulty rows numbered
+        # Only with one thread are faulty rows numbered.
+        one_thread = pa.csv.ReadOptions(use_threads=False, skip_rows=_lines_about(path))
         with pa.csv.open_csv(path, one_thread) as reader:
             names = reader.schema.names
         text = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
@@ -84,6 +86,13 @@ def read_table(path: Path) -> pa.Table:
     return table
 
 
+def _lines_about(path: Path) -> int:
+    """How many lines of a file of synthetic records say what it is, above the table."""
+    with path.open("rb") as file:
+        lines = list(takewhile(lambda line: line.startswith(b"# "), file))
+    return len(lines) if lines and b" synthetic records of survey " in lines[0] else 0
+
+
 def _fault(error: Exception) -> str:
     """What is wrong with a file, without what the CSV reader quotes from it: a row is about a person."""
     if isinstance(error, FileNotFoundError):
@@ -92,7 +101,8 @@ def _fault(error: Exception) -> str:
     return f": row {ragged[1]} has {ragged[3]} columns, not {ragged[2]}" if ragged else ""
 
 
-def _chosen(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
+def chosen_columns(wanted: Sequence[str], there: Sequence[str], where: str) -> Sequence[str]:
+    """The wanted attributes or columns, each once; all if none is wanted."""
     for name in wanted:
         if name not in there:
             shown = set(wanted) & set(there)  # otherwise the first line of a table may be a row, which names a person

@@ -3,11 +3,13 @@
 import { make } from "../parts/dom.js";
 import { auditSections } from "./audit.js";
 import { evaluationSections } from "./evaluation.js";
+import { learningSections } from "./learning.js";
 import { outlookSections } from "./outlook.js";
 
 const DOCUMENTS = {
   audit: { kicker: "Audit", sections: auditSections },
   evaluation: { kicker: "Evaluation", sections: evaluationSections },
+  learning: { kicker: "Evaluation", sections: learningSections },
   outlook: { kicker: "Forecasts", sections: outlookSections },
 };
 const keptDocuments = new Map();

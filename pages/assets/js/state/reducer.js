@@ -15,7 +15,7 @@ function emptySurvey(id) {
 // event with the same key replaces the earlier one, and a final removes the provisional result of its period.
 export function apply(state, event) {
   const { kind, survey: id, key, record } = event;
-  if (kind === "evaluation" || kind === "audit" || kind === "outlook") {
+  if (kind === "evaluation" || kind === "audit" || kind === "learning" || kind === "outlook") {
     state.documents.set(key, event);
     return null;
   }

@@ -1,0 +1,122 @@
+"""Places randomised by the devices' own code, and what they say about the true ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from incidents import Floats, Incidents, Whole
+from scipy.signal import fftconvolve
+from scipy.spatial import cKDTree
+
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+
+MOST_CELLS = 16_000
+TINY = 1e-300
+STEPS = 15  # of the iteration that finds where incidents are: more would fit the noise
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Two places `radius` metres apart are told apart by `level` at most."""
+
+    level: float
+    radius: float
+
+    @property
+    def per_metre(self) -> float:
+        return self.level / self.radius
+
+
+@dataclass(frozen=True)
+class Map:
+    """A grid over all incidents and stations, in metres."""
+
+    west: float
+    south: float
+    cell: float
+    columns: int
+    rows: int
+
+    @classmethod
+    def around(cls, incidents: Incidents) -> Map:
+        """The finest grid of whole tens of metres that has at most `MOST_CELLS` cells."""
+        west, south = incidents.x.min(), incidents.y.min()
+        width, height = np.ptp(incidents.x), np.ptp(incidents.y)
+        cell = max(50.0, 10 * np.ceil(np.sqrt(max(width * height, 1.0) / MOST_CELLS) / 10))
+        return cls(float(west), float(south), cell, int(width // cell) + 2, int(height // cell) + 2)
+
+    def centres(self, cells: Whole) -> tuple[Floats, Floats]:
+        row, column = np.divmod(cells.astype(np.int64), self.columns)
+        return self.west + (column + 0.5) * self.cell, self.south + (row + 0.5) * self.cell
+
+    def survey(self, budget: Budget) -> Survey:
+        """The survey whose devices are the incidents: each reports its place once."""
+        grid = {
+            "crs": "metres of the study",
+            "origin": [self.west, self.south],
+            "cell": self.cell,
+            "columns": self.columns,
+            "rows": self.rows,
+        }
+        place = {"name": "place", "grid": grid, "geo": {"level": budget.level, "radius": budget.radius}}
+        when = {"id": "response-time", "start": "2026-01-01T00:00:00Z", "period": "1d"}
+        return Survey.model_validate({**when, "attributes": [place]})
+
+
+def randomised(incidents: Incidents, around: Map, budget: Budget, seed: int) -> Whole:
+    """The cell that the device of each incident reports."""
+    scheme = Scheme(around.survey(budget))
+    (question,) = scheme.questions
+    grid = question.attribute.grid
+    assert grid is not None
+    respondent = Respondent(scheme, Keyring(seed.to_bytes(32, "big")))
+    devices = np.arange(len(incidents), dtype=np.uint64)
+    cells = grid.cells_at(incidents.x, incidents.y)
+    return respondent.answers(question, devices, 0, cells).astype(np.int64)
+
+
+def expected(incidents: Incidents, reported: Whole, around: Map, budget: Budget) -> tuple[Floats, Floats, Floats]:
+    """The expected distance to the station in metres, east and north, given the reported cell and the station.
+
+    Where the incidents of a station are is estimated from their reports; the chances of a displacement are public.
+    Nothing else is used.
+    """
+    law, shape = _law(around, budget), (around.rows, around.columns)
+    x, y = (part.reshape(shape) for part in around.centres(np.arange(around.rows * around.columns)))
+    found = np.empty((3, len(incidents)))
+    stations, which = np.unique(np.stack([incidents.station_x, incidents.station_y]), axis=1, return_inverse=True)
+    for place, (station_x, station_y) in enumerate(stations.T):
+        own = np.flatnonzero(which.ravel() == place)
+        prior = _where(np.bincount(reported[own], minlength=x.size).reshape(shape), law)
+        likely = np.maximum(fftconvolve(prior, law, mode="same"), TINY)
+        for row, figure in enumerate((np.hypot(x - station_x, y - station_y), x, y)):
+            mean = fftconvolve(prior * figure, law, mode="same") / likely
+            found[row, own] = mean.ravel()[reported[own]]
+    return found[0], found[1], found[2]
+
+
+def _where(counts: Whole, law: Floats) -> Floats:
+    """Where reports with these counts come from: a few steps of expectation and maximisation."""
+    prior = np.full(counts.shape, 1 / counts.size)
+    for _ in range(STEPS):
+        seen = np.maximum(fftconvolve(prior, law, mode="same"), TINY)
+        prior = np.maximum(prior * fftconvolve(counts / seen, law, mode="same"), 0)
+        prior /= prior.sum()
+    return prior
+
+
+def areas_of(incidents: Incidents, x: Floats, y: Floats) -> dict[str, Whole]:
+    """The areas of points: those of the nearest true incident, because outlines are not needed then."""
+    _, nearest = cKDTree(np.stack([incidents.x, incidents.y], axis=1)).query(np.stack([x, y], axis=1))
+    return {name: column[nearest] for name, column in incidents.areas.items()}
+
+
+def _law(around: Map, budget: Budget) -> Floats:
+    """The chances of all displacements on the grid."""
+    up, across = np.arange(1 - around.rows, around.rows), np.arange(1 - around.columns, around.columns)
+    law = np.exp(-budget.per_metre * around.cell * np.hypot(up[:, None], across))
+    return np.asarray(law / law.sum())

@@ -1,0 +1,1 @@
+"""Synthetic records from published results, and what a classifier learns from a table."""

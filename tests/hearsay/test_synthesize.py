@@ -1,0 +1,120 @@
+"""The command: records from published results, in files that say what they follow; suppressed stays suppressed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+import hearsay
+from hearsay.cli import app
+from hearsay.learning.record_files import write_records
+from hearsay.learning.synthesizing import published_tables, synthesize
+from hearsay.running.evaluation_truth import read_table
+from protocols.errors import ResultsError, SettingsError
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from tests.helpers.published import publish
+from tests.helpers.town import live
+
+pytestmark = pytest.mark.xdist_group("synthesize")  # one collection for all
+
+SURVEY = """
+{id: pairs, start: 2026-01-05T00:00:00Z, period: 1d, eps: 5, clock: source, horizon: 7, minimum: 20, attributes: [
+  {name: age, values: [young, middle, old], share: 0.1}, {name: area, values: [N, S, W, E], share: 0.1},
+  {name: plan, values: [a, b]}], crosses: [{of: [age, area], share: 0.6}]}"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("synthesize") / "data"
+    hearsay.run(parse_survey(SURVEY), devices=2_000, periods=2, data=root)
+    return root
+
+
+def call(data: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["synthesize", "pairs", "--data", str(data), *arguments])
+
+
+def about(data: Path, *arguments: str) -> dict[str, Any]:
+    result = call(data, "--json", *arguments)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_a_csv_file_says_what_it_follows_above_its_records(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "records.csv"
+    result = call(data, "--rows", "500", "--out", str(path))
+    assert result.exit_code == 0, result.output
+    assert "costs no budget" in result.stdout and f"wrote {path}" in result.stdout.replace("\n", " ")
+    lines = path.read_text().splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    assert any("measured pair age*area: total variation" in line for line in comments)
+    assert any("all other pairs were not measured" in line for line in comments)
+    assert lines[len(comments)] == '"age","area","plan"' and len(lines) == len(comments) + 1 + 500
+    assert read_table(path).column_names == ["age", "area", "plan"], "evaluate reads it, too"
+
+
+def test_a_parquet_file_has_the_same_as_metadata(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    found = about(data, "--rows", "1000", "--out", str(path), "--seed", "3")
+    table = pyarrow.parquet.read_table(path)
+    kept = json.loads(table.schema.metadata[b"hearsay"])
+    assert kept == {name: figure for name, figure in found.items() if name != "file"}
+    assert table.num_rows == 1000 and set(table["plan"].to_pylist()) == {"a", "b"}
+    assert found["budget"] == 0 and [pair["of"] for pair in found["measured_pairs"]] == [["age", "area"]]
+    assert found["independent_pairs"] == [["age", "plan"], ["area", "plan"]]
+    assert 0 <= found["measured_pairs"][0]["total_variation"] < 0.2
+
+
+def test_a_window_and_a_seed_are_followed(data: Path, tmp_path: Path) -> None:
+    path = str(tmp_path / "records.csv")
+    first, again = (about(data, "--out", path, "--period", "0", "--seed", "1") for _ in range(2))
+    assert first == again and (first["first_period"], first["last_period"]) == (0, 0)
+    assert about(data, "--out", path, "--window", "0:1")["last_period"] == 1
+
+
+def test_a_file_of_another_kind_is_refused(data: Path, tmp_path: Path) -> None:
+    assert isinstance(call(data, "--out", str(tmp_path / "records.xlsx")).exception, SettingsError)
+
+
+def test_what_is_suppressed_is_left_out_and_named(data: Path, tmp_path: Path) -> None:
+    from hearsay.reports.files import latest, open_results
+    from hearsay.reports.sources import mobility_of
+
+    with open_results("pairs", data, None) as (results, _):
+        report = mobility_of(results, "pairs")
+    window = latest(report)
+    some = tuple(one for one in window.attributes if one.name == "area")
+    hidden = tuple(
+        one.model_copy(update={"values": None, "n": None, "suppressed": "minimum"})
+        for one in window.attributes
+        if one.name != "area"
+    )
+    thin = window.model_copy(update={"attributes": (*some, *hidden)})
+    found = synthesize(report, thin, 100, seed=0)
+    assert list(found.records) == ["area"] and found.left_out == ["age", "plan"]
+    write_records(found, tmp_path / "records.csv")
+    assert "left out, because nothing is published about them: age, plan" in (tmp_path / "records.csv").read_text()
+    with pytest.raises(ResultsError, match="nothing is published"):
+        synthesize(report, window.model_copy(update={"attributes": hidden}), 100, seed=0)
+
+
+def test_published_tables_have_the_shape_of_both_attributes(data: Path) -> None:
+    scheme = Scheme(parse_survey(SURVEY))
+    from producers.scenarios import scenario
+
+    attributes = {a.name: a.values for a in scheme.survey.attributes}
+    report = publish(live(scheme, scenario("telemetry", devices=1_000, periods=1, attributes=attributes)))
+    measured = published_tables(report, report.windows[0])
+    assert measured.sizes == {"age": 3, "area": 4, "plan": 2}
+    assert measured.pairs["age", "area"].value.shape == (3, 4)
+    assert np.all(measured.pairs["age", "area"].variance > 0)
+    assert isinstance(synthesize(report, report.windows[0], 10, 0).table(), pa.Table)
