@@ -17,7 +17,7 @@ from hearsay.running.evaluation_truth import MOST_VALUES, chosen_columns, read_t
 from hearsay.running.seeded_keyrings import seeded_keyring
 from hearsay.terminal.console import Step
 from protocols.errors import ScenarioError
-from protocols.survey import MAX_VALUES
+from protocols.mechanisms import MAX_VALUES
 
 MOST_LABELS = 100
 FEWEST_EACH = 10  # people per value on average: a column with fewer is a name, unless it is asked for

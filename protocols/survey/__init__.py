@@ -1,6 +1,6 @@
 """The survey model: attributes, values, budgets, periods, and the declared terms."""
 
-from protocols.survey.attribute import MAX_VALUES, MIN_SHARE, Attribute
+from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
 from protocols.survey.crosses import TIMES, Cross, Crossed
 from protocols.survey.durations import parse_duration
@@ -14,7 +14,6 @@ __all__ = [
     "EPOCH",
     "HOUR",
     "MAX_PERIOD",
-    "MAX_VALUES",
     "MICROSECOND",
     "MIN_SHARE",
     "TIMES",
