@@ -55,7 +55,7 @@ class PlanarRound(MatrixRound):
         if self.cells > DENSE:
             raise InfeasibleError(
                 f"a grid of {self.cells:,} cells: the matrix of its channel is too large to go through",
-                f"this figure is computed for up to {DENSE:,} cells; use larger cells for it",
+                f"it is computed for up to {DENSE:,} cells: use larger cells, or audit with --only place",
             )
         law = self.chances.ravel()
         across, up = np.arange(1 - self.columns, self.columns), np.arange(1 - self.rows, self.rows)
