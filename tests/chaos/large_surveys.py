@@ -119,4 +119,4 @@ def _supports(final: Histogram, attribute: str, k: int) -> np.ndarray:
     statistics = final.attribute(attribute).statistics
     if statistics is None or statistics.supports is None:
         return np.zeros(k, dtype=np.int64)
-    return np.asarray(statistics.supports).sum(axis=0)
+    return np.asarray(statistics.supports).reshape(-1, k).sum(axis=0)
