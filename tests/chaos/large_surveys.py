@@ -1,4 +1,4 @@
-"""Surveys that are large in one way or another, under workers that are killed: many values, whose counters are deferred, and many attributes."""
+"""Surveys of many values, whose counters are deferred, and of many attributes, under workers that are killed."""
 
 from __future__ import annotations
 
