@@ -24,6 +24,7 @@ from stream_app.counting import Statistics
 from stream_app.results import HISTOGRAMS, MOBILITY, ClosedPeriod, ResultKey, build_histogram, build_mobility
 
 PERIODS, ATTRIBUTES, K, REPORTS, HORIZON = 365, 10, 100, 20_000, 7
+SIDES = (10, 50, 250)  # of a table of pairs
 WANTED_RATIO, WANTED_SHARE = 3, 0.1
 
 Counts = NDArray[np.int64]
@@ -46,7 +47,23 @@ def run() -> Table:
         if theirs / ours < WANTED_RATIO:
             found.missed.append(f"{name}: {theirs / ours:.1f}x instead of {WANTED_RATIO}x")
     _publishing(scheme, counts, found)
+    for side in SIDES:
+        crossed, day = _crossed(side)
+        final = best_of(5, lambda: build_histogram("final", crossed, 0, day), process_time)  # noqa: B023
+        found.row(f"one period: its final with a cross of {side} x {side} pairs", f"{final * 1e3:.1f}", "", "")
     return found
+
+
+def _crossed(side: int) -> tuple[Scheme, ClosedPeriod]:
+    """A survey with one cross, and the counts of a period."""
+    attributes = [{"name": name, "range": {"last": side - 1}, "mechanism": "oue"} for name in "ab"]
+    crosses = [{"of": ["a", "b"], "mechanism": "oue"}]
+    terms = {"id": "pairs", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps": 2.0}
+    scheme = Scheme(Survey.model_validate({**terms, "attributes": attributes, "crosses": crosses}))
+    random, gap, n = np.random.default_rng(2), np.ones(1, dtype=np.uint16), np.array([REPORTS])
+    truth = {q.name: random.dirichlet(np.ones(q.k)) for q in scheme.questions}
+    supports = {q.name: random.binomial(REPORTS, q.channel.support(truth[q.name])) for q in scheme.questions}
+    return scheme, {name: Statistics(gap, n, counts[None]) for name, counts in supports.items()}
 
 
 def _publishing(scheme: Scheme, counts: Mapping[str, Counts], found: Table) -> None:
