@@ -184,6 +184,7 @@ def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:
 
 
 def mean_of_runs(figures: Floats) -> Mean:
+    """The mean of figures `[run]`, and its standard error."""
     runs = len(figures)
     error = float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan")
     return Mean(float(figures.mean()), error)

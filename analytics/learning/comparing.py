@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from analytics.estimation.estimates import estimate
 from analytics.estimation.votes import Floats
@@ -25,10 +26,12 @@ from analytics.learning.records import distances, draw_records
 from analytics.learning.scores import accuracy, auc, gaps
 from analytics.learning.tables import Measured, Pair, Records, Shares, counted
 from analytics.learning.tree import fit
+from protocols.errors import SurveyError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import MIN_SHARE, Survey
+from protocols.survey_text import Document, explain
 
 Progress = Callable[[int, int, str], None]
 MAJORITY, TRUE, CROSSES, SYNTHETIC = "majority class", "no privacy", "crosses", "synthetic records"
@@ -131,7 +134,10 @@ def survey(people: People, eps: float, alpha: float | None) -> Survey:
     ]
     crosses = [{"of": [names[name], names[people.label]]} for name in people.features]
     when = {"id": "learning", "start": "2026-01-01T00:00:00Z", "period": "1d"}
-    return Survey.model_validate({**when, **budgets, "attributes": attributes, "crosses": crosses})
+    try:
+        return Survey.model_validate({**when, **budgets, "attributes": attributes, "crosses": crosses})
+    except ValidationError as error:
+        raise SurveyError(explain(error, Document({})).replace("\n", "; ")) from None
 
 
 def _learn(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
-from protocols.errors import ScenarioError
+from protocols.errors import ScenarioError, SurveyError
 from tests.helpers.browser import events_in
 
 
@@ -93,3 +93,8 @@ def test_columns_that_cannot_be_learnt_are_refused(table: Path, arguments: tuple
 )
 def test_wrong_usage_is_named(wrong: tuple[str, ...]) -> None:
     assert call(*wrong).exit_code == 2
+
+
+def test_a_budget_that_no_survey_may_have_is_refused(table: Path) -> None:
+    error = call("--csv", str(table), "--label", "income", "--eps", "100").exception
+    assert isinstance(error, SurveyError) and "eps_inf" in error.message

@@ -28,7 +28,7 @@ function sourceInk(context, source) {
   return `var(--s${sourcesOf(context).indexOf(source) % 8})`;
 }
 
-function share(value) {
+function threeDecimals(value) {
   return value.toFixed(3);
 }
 
@@ -40,7 +40,7 @@ function learntByBudget() {
     key: (context) => sourcesOf(context).map((source) => sign(`stroke s${sourcesOf(context).indexOf(source) % 8}`, source)),
     table: (context) => ({
       name: "what is learnt",
-      columns: [column("source", "learnt from"), column("eps", "eps", String), column("reveals", "reveals", share), ...knownFigures(context).flatMap((name) => [column(name, FIGURES[name], share), column(`${name}_error`, "standard error", share)])],
+      columns: [column("source", "learnt from"), column("eps", "eps", String), column("reveals", "reveals", threeDecimals), ...knownFigures(context).flatMap((name) => [column(name, FIGURES[name], threeDecimals), column(`${name}_error`, "standard error", threeDecimals)])],
       rows: learntOf(context).map((one) => [one.source, one.eps, one.reveals, ...knownFigures(context).flatMap((name) => [one[name].value, one[name].error])]),
     }),
     draw: (box, _, context) => {
@@ -53,7 +53,7 @@ function learntByBudget() {
           Plot.ruleY(rows.filter((row) => row.eps === null), { y: "y", stroke, strokeDasharray: "4 4" }),
           Plot.line(measured, { x: "eps", y: "y", z: "source", stroke, strokeWidth: 1.6 }),
           Plot.ruleX(measured.filter((row) => row.spread > 0), { x: "eps", y1: (row) => row.y - row.spread, y2: (row) => row.y + row.spread, stroke }),
-          Plot.dot(measured, { x: "eps", y: "y", stroke, fill: "var(--paper)", r: 4, title: (row) => `${row.source}, eps ${row.eps}\n${FIGURES[figure]} ${share(row.y)}` }),
+          Plot.dot(measured, { x: "eps", y: "y", stroke, fill: "var(--paper)", r: 4, title: (row) => `${row.source}, eps ${row.eps}\n${FIGURES[figure]} ${threeDecimals(row.y)}` }),
         ],
       });
     },
