@@ -15,7 +15,6 @@ from protocols.randomness.drawing import (
     extremes,
     invert,
     look_up,
-    look_up_again,
     shared_blocks,
     shift,
 )
@@ -65,21 +64,20 @@ def test_extremes_are_as_defined(n: int) -> None:
 
 
 @SIZES
+@pytest.mark.parametrize("width", [1, 13])
 @pytest.mark.parametrize(("symbols", "filled"), [(200, 65_000), (300, 65_536), (70_000, 0)])
-def test_words_are_looked_up_as_defined(n: int, symbols: int, filled: int) -> None:
+def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled: int) -> None:
     rng = np.random.default_rng(n)
     slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
-    words = rng.integers(0, 1 << 16, n * 13).astype(np.uint16)
-    anywhere = rng.integers(0, len(words) - 12, n).astype(np.uint64)
-    places, kinds = rng.integers(0, 13, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
+    words = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
+    anywhere = rng.integers(0, len(words) - width + 1, n).astype(np.uint64)
+    places, kinds = rng.integers(0, width, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
     for starts in (None, anywhere):
-        found, defined = np.empty((2, n, 13), dtype=slots.dtype)
-        left = look_up(slots[0], filled, words, starts, found)
-        assert same(left, few_rows.look_up(slots[0], filled, words, starts, defined))
-        assert same(found, defined)
-        look_up_again(places, kinds, slots, words, starts, found)
-        few_rows.look_up_again(places, kinds, slots, words, starts, defined)
-        assert same(found, defined)
+        for exempt in (None, (places, kinds)):
+            found, defined = np.empty((2, n, width), dtype=slots.dtype)
+            left = look_up(slots, filled, words, starts, exempt, found)
+            assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
+            assert same(found, defined)
 
 
 @SIZES
