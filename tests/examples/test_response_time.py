@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.mechanisms import RECORDS
-
-pytestmark = pytest.mark.skipif("geo-grid" not in RECORDS, reason="this tree has no places")
 FOLDER = Path(__file__).parents[2] / "examples" / "studies" / "response-time"
 MODULES = ("study", "places", "models", "incidents")
 
