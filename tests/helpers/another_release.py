@@ -13,4 +13,4 @@ def never_choose(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def others(use: Use, placed: bool = False) -> list[MechanismRecord]:
         return [record for record in fitting(use, placed) if record.name != name]
 
-    monkeypatch.setattr("protocols.scheme.fitting", others)
+    monkeypatch.setattr("protocols.scheme.choosing.fitting", others)

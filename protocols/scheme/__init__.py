@@ -1,0 +1,6 @@
+"""A survey, compiled."""
+
+from protocols.question import Question
+from protocols.scheme.scheme import PRESENCE_ONLY, Scheme
+
+__all__ = ["PRESENCE_ONLY", "Question", "Scheme"]

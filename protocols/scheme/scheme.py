@@ -1,0 +1,175 @@
+"""A survey, compiled: which mechanism asks each attribute, with which probabilities, and what its reports mean.
+
+All probabilities are derived here; no caller computes a p or a q.
+
+    spl              every attribute, each with its part of the budget
+    smp              one attribute per device, drawn once for life, disclosed
+    rs+fd, rs+rfd    every attribute; one of them (never disclosed) true, the others fake
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from hashlib import sha256
+
+from protocols.errors import InfeasibleError, SurveyError
+from protocols.mechanisms.record import Use
+from protocols.privacy.crowd import evidence, hidden_bits
+from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.presence import PresenceNoise, presence_noise
+from protocols.question import Question
+from protocols.randomness.sampling import Table, digest, uniform
+from protocols.scheme.choosing import Choosing
+from protocols.survey.model import Survey
+
+PRESENCE_ONLY = ""  # stands for an attribute's name where a report answers none; no attribute has it
+TERMS_VERSION = 1  # raised when the same resolved terms come to mean something else
+
+
+class Scheme:
+    """All questions of a survey.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> scheme = Scheme(parse_survey('''
+    ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
+    ...  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 99}}]}'''))
+    >>> [question.mechanism.name for question in scheme.questions]
+    ['l-grr', 'l-osue']
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self._choosing = Choosing(survey)
+        try:
+            self.questions = self._choosing.chosen()
+        except InfeasibleError as error:
+            raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
+        self._places = {question.name: place for place, question in enumerate(self.questions)}
+        self._refuse_linking_crosses()
+
+    @cached_property
+    def terms(self) -> bytes:
+        """The resolved terms: all that a device must know to answer, as canonical JSON (docs/device-protocol.md).
+
+        They have the declared terms, the mechanism of each attribute, the numbers that its tables follow from, and
+        digests of all integers that devices draw with.
+        """
+        sampled = digest(self.sampled.integers) if self.sampling else None
+        resolved = {
+            "version": TERMS_VERSION,
+            "declared": self.survey.declared_terms,
+            "sampled": sampled,
+            "questions": [question.terms for question in self.questions],
+        }
+        if self.survey.shares is not None:
+            resolved["shares"] = self.survey.shares
+        if self.takes_turns:
+            resolved["places"] = digest(uniform(self.survey.one_in).integers)
+        return json.dumps(resolved, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the resolved terms, 32 hexadecimal digits (PROTOCOLS 8).
+
+        It is in each report, so that a report made under other terms is refused, and all draws derive from it.
+        """
+        return sha256(self.terms).hexdigest()[:32]
+
+    @property
+    def sampling(self) -> bool:
+        """Whether each device answers truthfully about one attribute only, drawn once for life."""
+        return self.survey.solution != "spl" and len(self.survey.attributes) > 1
+
+    @cached_property
+    def sampled(self) -> Table:
+        """By which devices draw their question: evenly, or by the survey's shares."""
+        shares = self.survey.shares
+        return uniform(len(self.questions)) if shares is None else Table(shares)
+
+    @property
+    def discloses(self) -> bool:
+        """Whether a report answers only the sampled attribute."""
+        return self._choosing.discloses
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
+        return self.survey.one_in > 1
+
+    def answering_share(self, question: Question) -> float:
+        """The share of all reports that answer a question."""
+        return float(question.drawn / self.survey.one_in)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
+
+        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
+        take turns, reports that answer nothing are a kind of their own.
+        """
+        names = [question.name for question in self.questions]
+        return (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
+
+    @cached_property
+    def forms(self) -> frozenset[tuple[str, ...]]:
+        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
+        names = [question.name for question in self.questions]
+        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
+        return frozenset([*answers, *([()] if self.takes_turns else [])])
+
+    @property
+    def forms_in_words(self) -> str:
+        """The same for people: what a report of this survey does."""
+        answers = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
+        return f"answers {answers}" + (", or none of them" if self.takes_turns else "")
+
+    @property
+    def use(self) -> Use:
+        """How the survey's solution and budgets use mechanisms."""
+        return self._choosing.use
+
+    @cached_property
+    def guarantees(self) -> Guarantees:
+        """What these questions reveal."""
+        return Guarantees(self.survey, self.questions)
+
+    @cached_property
+    def presence(self) -> PresenceNoise | None:
+        """The noise on what is published about presence; None where it is exact."""
+        epsilon, horizon = self.survey.presence_epsilon, self.survey.horizon
+        return None if epsilon is None else presence_noise(epsilon, horizon, self.questions, self.discloses)
+
+    @cached_property
+    def answer_bytes(self) -> dict[str, int]:
+        """How many bytes an answer to each attribute has, in the survey's order."""
+        return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
+
+    @cached_property
+    def last_period(self) -> int:
+        """The last period that there is."""
+        return self.survey.calendar.last
+
+    def question(self, name: str) -> Question:
+        return self.questions[self._places[name] if name in self._places else self.survey.index(name)]
+
+    def alternatives(self, question: Question) -> dict[str, Question]:
+        """This attribute with every mechanism that it could use, the others as they are; itself included."""
+        return self._choosing.alternatives(self.questions, self.survey.index(question.name))
+
+    def _refuse_linking_crosses(self) -> None:
+        """A cross has many values, so its answers may link; a survey that declares its crowd must not ask it then."""
+        devices = self.survey.devices
+        if devices is None or not self.survey.crosses:
+            return
+        for found in evidence(self.questions, self.discloses, self.survey.longitudinal, self.survey.one_in):
+            question = found.questions[0]
+            if question.axes and found.links(devices):
+                raise SurveyError(
+                    f"survey {self.survey.id!r}: crosses: {question.name} would link reports: with {question.label} "
+                    f"two reports of one device have {found.bits:.3g} bits in common ({found.answer_bits:.3g} of their "
+                    f"answers, {found.trait_bits:.3g} of what the device keeps for life), and a crowd of {devices:,} "
+                    f"hides {hidden_bits(devices):.3g}",
+                    "use fewer values, a larger share, a wider ratio of eps_inf to eps_1, mechanism: auto or l-grr, or "
+                    "wait for more devices",
+                )
