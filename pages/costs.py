@@ -71,7 +71,7 @@ def _guarantee_of_place(name: str, loss: PlaceLoss) -> dict[str, Any]:
     """One report, between two places so far apart."""
     apart = f"two places {loss.metres:,.0f} m apart" + ("" if loss.protected else " (not protected)")
     figure = Loss(relation="any", whole=loss.per_report, attribute=loss.per_report, exact=True)
-    return _guarantee(f"one report, {name}", apart, figure)
+    return {**_guarantee(f"one report, {name}", apart, figure), "metres": loss.metres}
 
 
 def _guarantee(seen: str, between: str, loss: Loss) -> dict[str, Any]:

@@ -60,7 +60,8 @@ function madeTriangle(survey) {
   const name = (step) => (periods.has(step.first) && periods.has(step.last) ? windowLabel(periods.get(step.first).begin, periods.get(step.last).end, survey.about.period_seconds) : `period ${step.first}`);
   const cells = records.flatMap((record, at) => record.triangle.filter((cell) => places.has(cell.first))
     .map((cell) => ({ from: places.get(cell.first), to: at, first: cell.first, last: record.period, visitors: cell.visitors })));
-  return { steps, name: (at) => name(steps[at]), cells };
+  const brief = ({ first }) => (periods.has(first) ? beginning(periods.get(first).begin) : `${first}`);
+  return { steps, name: (at) => name(steps[at]), brief: (at) => brief(steps[at]), cells };
 }
 
 export function triangleChart() {
@@ -76,15 +77,20 @@ export function triangleChart() {
       rows: triangleOf(survey).cells.map((cell) => [cell.first, cell.last, triangleName(survey, cell), cell.visitors?.value ?? null, cell.visitors?.low ?? null, cell.visitors?.high ?? null]),
     }),
     draw: (box, table, { survey, words }) => {
-      const { steps, name, cells } = triangleOf(survey), last = steps.length - 1, most = 31, from = Math.max(0, last - most + 1);
+      const { steps, name, brief, cells } = triangleOf(survey), last = steps.length - 1, most = 31, from = Math.max(0, last - most + 1);
       const shown = cells.filter((cell) => cell.from >= from), longest = Math.max(...shown.map((cell) => cell.to - cell.from)) + 1;
       const rows = Array.from({ length: longest }, (_, at) => `${at + 1}`);
       heat(box, shown.map((cell) => ({
         row: cell.to - cell.from, column: cell.from - from, value: cell.visitors?.value ?? null, text: cell.visitors ? short(cell.visitors.value) : "",
         title: `from ${name(cell.from)}, length ${cell.to - cell.from + 1}: ${cell.visitors ? `${whole(cell.visitors.value)} ${words.many}` : "suppressed"}`,
-      })), { rows, columns: steps.slice(from).map((_, at) => name(from + at)), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Unique ${words.many} of every window; the table below has all numbers`);
+      })), { rows, columns: steps.slice(from).map((_, at) => brief(from + at)), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Unique ${words.many} of every window; the table below has all numbers`);
     },
   };
+}
+
+// When a step begins: its day, or its time where it begins within a day.
+function beginning(begin) {
+  return timeOf(begin) === "00:00" ? dayLabel(wall(begin)).slice(4) : timeOf(begin);
 }
 
 function triangleName(survey, cell) {

@@ -42,8 +42,8 @@ function figures({ survey, words }) {
     const most = known.reduce((best, row) => (row.visitors.value > best.visitors.value ? row : best));
     cards.push(figure("most in one period", whole(most.visitors.value), dayLabel(wall(most.begin))));
   }
-  const costs = survey.about.costs, report = costs.guarantees[0];
-  cards.push(figure("epsilon of one report", report.epsilon.toLocaleString("en-GB", { maximumSignificantDigits: 3 }), `declared: ${costs.declared}`));
+  const costs = survey.about.costs, near = costs.guarantees.find((one) => one.metres != null), report = near ?? costs.guarantees[0];
+  cards.push(figure(near ? `epsilon of one report, ${near.between}` : "epsilon of one report", report.epsilon.toLocaleString("en-GB", { maximumSignificantDigits: 3 }), `declared: ${costs.declared}`));
   cards.push(figure("questions", whole(survey.about.attributes.length), label(survey.about.attributes.map((one) => one.name).join(", "), 60)));
   return cards;
 }
