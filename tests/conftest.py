@@ -27,10 +27,13 @@ settings.load_profile("hearsay")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the broker run in one process of the test run, which is then the only one to start a broker."""
+    """Tests that share a broker run in one process of the test run: those of workers, and all others.
+
+    They mostly wait, and each half takes as long as all tests without a broker, which are in a third process.
+    """
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("kafka"))
+            item.add_marker(pytest.mark.xdist_group("workers" if item.path.stem.startswith("test_worker") else "kafka"))
             item.add_marker(pytest.mark.integration)
 
 

@@ -51,7 +51,7 @@ def test_the_best_guess_of_a_value_is_the_one_found_by_enumeration(name: str, te
                 if found is not None:
                     seen += 1
                     assert found == pytest.approx(enumerated(scheme, question, t, prior), abs=1e-12)
-        assert seen == (3 if name == "dbitflip" else 6)
+        assert seen == {"dbitflip": 3, "olh": 2}.get(name, 6)  # of several fresh hashes there is no closed form
 
 
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])

@@ -76,6 +76,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         send(kafka_settings, topics, [crowd(0, 1, 100), crowd(0, 100, 200), Tick(0), crowd(1, 1, 300)])
         eventually(lambda: caught_up(kafka_settings, topics), 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 30)
         first = read_finals(kafka_settings, topics)
         remake(kafka_settings, topics)
         send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
@@ -84,7 +85,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     written = {**published, "log": worker.log.read_bytes(), "metrics": metrics}
 
     values = np.array([place_of(number) for number in range(len(PEOPLE))])
-    devices = np.array([People(keyring)._index(person) for person in PEOPLE], dtype=np.uint64)
+    devices = People(keyring).devices(pa.array(PEOPLE))
     columns = memos.lookup(QUESTION, devices, values, 3)
     planted = [*spellings(SECRET), *(s for person in PEOPLE for s in spellings(person.encode()))]
     planted += [s for device in devices for s in (*spellings(device.tobytes()), str(device).encode())]
