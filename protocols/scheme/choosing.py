@@ -100,7 +100,7 @@ class Choosing:
             linking = sum(report.links(self._crowd) for report in reports)
         if self.use == "rs+rfd" and self._auto:
             shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
-        return linking, shown, _total_variance(questions)
+        return linking, shown, total_variance(questions)
 
     @property
     def _auto(self) -> bool:
@@ -223,7 +223,7 @@ class Choosing:
         return self._survey.eps_inf, self._survey.eps_1
 
 
-def _total_variance(questions: tuple[Question, ...]) -> float:
+def total_variance(questions: tuple[Question, ...]) -> float:
     """Of all affine channels; a matrix is never one of several options."""
     channels = [question.channel for question in questions]
     return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))

@@ -13,7 +13,8 @@ from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy import Loss, loss_of_values
 from protocols.privacy.linked import loss
-from protocols.scheme import Scheme, _total_variance
+from protocols.scheme import Scheme
+from protocols.scheme.choosing import total_variance
 from tests.helpers.enumeration import (
     combine,
     histories,
@@ -282,7 +283,7 @@ def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() ->
         other = list(labels)
         other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
         rival = scheme_with(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
-        assert _total_variance(chosen.questions) < _total_variance(rival.questions)
+        assert total_variance(chosen.questions) < total_variance(rival.questions)
 
 
 def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None:
