@@ -1,0 +1,299 @@
+"""The tables of a plan: mechanisms, guarantees, precision, risk and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from hearsay.terminal.shares import shares_table
+
+if TYPE_CHECKING:
+    from protocols.planning import AttributePlan, NoisePlan, Plan
+    from protocols.privacy import Loss
+
+RELATIONS = (
+    "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
+    "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories. No "
+    "cap holds once a loss of the memo store was accepted (`hearsay memo accept-loss`)."
+)
+
+TURNS = (
+    "A device answers in one of one_in periods. Figures are for all reports of so many consecutive periods. Reports of "
+    "periods that lie further apart may all be answers, and each answer costs as much as one report."
+)
+
+
+def tables_of(drawn: Plan, with_shares: bool) -> list[str | Table]:
+    """Everything that a plan has to show, in order."""
+    presence = (_presence,) if drawn.presence is not None else ()
+    shares = (_shares,) if with_shares else ()
+    parts = (
+        _header,
+        _mechanisms,
+        _alternatives,
+        _guarantees,
+        *([_places] if drawn.guarantee.places else []),
+        *([_precision] if any(a.precision for a in drawn.attributes) else []),
+        *presence,
+        *shares,
+        *([_ways] if all(way.errors for way in drawn.ways) else []),
+        _risk,
+        _links,
+        _tracking,
+        *_wider(drawn),
+    )
+    return [part(drawn) for part in parts]
+
+
+def _header(drawn: Plan) -> str:
+    title = f" · {escape(drawn.title)}" if drawn.title else ""
+    return (
+        f"[bold]{drawn.survey}[/]{title}\n{drawn.solution}, {drawn.calibration} calibration, {drawn.guarantee.declared}"
+    )
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="right" if place else "left", no_wrap=place == 0 and column == "attribute")
+    return table
+
+
+def _mechanisms(drawn: Plan) -> Table:
+    table = _table("Mechanisms", "attribute", "values", "mechanism", "budgets", "p1, q1", "p2, q2")
+    for a in drawn.attributes:
+        budgets = ", ".join(f"{budget:.3g}" for budget in (a.eps_inf, a.eps_1) if budget is not None)
+        row = [str(a.values), f"{a.mechanism} {a.detail}".strip(), budgets, _noise(a.first), _noise(a.second)]
+        table.add_row(a.name, *row)
+    return table
+
+
+def _alternatives(drawn: Plan) -> Table:
+    table = _table("Why: variance of one report for a value that no device has", "attribute", "")
+    table.columns[1].justify = "left"
+    for a in drawn.attributes:
+        table.add_row(a.name, f"{a.why}\n[dim]{_rivals(a)}[/]")
+    return table
+
+
+def _rivals(a: AttributePlan) -> str:
+    marked = (f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
+    return "  ".join(marked)
+
+
+def _guarantees(drawn: Plan) -> Table:
+    promise = drawn.guarantee
+    title = "Guarantees: ln of the largest likelihood ratio between two histories"
+    table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
+    table.columns[3].justify = "left"
+    table.caption, table.caption_justify = RELATIONS if promise.per_window is None else TURNS, "left"
+
+    def row(seen: str, loss: Loss) -> None:
+        table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
+
+    row("one report", promise.per_report)
+    linked = "linked reports" if promise.per_window is None else "consecutive periods"
+    table.add_row("the value never changes (constant)")
+    for t, figure in promise.constant.items():
+        row(f"  {t} {linked}", figure)
+    row("  all reports", promise.for_ever)
+    if promise.renaming is not None and promise.cells is not None:
+        table.add_row("histories equal up to renaming (renaming)")
+        row(f"  every value it may memoise ({_each(promise.cells)})", promise.renaming)
+        if promise.renaming_without_cap is not None:
+            row("  the same, after an accepted loss", promise.renaming_without_cap)
+    table.add_row("any two histories (any)")
+    if promise.per_window is not None:
+        row("  any one_in consecutive periods", promise.per_window)
+    for t, figure in promise.any.items():
+        row(f"  {t} {linked}", figure)
+    for t, figure in (promise.any_without_cap or {}).items():
+        row(f"  {t} linked reports, after an accepted loss", figure)
+    for name, value in promise.neighbours_per_report.items():
+        table.add_row(f"neighbours of {name}, one report", "", _number(value), "exact")
+    for name, value in promise.neighbours_for_ever.items():
+        table.add_row(f"neighbours of {name}, constant, all reports", "", _number(value), "exact")
+    return table
+
+
+def _places(drawn: Plan) -> Table:
+    """What reports tell about two places, in metres."""
+    promise = drawn.guarantee
+    counts = list(next(iter(promise.places.values()))[0].any)
+    title = "Guarantees by distance: ln of the largest likelihood ratio between two places"
+    columns = ["apart", "one report", "all reports, constant", *(f"{t} linked, any" for t in counts)]
+    table = _table(title, "attribute", *columns, "")
+    table.columns[-1].justify = "left"
+    moves = []
+    for a in drawn.attributes:
+        for loss in promise.places.get(a.name, ()):
+            ever = "adds up" if loss.for_ever is None else _number(loss.for_ever)
+            several = [_loss(figure) for figure in loss.any.values()]
+            kept = "" if loss.protected else "not protected"
+            table.add_row(a.name, f"{loss.metres:,.0f} m", _number(loss.per_report), ever, *several, kept)
+        if a.displacement is not None:
+            d = a.displacement
+            memo = "" if d.memo is None else f" All reports together never come closer than {d.memo:,.0f} m, the memo."
+            moves.append(
+                f"A report of {a.name} is {d.mean:,.0f} m from the place on average, up to {d.median:,.0f} m in half "
+                f"of the cases, up to {d.most:,.0f} m in 95 of 100.{memo}"
+            )
+    table.caption_justify = "left"
+    table.caption = f"{' '.join(moves)} Histories equal up to renaming lose the constant figure for each place visited."
+    return table
+
+
+def _each(cells: dict[str, int]) -> str:
+    least, most = min(cells.values()), max(cells.values())
+    counts = f"{most}" if least == most else f"{least} to {most}"
+    return counts if len(cells) == 1 else f"{counts} each"
+
+
+def _precision(drawn: Plan) -> Table:
+    title = f"Standard error of a share, {drawn.devices:,} devices per period"
+    wanted = f"devices for {drawn.error:g}"
+    table = _table(title, "attribute", "reports", "no device has it", "half have it", "best over all periods", wanted)
+    for a in drawn.attributes:
+        p = a.precision
+        if p is None:
+            continue
+        row = [
+            f"{p.reports:,.0f}",
+            _number(p.if_nobody),
+            _number(p.if_half),
+            _number(p.at_best),
+            f"{p.devices_needed:,}",
+        ]
+        table.add_row(a.name, *row)
+    return table
+
+
+def _presence(drawn: Plan) -> Table:
+    presence = drawn.presence
+    assert presence is not None
+    title = f"The same with presence_epsilon = {presence.epsilon:g}, which protects a device's presence in a period"
+    wanted = f"devices for {drawn.error:g}"
+    table = _table(title, "attribute", "most supports", "noise scale", "no device has it", "half have it", wanted)
+    for name, a in presence.attributes.items():
+        errors = [_number(a.if_nobody), _number(a.if_half), f"{a.devices_needed:,}"]
+        table.add_row(name, str(a.largest), f"{a.scale:.3g}", *errors)
+    table.caption_justify = "left"
+    table.caption = (
+        f"{presence.supports_epsilon:.3g} of the budget is for the supports of each value, "
+        f"{presence.reports_epsilon:.3g} for reports by gap (noise of scale {presence.scale:.3g}). The visitors of a "
+        f"period have a standard error of {presence.visitors:.3g}. Longer windows have no answers, and nothing is "
+        "provisional."
+    )
+    return table
+
+
+def _shares(drawn: Plan) -> Table:
+    assert drawn.shares is not None, "crosses and shares are for surveys whose reports answer one question"
+    return shares_table(drawn.shares, drawn.devices)
+
+
+def _ways(drawn: Plan) -> Table:
+    title = "Memos, or fresh noise in one of several periods: loss between any two histories, and error"
+    periods = list(drawn.ways[0].any)
+    table = _table(title, "asked with", *(f"{t} periods" for t in periods), "", "largest standard error")
+    table.columns[-2].justify = "left"
+    for way in drawn.ways:
+        terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
+        losses = [_loss(loss.whole) for loss in way.any.values()]
+        table.add_row(terms, *losses, _kind(way.any[periods[-1]]), _number(max(way.errors.values())))
+    table.caption = (
+        "All reports of so many consecutive periods, linked. While a value stays, memos lose less than this (constant, "
+        "above); where it changes often and reports can be linked, fresh noise in one of several periods does. The "
+        "error is that of a share in one period, for a value that no device has."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _risk(drawn: Plan) -> Table:
+    table = _table(
+        "Risk from one report", "attribute", "best guess of the value", "by chance", "forged report counts as"
+    )
+    for a in drawn.attributes:
+        people = "" if a.forged_report is None else f"{a.forged_report:,.1f} people"
+        table.add_row(a.name, _number(a.value_guess), _number(1 / a.values), people)
+    if drawn.attribute_guess is not None:
+        worst = drawn.attribute_guess_if_same
+        seen = _number(drawn.attribute_guess) + (f" to {_number(worst)}" if worst is not None else "")
+        table.add_row("which attribute is true", seen, _number(1 / len(drawn.attributes)), "")
+    return table
+
+
+def _links(drawn: Plan) -> Table:
+    crowd = drawn.crowd
+    title = (
+        f"What links two reports of a device, in bits: {crowd.devices:,} devices ({crowd.crowd_bits:.1f} bits) "
+        f"hide {crowd.hidden_bits:.2g}"
+    )
+    table = _table(title, "attribute", "answers", "lifelong traits", "together", "right first guess", "by chance")
+    whole = {} if crowd.report is None else {"all in one report": crowd.report}
+    for name, link in (crowd.attributes | whole).items():
+        bits = link.answer_bits + link.trait_bits
+        together = f"[red]{bits:.2f}[/]" if link.links else f"{bits:.2f}"
+        shown = [f"{link.answer_bits:.2f}", f"{link.trait_bits:.2f}", together]
+        table.add_row(name, *shown, _share(link.first_guess), _share(link.luck))
+    if crowd.horizon > 1:
+        table.caption = (
+            f"A gap tells up to {crowd.gap_bits:.2g} bits more: one below {crowd.horizon} names the period of the "
+            "previous report, and only that period's reports are candidates."
+        )
+        table.caption_justify = "left"
+    return table
+
+
+def _tracking(drawn: Plan) -> Table:
+    title = "Trackability: ln of how much likelier reports can be if one device sent them than if two of one value did"
+    table = _table(title, "attribute", "two reports", "all reports")
+    whole = {} if drawn.crowd.report is None else {"all in one report": drawn.crowd.report}
+    for name, link in (drawn.crowd.attributes | whole).items():
+        known = (link.trackability, link.trackability_for_ever)
+        table.add_row(name, *("not known" if figure is None else _number(figure) for figure in known))
+    return table
+
+
+def _wider(drawn: Plan) -> list[Callable[[Plan], Table]]:
+    """The table of wider budgets, if there are any."""
+    return [_wider_table] if any(drawn.crowd.wider.values()) else []
+
+
+def _wider_table(drawn: Plan) -> Table:
+    wider = {name: points for name, points in drawn.crowd.wider.items() if points}
+    ratios = sorted({point.ratio for points in wider.values() for point in points})
+    title = "The same if eps_inf were a multiple of eps_1: bits, right first guess"
+    table = _table(title, "attribute", *(f"{ratio:g} eps_1" for ratio in ratios))
+    for name, points in wider.items():
+        cells = {point.ratio: f"{point.bits:.2f}, {_share(point.first_guess)}" for point in points}
+        table.add_row(name, *(cells.get(ratio, "") for ratio in ratios))
+    return table
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2g} %"
+
+
+def _noise(noise: NoisePlan | None) -> str:
+    if noise is None:
+        return ""
+    return "matrix" if noise.p is None or noise.q is None else f"{noise.p:.3g}, {noise.q:.3g}"
+
+
+def _loss(value: float | None) -> str:
+    return "no bound" if value is None else _number(value)
+
+
+def _kind(loss: Loss) -> str:
+    if loss.whole is None:
+        return ""
+    return "exact" if loss.exact else "at most"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
