@@ -79,11 +79,13 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def pause_writing(self) -> None:
+        self._expect(self._shared.limits.request_seconds)
         self._writing_paused = True
-        self.deadline = self._shared.time() + self._shared.limits.request_seconds
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        reading = self._in_head or self._reading is not None
+        self._expect(self._shared.limits.request_seconds if reading else float("inf"))
         self._wait_for_next()
         self._next()
 
@@ -92,7 +94,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._in_head = True
         self._url, self._headers, self._head_bytes = b"", {}, 0
-        self.deadline = self._shared.time() + self._shared.limits.request_seconds
+        self._expect(self._shared.limits.request_seconds)
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -149,7 +151,7 @@ class Connection(asyncio.Protocol):
             return
         request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._queue.append(request)
-        self.deadline = float("inf")
+        self._expect(float("inf"))
         self._next()
 
     # --- answering
@@ -183,7 +185,12 @@ class Connection(asyncio.Protocol):
             self._reading_paused = False
             self._transport.resume_reading()
         if self._reading is None and not self._in_head and not self._busy and not self._queue:
-            self.deadline = self._shared.time() + self._shared.limits.idle_seconds
+            self._expect(self._shared.limits.idle_seconds)
+
+    def _expect(self, seconds: float) -> None:
+        """Set when the client must have done its next step. A client that must read answers first has no other."""
+        if not self._writing_paused:
+            self.deadline = self._shared.time() + seconds
 
     def _refuse(self, response: Response, request: Request | None = None) -> None:
         """Answer at once and end the connection: the rest of what the client sends is not read as requests.

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from random import Random
 
 from gateway.http import Limits
@@ -119,18 +119,20 @@ def test_slow_clients_are_cut_off_and_hold_nobody_up() -> None:
             connection.close()
 
 
-def test_a_client_that_reads_no_answers_is_cut_off() -> None:
-    with serving(KeepingLog(), limits=Limits(request_seconds=1)) as served:
-        with closing(socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)) as connection:
+def test_clients_that_read_no_answers_are_cut_off_whatever_they_still_send() -> None:
+    request = b"GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with serving(KeepingLog(), limits=Limits(request_seconds=1)) as served, ExitStack() as clients:
+        for at_once in range(1, 61, 3):  # the last answer that fits has more or fewer requests behind it
+            connection = socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)
+            clients.enter_context(closing(connection))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.settimeout(0.5)
-            request = b"GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 50
+            connection.settimeout(0.1)
             try:
                 while True:
-                    connection.sendall(request)
+                    connection.sendall(request * at_once)
             except OSError:
                 pass  # the gateway has stopped reading, or has closed the connection
-            eventually(lambda: served.listener.connections == 0, 30)
+        eventually(lambda: served.listener.connections == 0, 30)
         assert served.post_one(report()).status == 201
 
 
