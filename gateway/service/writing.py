@@ -1,7 +1,7 @@
 """Gathering reports for a few milliseconds, and writing them together: an answer waits until they are durable.
 
-A few batches are written at the same time, so that senders do not wait for one another's batch. What waits is bounded;
-beyond that nothing is taken.
+While a batch is written the next one is gathered, so a batch grows with what comes in. What waits is bounded; beyond
+that nothing is taken.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Frame, Lookup, ReportRow
 
-GATHER_SECONDS = 0.005
-WRITES_AT_ONCE = 4
+GATHER_SECONDS = 0.004
 MOST_WAITING = 200_000
 """Reports that are gathered or being written; a report takes about half a kilobyte while it waits."""
 ROWS_AT_ONCE = 20_000
@@ -46,7 +45,7 @@ class Log(Protocol):
     async def write(self, frames: list[tuple[int, bytes]]) -> None:
         """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be.
 
-        It is called again before it returns.
+        It may be called again before it returns: held reports are written beside new ones.
         """
         ...
 
@@ -121,7 +120,7 @@ class Writer:
         self._groups: dict[tuple[str, int, tuple[str, ...]], _Group] = {}
         self._gathered = 0
         self._due = False
-        self._writing: set[asyncio.Task[None]] = set()
+        self._writing: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
 
@@ -162,7 +161,8 @@ class Writer:
             await asyncio.wait([self._tending])
         while self._writing or self._groups:
             self._begin()
-            await asyncio.wait(self._writing, return_when=asyncio.FIRST_COMPLETED)
+            if self._writing is not None:
+                await asyncio.wait([self._writing])
         await self._log.close()
 
     async def ended(self) -> None:
@@ -186,16 +186,15 @@ class Writer:
             self._loop.call_later(GATHER_SECONDS, self._begin)
 
     def _begin(self) -> None:
-        """Write what is gathered, unless enough is being written: then it is next."""
+        """Write what is gathered, unless something is being written: then it is next."""
         self._due = False
-        if len(self._writing) < WRITES_AT_ONCE and self._groups:
+        if self._writing is None and self._groups:
             groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
-            task = self._loop.create_task(self._write(groups))
-            self._writing.add(task)
-            task.add_done_callback(self._end)
+            self._writing = self._loop.create_task(self._write(groups))
+            self._writing.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        self._writing.discard(task)
+        self._writing = None
         if not self._due:
             self._begin()
 
@@ -264,6 +263,8 @@ class Writer:
         owners: list[tuple[Owner, int]] = list(group.owners)
         for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
             owners += [(ticket, place) for place in range(len(frame))]
+        if group.form is not None:  # texts that did not become a frame
+            owners += [(group.text_owners, place) for place in range(len(group.texts))]
         self.waiting -= len(owners)
         return owners
 
