@@ -51,11 +51,12 @@ def measure() -> Rates:
     counters, room = np.zeros((BLOCKS, 2), dtype="<u8"), np.empty(BLOCKS * BLOCK + BLOCK - 1, dtype=np.uint8)
     rng = np.random.default_rng(1)
     words, slots = rng.integers(0, SLOTS, SLOTS, dtype=np.uint16), rng.integers(0, 256, SLOTS, dtype=np.uint8)
-    symbols, target = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS * 8, dtype=np.uint8)
+    symbols, left = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
+    target = np.empty(SLOTS * 8, dtype=np.uint8)
     source = frozen(np.ones_like(target))
     return Rates(
         best_of(60, lambda: draws._encrypt(counters, room), process_time) / counters.nbytes,
-        best_of(60, lambda: look_up(words, slots, symbols), process_time) / len(words),
+        best_of(60, lambda: look_up(words, slots, SLOTS, symbols, left), process_time) / len(words),
         best_of(60, lambda: np.copyto(target, source), process_time) / (2 * len(target)),
     )
 

@@ -11,14 +11,19 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.randomness import few_rows
 from protocols.randomness.drawing import (
     MANY,
+    clear,
     counter_blocks,
     extremes,
+    further_blocks,
     invert,
     look_up,
+    own_bits,
+    resolve,
     shared_blocks,
     shift,
+    stream_blocks,
 )
-from protocols.randomness.few_rows import blocks_alone
+from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
@@ -29,24 +34,33 @@ def same(found: Any, defined: Any) -> bool:
 
 
 def some_devices(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Devices, and two ways to have tweaks: one for all, and one each."""
+    """Devices, and ways to have tweaks: one for all, and one each."""
     rng = np.random.default_rng(n)
-    tweaks = [np.broadcast_to(np.uint32(7), n), rng.integers(0, 1 << 32, n).astype(np.uint32)]
+    each = rng.integers(0, 1 << 32, n)
+    tweaks = [np.broadcast_to(np.uint32(7), n), each, each.astype(np.uint32)]
     return rng.integers(0, 1 << 64, n, dtype=np.uint64), tweaks
 
 
 @SIZES
 def test_counter_blocks_are_as_defined(n: int) -> None:
-    devices, both = some_devices(n)
-    for tweaks in both:
+    devices, ways = some_devices(n)
+    left = np.flatnonzero(np.random.default_rng(n).random(3 * n) < 0.3)
+    for tweaks in ways:
         for first, count in ((0, 1), (3 << 24, 3)):
             blocks = counter_blocks(devices, tweaks, first, count)
             assert same(blocks, few_rows.counter_blocks(devices, tweaks, first, count))
-            shared, plain = (
-                shared_blocks(devices, tweaks, first, count),
-                few_rows.shared_blocks(devices, tweaks, first, count),
-            )
-            assert all(same(*pair) for pair in zip(shared, plain, strict=True))
+            shared = shared_blocks(devices, tweaks, first, count)
+            assert same(shared, few_rows.shared_blocks(devices, tweaks, first, count))
+            further = further_blocks(devices, tweaks, first, left, 3)
+            assert same(further, few_rows.further_blocks(devices, tweaks, first, left, 3))
+
+
+@SIZES
+def test_blocks_of_neighbouring_streams_are_those_of_each_stream(n: int) -> None:
+    for first, count in ((0, 1), (3 << 24, 3)):
+        blocks = stream_blocks(1 << 40, n, 7, first, count, np.empty(2 * n * count, dtype="<u8"))
+        groups = np.arange(n, dtype=np.uint64) + np.uint64(1 << 40)
+        assert same(blocks, few_rows.counter_blocks(groups, np.full(n, 7), first, count))
 
 
 @pytest.mark.parametrize("count", range(1, 30))
@@ -70,14 +84,38 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
     rng = np.random.default_rng(n)
     slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
     words = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
-    anywhere = rng.integers(0, len(words) - width + 1, n).astype(np.uint64)
+    devices = rng.integers(100, 100 + n, n).astype(np.uint64)
     places, kinds = rng.integers(0, width, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
-    for starts in (None, anywhere):
+    among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
+    for words, starts in (
+        (words, Starts(devices, 0, width, 0)),
+        (words, Starts(devices, 100, 0, (1 << 64) - 1)),
+        (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
+    ):
         for exempt in (None, (places, kinds)):
             found, defined = np.empty((2, n, width), dtype=slots.dtype)
             left = look_up(slots, filled, words, starts, exempt, found)
             assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
             assert same(found, defined)
+            cuts, further = np.sort(rng.integers(0, 9, (3, 5))).astype(np.uint64), rng.integers(0, 9, len(left))
+            resolve(cuts, left, further.astype(np.uint64), exempt, found)
+            few_rows.resolve(cuts, left, further.astype(np.uint64), exempt, defined)
+            assert same(found, defined)
+
+
+@SIZES
+@pytest.mark.parametrize("k", [7, 300, 70_000])
+def test_bits_are_found_and_cleared_as_defined(n: int, k: int) -> None:
+    rng = np.random.default_rng(n)
+    cells, there = rng.integers(0, k, n), rng.random(n) < 0.5
+    found = own_bits(cells, there, -(-k // 8))
+    defined = np.empty_like(found[0]), np.empty_like(found[1])
+    few_rows.own_bits(cells, there, *defined)
+    assert all(same(*pair) for pair in zip(found, defined, strict=True))
+    column = rng.integers(0, 256, (n, 3)).astype(np.uint8)
+    kept = column & np.array([255, 255, 15], dtype=np.uint8)
+    clear(column, 15)
+    assert same(column, kept)
 
 
 @SIZES
