@@ -18,8 +18,9 @@ from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.memory import memory
 
 MANY = 2048
-Exempt = tuple[Whole, Whole]  # for each row: a place, and its kind
-NOTHING = np.empty(0, dtype=np.uint8)
+Exempt = tuple[Whole, Mask]
+"""For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
+NO_CELLS, NOT_THERE = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
 
 
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
@@ -107,14 +108,16 @@ def look_up(
 ) -> Places:
     """symbols = slots[0, words], and where (flat) words are `filled` or more: those need further bits.
 
-    In the exempt place of each row, the word is looked up among the slots of the row's kind.
+    For an exempt symbol, the word is looked up among the slots of its kind.
 
     >>> slots, words = np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8), np.array([0, 2, 1, 1], dtype=np.uint16)
     >>> symbols, starts = np.empty((2, 2), dtype=np.uint8), Starts(np.arange(2, dtype=np.uint64), 0, 2, 0)
     >>> look_up(slots, 2, words, starts, None, symbols).tolist(), symbols.tolist()
     ([1], [[4, 5], [4, 4]])
-    >>> look_up(slots, 2, words, starts, (np.array([1, 0]), np.array([1, 0])), symbols).tolist(), symbols.tolist()
-    ([1], [[4, 9], [4, 4]])
+    >>> look_up(slots, 2, words, starts, (np.array([8, 0]), np.array([True, False])), symbols).tolist()
+    [1]
+    >>> symbols.tolist()
+    [[4, 9], [4, 4]]
     """
     if len(symbols) < MANY:
         return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
@@ -124,8 +127,8 @@ def look_up(
     spread = frozen(starts.devices), *map(np.uint64, starts[1:])  # never signed: one loop serves all
     if starts.within:
         found = loops.look_up_from(*spread, words, slots[0], filled, symbols, left)
-    elif exempt is not None and symbols.shape[1] == 1:
-        return left[: loops.look_up_kinds(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
+    elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
+        return left[: loops.look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
     else:
         found = loops.look_up(words, slots[0], filled, flat, left)
     if exempt is not None:
@@ -145,24 +148,8 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
         return few_rows.resolve(cuts, left, words, exempt, symbols)
     from protocols.randomness import drawing_loops
 
-    places, kinds = exempt or (NOTHING, NOTHING)
-    drawing_loops.resolve(cuts, left, words, frozen(places), frozen(kinds), symbols)
-
-
-def own_bits(cells: Whole, there: Mask, size: int) -> Exempt:
-    """The byte in which each cell's bit is, of `size`, and 1 + the bit's number in it; both 0 if it is not there.
-
-    >>> [part.tolist() for part in own_bits(np.array([7, 8, 9]), np.array([True, True, False]), 2)]
-    [[0, 1, 0], [8, 1, 0]]
-    """
-    places, kinds = np.empty(len(cells), dtype=smallest_unsigned(size)), np.empty(len(cells), dtype=np.uint8)
-    if len(cells) < MANY:
-        few_rows.own_bits(cells, there, places, kinds)
-    else:
-        from protocols.randomness import drawing_loops
-
-        drawing_loops.own_bits(frozen(cells), frozen(there), places, kinds)
-    return places, kinds
+    cells, there = exempt or (NO_CELLS, NOT_THERE)
+    drawing_loops.resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
 
 
 def clear(column: Column, kept: int) -> None:

@@ -92,11 +92,11 @@ def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole
 
 
 @compiled
-def look_up_kinds(words: Whole, kinds: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[kinds, words], and the rest as in `look_up`."""
+def look_up_either(words: Whole, there: Mask, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+    """symbols = slots[there, words], and the rest as in `look_up`: each row has one symbol, of the kind 0 or 1."""
     found = 0
     for i in range(len(words)):
-        symbols[i] = slots[np.uint64(kinds[i]), np.uint64(words[i])]
+        symbols[i] = slots[np.uint64(there[i]), np.uint64(words[i])]
         if words[i] >= filled:
             left[found] = i
             found += 1
@@ -137,8 +137,8 @@ def look_up_from(
 
 @compiled
 def look_up_again(
-    places: Whole,
-    kinds: Whole,
+    cells: Whole,
+    there: Mask,
     devices: Words,
     first: int,
     apart: int,
@@ -147,35 +147,27 @@ def look_up_again(
     slots: Whole,
     symbols: Whole,
 ) -> None:
-    """symbols[row, place] = slots[kind, word] in one place of each row; a branch on the kind would be guessed wrong."""
+    """symbols[row, cell // 8] = slots[1 + cell % 8, word] in the rows where the cell is there."""
     rows, count = symbols.shape
     for row in range(rows):
-        place, kind = np.uint64(places[row]), np.uint64(kinds[row])
-        inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
-        symbols[row, place] = slots[kind, words[np.uint64(row) * np.uint64(apart) + inside + place]]
+        if there[row]:
+            place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
+            inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
+            symbols[row, place] = slots[kind, words[np.uint64(row) * np.uint64(apart) + inside + place]]
 
 
 @compiled
-def resolve(cuts: Words, left: Whole, words: Words, places: Whole, kinds: Whole, symbols: Whole) -> None:
+def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, symbols: Whole) -> None:
     """Some symbols, each named by its place among those of all rows: how many cuts of its kind its word is not below.
 
-    Without places and kinds, all are of the first kind.
+    Kinds are as in `look_up_again`; without cells, all are of the first kind.
     """
     count = np.uint64(symbols.shape[1])
     for i in range(len(left)):
         row, place, kind = np.uint64(left[i]) // count, np.uint64(left[i]) % count, ZERO
-        if len(places) and np.uint64(places[row]) == place:
-            kind = np.uint64(kinds[row])
+        if len(cells) and there[row] and np.uint64(cells[row]) >> THREE == place:
+            kind = ONE + (np.uint64(cells[row]) & SEVEN)
         symbols[row, place] = cuts_below(cuts[kind], words[i])
-
-
-@compiled
-def own_bits(cells: Whole, there: Mask, places: Whole, kinds: Whole) -> None:
-    """The byte in which each cell's bit is, and 1 + the bit's number in it; both 0 where it is not there."""
-    for row in range(len(cells)):
-        cell, mask = np.uint64(cells[row]), ZERO - np.uint64(there[row])
-        places[row] = (cell >> THREE) & mask
-        kinds[row] = (ONE + (cell & SEVEN)) & mask
 
 
 @compiled

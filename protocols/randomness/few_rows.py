@@ -75,32 +75,27 @@ def look_up(
     filled: int,
     words: ShortWords,
     starts: Starts,
-    exempt: tuple[Whole, Whole] | None,
+    exempt: tuple[Whole, Mask] | None,
     symbols: Column,
 ) -> Places:
-    """symbols = slots[0, words], in one place of each row slots[kind, word]; where words are `filled` or more."""
-    rows, count = symbols.shape
+    """symbols = slots[0, words], of exempt ones slots[kind, word]; where words are `filled` or more."""
+    count = symbols.shape[1]
     words = words[starts.of(count)[:, None] + np.arange(count, dtype=np.uint64)]
     symbols[:] = slots[0].take(words)
     if exempt is not None:
-        places, kinds = exempt
-        symbols[np.arange(rows), places] = slots[kinds, words[np.arange(rows), places]]
+        own, cells = np.flatnonzero(exempt[1]), exempt[0][exempt[1]]
+        symbols[own, cells // 8] = slots[1 + cells % 8, words[own, cells // 8]]
     return np.flatnonzero(words >= filled)
 
 
-def resolve(cuts: Words, left: Places, words: Words, exempt: tuple[Whole, Whole] | None, symbols: Column) -> None:
+def resolve(cuts: Words, left: Places, words: Words, exempt: tuple[Whole, Mask] | None, symbols: Column) -> None:
     """Invert the cuts for some symbols, each named by its place among those of all rows."""
     rows, places = np.divmod(left, symbols.shape[1])
-    kinds = np.zeros(len(left), dtype=np.uint8)
+    kinds: Whole = np.zeros(len(left), dtype=np.int64)
     if exempt is not None:
-        kinds = (exempt[0][rows] == places) * exempt[1][rows]
+        cells, there = exempt
+        kinds = (there[rows] & (cells[rows] // 8 == places)) * (1 + cells[rows] % 8)
     symbols[rows, places] = invert(cuts, kinds, words)
-
-
-def own_bits(cells: Whole, there: Mask, places: Column, kinds: Column) -> None:
-    """The byte in which each cell's bit is, and 1 + the bit's number in it; both 0 where it is not there."""
-    places[:] = (cells >> 3) * there
-    kinds[:] = (1 + (cells & 7)) * there
 
 
 def clear(column: Column, kept: int) -> None:

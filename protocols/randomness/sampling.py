@@ -61,7 +61,7 @@ class Table:
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
 
-        `exempt` names a place in each row, and the kind: the distribution to draw from there instead.
+        `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead.
         """
         if count is None:
             return self.sample(draws, 1, exempt)[:, 0]

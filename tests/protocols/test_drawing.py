@@ -17,7 +17,6 @@ from protocols.randomness.drawing import (
     further_blocks,
     invert,
     look_up,
-    own_bits,
     resolve,
     shared_blocks,
     shift,
@@ -85,14 +84,15 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
     slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
     words = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
     devices = rng.integers(100, 100 + n, n).astype(np.uint64)
-    places, kinds = rng.integers(0, width, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
+    cells, there = 8 * rng.integers(0, width, n), rng.random(n) < 0.5
+    cells += rng.integers(0, 2, n) if width > 1 else 0
     among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
     for words, starts in (
         (words, Starts(devices, 0, width, 0)),
         (words, Starts(devices, 100, 0, (1 << 64) - 1)),
         (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
     ):
-        for exempt in (None, (places, kinds)):
+        for exempt in (None, (cells, there)):
             found, defined = np.empty((2, n, width), dtype=slots.dtype)
             left = look_up(slots, filled, words, starts, exempt, found)
             assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
@@ -104,15 +104,8 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
 
 
 @SIZES
-@pytest.mark.parametrize("k", [7, 300, 70_000])
-def test_bits_are_found_and_cleared_as_defined(n: int, k: int) -> None:
-    rng = np.random.default_rng(n)
-    cells, there = rng.integers(0, k, n), rng.random(n) < 0.5
-    found = own_bits(cells, there, -(-k // 8))
-    defined = np.empty_like(found[0]), np.empty_like(found[1])
-    few_rows.own_bits(cells, there, *defined)
-    assert all(same(*pair) for pair in zip(found, defined, strict=True))
-    column = rng.integers(0, 256, (n, 3)).astype(np.uint8)
+def test_bits_are_cleared_in_the_last_byte_of_each_row(n: int) -> None:
+    column = np.random.default_rng(n).integers(0, 256, (n, 3)).astype(np.uint8)
     kept = column & np.array([255, 255, 15], dtype=np.uint8)
     clear(column, 15)
     assert same(column, kept)
@@ -150,10 +143,10 @@ def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count
     ring = seeded_keyring(9)
     for devices in selections:
         tweaks = (devices % np.uint64(11)).astype(np.int64) if cells else 4
-        places, kinds = (devices % np.uint64(count)).astype(np.uint8), (devices % np.uint64(2)).astype(np.uint8)
-        together = table.sample(ring.draws(("a",), devices, tweaks), count, (places, kinds))
+        own, there = 8 * (devices % np.uint64(count)).astype(np.int64), devices % np.uint64(2) == 1
+        together = table.sample(ring.draws(("a",), devices, tweaks), count, (own, there))
         for row in (0, 1, len(devices) // 2, len(devices) - 1):
-            own = slice(row, row + 1)
-            tweak = tweaks[own] if isinstance(tweaks, np.ndarray) else tweaks
-            alone = table.sample(ring.draws(("a",), devices[own], tweak), count, (places[own], kinds[own]))
+            one = slice(row, row + 1)
+            tweak = tweaks[one] if isinstance(tweaks, np.ndarray) else tweaks
+            alone = table.sample(ring.draws(("a",), devices[one], tweak), count, (own[one], there[one]))
             assert np.array_equal(alone[0], together[row])
