@@ -103,6 +103,19 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return drawing_loops.extremes(frozen(devices))
 
 
+def are_same(devices: Words, others: Words) -> bool:
+    """Whether two columns of devices are the same.
+
+    >>> are_same(np.arange(2, dtype=np.uint64), np.arange(3, dtype=np.uint64))
+    False
+    """
+    if len(devices) < MANY or len(devices) != len(others):
+        return np.array_equal(devices, others)
+    from protocols.randomness import drawing_loops
+
+    return drawing_loops.are_same(frozen(devices), frozen(others))
+
+
 def look_up(
     slots: Column, filled: int, words: ShortWords, starts: Starts, exempt: Exempt | None, symbols: Column
 ) -> Places:

@@ -80,6 +80,15 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
 
 
 @compiled
+def are_same(devices: Words, others: Words) -> bool:
+    """Whether two columns of equal length are the same."""
+    differing = ZERO
+    for row in range(len(devices)):
+        differing |= devices[row] ^ others[row]
+    return differing == ZERO
+
+
+@compiled
 def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
     """symbols = slots[words]. Places of words that are `filled` or more are written to `left` and counted."""
     found = 0
@@ -147,13 +156,20 @@ def look_up_again(
     slots: Whole,
     symbols: Whole,
 ) -> None:
-    """symbols[row, cell // 8] = slots[1 + cell % 8, word] in the rows where the cell is there."""
+    """symbols[row, cell // 8] = slots[1 + cell % 8, word] in the rows where the cell is there.
+
+    These rows are listed first: a branch on `there` would be guessed wrong.
+    """
     rows, count = symbols.shape
+    own, found = np.empty(rows, dtype=np.uint32), ZERO
     for row in range(rows):
-        if there[row]:
-            place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
-            inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
-            symbols[row, place] = slots[kind, words[np.uint64(row) * np.uint64(apart) + inside + place]]
+        own[found] = row
+        found += np.uint64(there[row])
+    for i in range(found):
+        row = np.uint64(own[i])
+        place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
+        inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
+        symbols[row, place] = slots[kind, words[row * np.uint64(apart) + inside + place]]
 
 
 @compiled

@@ -11,6 +11,7 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.randomness import few_rows
 from protocols.randomness.drawing import (
     MANY,
+    are_same,
     clear,
     counter_blocks,
     extremes,
@@ -74,6 +75,16 @@ def test_extremes_are_as_defined(n: int) -> None:
     for devices in (row, row[::-1], np.append(row, row[0]), some_devices(n)[0]):
         assert extremes(devices) == few_rows.extremes(devices)
     assert extremes(row) == (1 << 63, (1 << 63) + n - 1, True)
+
+
+@SIZES
+def test_two_columns_of_devices_are_the_same_if_every_row_is(n: int) -> None:
+    devices = some_devices(n)[0]
+    other = devices.copy()
+    assert are_same(devices, other)
+    other[-1] ^= np.uint64(1)
+    assert not are_same(devices, other)
+    assert not are_same(devices, np.append(devices, devices[:1]))
 
 
 @SIZES
