@@ -6,8 +6,6 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
@@ -137,7 +135,12 @@ def look_up(
     from protocols.randomness import drawing_loops as loops
 
     left, flat = memory.left(symbols.size), symbols.reshape(-1)
-    spread = frozen(starts.devices), *map(np.uint64, starts[1:])  # never signed: one loop serves all
+    spread = (
+        frozen(starts.devices),
+        np.uint64(starts.first),
+        np.uint64(starts.apart),
+        np.uint64(starts.within),
+    )  # as numbers of one type, so that one compiled loop serves all
     if starts.within:
         found = loops.look_up_from(*spread, words, slots[0], filled, symbols, left)
     elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
@@ -158,7 +161,8 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
     [[0, 1], [0, 0]]
     """
     if len(symbols) < MANY:
-        return few_rows.resolve(cuts, left, words, exempt, symbols)
+        few_rows.resolve(cuts, left, words, exempt, symbols)
+        return
     from protocols.randomness import drawing_loops
 
     cells, there = exempt or (NO_CELLS, NOT_THERE)
@@ -174,7 +178,8 @@ def clear(column: Column, kept: int) -> None:
     [[255, 15]]
     """
     if len(column) < MANY:
-        return few_rows.clear(column, kept)
+        few_rows.clear(column, kept)
+        return
     from protocols.randomness import drawing_loops
 
     drawing_loops.clear(column, kept)

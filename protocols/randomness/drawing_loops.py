@@ -15,7 +15,7 @@ ZERO, ONE, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 3, 7, 32
 
 
 @compiled
-def cuts_below(cuts: Words, word: np.uint64) -> int:
+def cuts_below(cuts: Words, word: np.uint64) -> np.uint64:
     """How many cuts a word is not below. A branch on a comparison would be guessed wrong half of the time."""
     low, size = ZERO, len(cuts)
     while size > 0:
@@ -85,7 +85,7 @@ def are_same(devices: Words, others: Words) -> bool:
     differing = ZERO
     for row in range(len(devices)):
         differing |= devices[row] ^ others[row]
-    return differing == ZERO
+    return bool(differing == ZERO)
 
 
 @compiled
@@ -115,21 +115,21 @@ def look_up_either(words: Whole, there: Mask, slots: Whole, filled: int, symbols
 @compiled
 def look_up_from(
     devices: Words,
-    first: int,
-    apart: int,
-    within: int,
+    first: np.uint64,
+    apart: np.uint64,
+    within: np.uint64,
     words: Whole,
     slots: Whole,
     filled: int,
     symbols: Whole,
     left: Whole,
 ) -> int:
-    """As `look_up`, where each row's words begin at a place of their own: row * apart + ((device - first) * count & within)."""
+    """As `look_up`, where each row's words begin at a place of their own (`few_rows.Starts`)."""
     rows, count = symbols.shape
     found = 0
     for row in range(rows):
-        inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
-        start = np.uint64(row) * np.uint64(apart) + inside
+        inside = (devices[row] - first) * np.uint64(count) & within
+        start = np.uint64(row) * apart + inside
         word = words[start]
         symbols[row, 0] = slots[word]
         if word >= filled:
@@ -149,9 +149,9 @@ def look_up_again(
     cells: Whole,
     there: Mask,
     devices: Words,
-    first: int,
-    apart: int,
-    within: int,
+    first: np.uint64,
+    apart: np.uint64,
+    within: np.uint64,
     words: Whole,
     slots: Whole,
     symbols: Whole,
@@ -162,14 +162,14 @@ def look_up_again(
     """
     rows, count = symbols.shape
     own, found = np.empty(rows, dtype=np.uint32), ZERO
-    for row in range(rows):
-        own[found] = row
-        found += np.uint64(there[row])
+    for i in range(rows):
+        own[found] = i
+        found += np.uint64(there[i])
     for i in range(found):
         row = np.uint64(own[i])
         place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
-        inside = (devices[row] - np.uint64(first)) * np.uint64(count) & np.uint64(within)
-        symbols[row, place] = slots[kind, words[row * np.uint64(apart) + inside + place]]
+        inside = (devices[row] - first) * np.uint64(count) & within
+        symbols[row, place] = slots[kind, words[row * apart + inside + place]]
 
 
 @compiled

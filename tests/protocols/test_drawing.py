@@ -93,14 +93,14 @@ def test_two_columns_of_devices_are_the_same_if_every_row_is(n: int) -> None:
 def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled: int) -> None:
     rng = np.random.default_rng(n)
     slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
-    words = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
+    in_order = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
     devices = rng.integers(100, 100 + n, n).astype(np.uint64)
     cells, there = 8 * rng.integers(0, width, n), rng.random(n) < 0.5
     cells += rng.integers(0, 2, n) if width > 1 else 0
     among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
     for words, starts in (
-        (words, Starts(devices, 0, width, 0)),
-        (words, Starts(devices, 100, 0, (1 << 64) - 1)),
+        (in_order, Starts(devices, 0, width, 0)),
+        (in_order, Starts(devices, 100, 0, (1 << 64) - 1)),
         (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
     ):
         for exempt in (None, (cells, there)):
