@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -31,14 +32,14 @@ class Synthesis:
     distances: dict[Pair, Distance]
 
     def table(self) -> pa.Table:
-        """One row for each record, with the values as text."""
+        """One row for each record, with the values as text; what they follow is metadata."""
         columns = {
             name: pa.DictionaryArray.from_arrays(
                 pa.array(places, pa.int32()), pa.array(self.report.asked(name).values, pa.string())
             )
             for name, places in self.records.items()
         }
-        return pa.table(columns)
+        return pa.table(columns, metadata={"hearsay": json.dumps(self.record()), "about": "\n".join(self.lines())})
 
     def record(self) -> dict[str, Any]:
         """What the records follow, as plain data."""
