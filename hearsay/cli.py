@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
 import typer
@@ -116,6 +117,7 @@ def main() -> None:
     typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
     _open_closed_streams()
+    sys.meta_path.insert(0, _WithoutPandas())
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     try:
@@ -131,6 +133,14 @@ def main() -> None:
         code = explain(error)
         _discard_unwritten_output()
         sys.exit(code)
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Makes pandas appear as not installed. pyarrow imports it if it can; no command uses it, and it takes long."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("commands do without pandas", name=fullname)
 
 
 def _open_closed_streams() -> None:
