@@ -130,6 +130,6 @@ def published_tables(report: MobilityReport, window: WindowReport) -> Measured:
 def _shares(published: PublishedShares) -> Shares:
     """The unbiased shares; of an ordered mechanism the smoothed ones, whose errors are far smaller."""
     low, high = published.consistent_low, published.consistent_high
-    if published.consistent is not None and low is not None and high is not None:
+    if published.adjusted is None and published.consistent is not None and low is not None and high is not None:
         return Shares(published.consistent, ((high - low) / (2 * NORMAL_95)) ** 2)
     return Shares(published.share.value, np.asarray(published.share.error**2))
