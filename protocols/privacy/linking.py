@@ -25,6 +25,7 @@ from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
@@ -70,7 +71,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
     if isinstance(question.mechanism.encoding, FreshHash):
         return [_of_fresh_hashes(question.mechanism.encoding, bit_flip(question.mechanism.first))]
-    if isinstance(question.mechanism.first, PlanarRound):
+    if isinstance(question.mechanism.first, PlaceRound):
         return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
@@ -197,11 +198,18 @@ def _of_matrix(memos: Floats, second: Floats) -> Pairs:
 def _of_places(question: Question, memoised: bool) -> Pairs:
     """Pairs of cells, by how far they are apart in columns and rows: both come from one memo, or from two anywhere.
 
-    Memos are taken to be spread evenly, and the border of the grid not to matter.
+    Memos are taken to be spread evenly, and the border of the grid not to matter; inside an area, pairs of its cells,
+    with places that are spread evenly.
     """
     noise = question.mechanism.second if memoised else question.mechanism.first
     plane = question.mechanism.first
-    assert isinstance(plane, PlanarRound) and (noise is None or isinstance(noise, PlanarRound))
+    if not isinstance(plane, PlanarRound):
+        assert isinstance(plane, MatrixRound) and isinstance(noise, MatrixRound | None)
+        spread = np.full(question.k, 1 / question.k)
+        if memoised:
+            spread = spread @ plane.matrix
+        return _of_matrix(spread, np.eye(question.k) if noise is None else noise.matrix)
+    assert noise is None or isinstance(noise, PlanarRound)
     up, across = (
         np.concatenate([np.arange(1, size), np.arange(size, 0, -1)]) / size**2 for size in (plane.rows, plane.columns)
     )
