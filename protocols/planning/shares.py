@@ -1,8 +1,8 @@
 """Which share of the devices draws each question, how exact its single values are, and shares for wanted errors.
 
 A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
-So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices. Estimates of places have
-no variance in closed form: they keep their shares, and the others divide what is left.
+So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices. Estimates of places
+have no variance in closed form: they keep their shares, and the others divide what is left.
 """
 
 from __future__ import annotations
