@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
-from random import Random
 from threading import Thread
 
 import numpy as np
@@ -17,8 +15,8 @@ from protocols.mechanisms import FreshHash
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
+from stream_app.kafka import KafkaResults, publish
+from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 
 VALUES, HORIZON = 1000, 2
@@ -33,32 +31,20 @@ SCHEME = Scheme(
 Record = tuple[int, str, bytes]
 
 
-class ManyValuesOrdeal:
+class ManyValuesOrdeal(KafkaOrdeal):
     """Frames arrive, some of them twice, while workers are killed; then every answer was counted once."""
-
-    def __init__(
-        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._directory = directory
-        self._random = Random(seed)
-        self._say = say
-        self._frames: list[Frame] = []
 
     def run(self, faults: int) -> None:
         publish(self._kafka, self._topics, SCHEME.survey)
         periods = faults * PERIODS_PER_FAULT
+        self._frames: list[Frame] = []
         log = list(self._records(periods))
         with workers(2, self._kafka, self._topics, KEY, self._directory) as group:
             sending = Thread(target=self._send, args=(log, 4.0 * faults))
             sending.start()
-            for number in range(faults):
+            for _ in range(faults):
                 time.sleep(self._random.uniform(1, 4))
-                self._say(f"fault {number + 1} of {faults}: kill -9 of a worker that counts very many values")
-                worker = self._random.choice(group)
-                worker.kill()
-                worker.start()
+                self._kill(self._random.choice(group), "that counts very many values")
             sending.join(timeout=300)
             assert not sending.is_alive(), "reports were not sent within five minutes"
             results = KafkaResults(self._kafka, self._topics)
@@ -71,7 +57,7 @@ class ManyValuesOrdeal:
         self._say(f"{sum(map(len, self._frames)):,} answers to {VALUES:,} values, each counted once")
 
     def _records(self, periods: int) -> Iterator[Record]:
-        random, partitions = np.random.default_rng(self._random.randrange(1 << 30)), self._topics.partitions
+        random, partitions = self._draws, self._topics.partitions
         count = SCHEME.questions[0].mechanism.encoding.answer.count
         for period in range(periods):
             for number in range(FRAMES):
