@@ -26,7 +26,7 @@ STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns to half of a cell'
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """An attribute of places: its grid, the distance in metres that budgets are for, and its areas, if there are any."""
+    """An attribute of places: its grid, the distance in metres that budgets are for, and its areas, if any."""
 
     grid: Grid
     radius: float
