@@ -77,7 +77,7 @@ def _least_distance(surplus: Floats) -> float:
     balance, lengths = _network(*surplus.shape)
     wanted = (surplus - surplus.mean()).ravel()
     found = linprog(lengths, A_eq=balance, b_eq=wanted[:-1], method="highs-ds")  # the last follows from the others
-    assert found.success, "any surplus can be moved"
+    assert found.success and found.fun is not None, "any surplus can be moved"
     return float(found.fun)
 
 
