@@ -165,8 +165,6 @@ class Population:
         if "link" not in self._only or observed.periods <= turns:
             return
         for report in evidence(self._scheme.questions, self._scheme.discloses, self._scheme.survey.longitudinal):
-            if any(question.attribute.placed for question in report.questions):
-                continue  # their pairs are compared by distance only, in closed form
             one = len(report.questions) == 1
             trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
             if not trials.count:

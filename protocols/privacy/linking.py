@@ -29,9 +29,11 @@ from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
 GRID = 1 << 17  # points on which the sum of many scores is computed
+NARROW = 1.0  # the least width of that grid: the same score may be the only one that is possible
 DEVIATIONS = 40  # beyond which sums are not told apart: what is further away never decides a guess
 KEPT = Flip(1.0, 0.0)
 FEW_ANSWERS = 1024
+FEW_CELLS = 400  # of a grid, all pairs of which are gone through
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
     if isinstance(question.mechanism.encoding, FreshHash):
         return [_of_fresh_hashes(question.mechanism.encoding, bit_flip(question.mechanism.first))]
-    if isinstance(question.mechanism.first, PlanarRound):
+    if isinstance(question.mechanism.first, PlanarRound) and question.k > FEW_CELLS:
         return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
@@ -197,7 +199,7 @@ def _of_matrix(memos: Floats, second: Floats) -> Pairs:
 def _of_places(question: Question, memoised: bool) -> Pairs:
     """Pairs of cells, by how far they are apart in columns and rows: both come from one memo, or from two anywhere.
 
-    Memos are taken to be spread evenly, and the border of the grid not to matter.
+    Of grids with many cells: memos are taken to be spread evenly, and the border of the grid not to matter.
     """
     noise = question.mechanism.second if memoised else question.mechanism.first
     plane = question.mechanism.first
@@ -238,14 +240,15 @@ def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True
     """
     parts = [part for question in questions for part in pairs_of(question, memoised)]
     low, high = _window(parts)
-    if high - low < 1e-12:
+    always = all(np.isfinite(part.score).all() for part in parts)  # whether every pair is possible
+    if high - low < 1e-12 and always:
         return 1 / crowd
     if len(parts) == 1 and parts[0].count == 1:  # nothing to add up
         _, place = np.unique(parts[0].score.round(12), return_inverse=True)
         chances = parts[0].together, parts[0].apart
         same, other = (np.asarray(np.bincount(place, weights=of), dtype=np.float64) for of in chances)
     else:
-        step = (high - low) / (GRID - 8)
+        step = max(high - low, NARROW) / (GRID - 8)
         same = _sum_of_scores([(part, part.together) for part in parts], low, step)
         other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
     below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
