@@ -62,7 +62,8 @@ def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
     block = 1
     while -(-grid.rows // block) * -(-grid.columns // block) > MOST_CELLS:
         block += 1
-    surplus = (estimates - shares).reshape(grid.rows, grid.columns)
+    surplus = np.zeros((grid.rows, grid.columns))
+    surplus[tuple(grid.area.positions.T)] = estimates - shares
     for axis, size in enumerate(surplus.shape):
         surplus = np.add.reduceat(surplus, np.arange(0, size, block), axis=axis)
     return grid.cell * block * _least_distance(surplus)

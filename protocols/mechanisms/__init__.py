@@ -9,7 +9,7 @@ from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import moved as moved_by
+from protocols.mechanisms.places.losses import averaged_square
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
@@ -35,7 +35,7 @@ __all__ = [
     "SupportChannel",
     "Use",
     "Values",
+    "averaged_square",
     "bit_flip",
     "fitting",
-    "moved_by",
 ]

@@ -203,7 +203,7 @@ def _of_places(question: Question, memoised: bool) -> Pairs:
     """
     noise = question.mechanism.second if memoised else question.mechanism.first
     plane = question.mechanism.first
-    assert isinstance(plane, PlanarRound) and (noise is None or isinstance(noise, PlanarRound))
+    assert isinstance(plane, PlanarRound) and isinstance(noise, PlanarRound | None)
     up, across = (
         np.concatenate([np.arange(1, size), np.arange(size, 0, -1)]) / size**2 for size in (plane.rows, plane.columns)
     )

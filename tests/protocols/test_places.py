@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError, SurveyError
-from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.law import ANYWHERE, cuts
@@ -74,7 +75,7 @@ def test_the_channel_is_that_of_the_integers_and_its_transpose_fits() -> None:
 @pytest.mark.parametrize("budget", [Budget(0.9), Budget(1.4, 0.7)])
 def test_devices_draw_from_the_channel(budget: Budget) -> None:
     """Also a single one: few rows are drawn by other code than many."""
-    mechanism = build("geo-grid", 20, budget, 5)
+    mechanism = build_for_places("geo-grid", Area(5, 4), budget)
     channel = mechanism.channel()
     assert isinstance(channel, PlanarChannel)
     for cell in (0, 7, 19):
@@ -107,7 +108,8 @@ def test_guarantees_are_said_in_metres_for_every_relation() -> None:
     promise = scheme_with(place(geo=NEAR, geo_inf=WIDE)).guarantees
     near, *_, far = promise.of_places()["place"]
     assert (near.metres, near.per_report, near.for_ever) == (400, pytest.approx(1.1), pytest.approx(2.2))
-    assert near.any == {10: pytest.approx(11), 100: pytest.approx(110)} and near.protected and not far.protected
+    assert near.any == far.any and near.protected and not far.protected
+    assert near.any == {t: pytest.approx(promise.any(t).whole) for t in (10, 100)}
     assert "two places 400 m apart: 1.1; 1 km apart: 2.8" in in_words(promise.of_places()["place"])
     assert promise.per_report.whole == pytest.approx(far.per_report)
     assert promise.for_ever.whole == pytest.approx(far.for_ever or 0)
