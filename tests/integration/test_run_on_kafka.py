@@ -45,8 +45,15 @@ def demo(data: Path, *options: str, **environment: str) -> str:
 TURNS = """
 {id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
  attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}},
-              {name: page, range: {last: 299}, mechanism: olh}],
+              {name: page, range: {last: 299}, mechanism: olh},
+              {name: town, grid: {at: [47, 6], cell: 500m, columns: 6, rows: 5}, geo: {level: 1.1, radius: 400m}}],
  crosses: [{of: [version, feature], share: 0.5}]}
+"""
+PLACED = f"""{SURVEY}
+  - name: place
+    grid: {{crs: own metres, cell: 100m, columns: 8, rows: 9}}
+    geo_inf: {{level: 2.2, radius: 100m}}
+    geo: {{level: 1.1, radius: 100m}}
 """
 
 
@@ -63,6 +70,9 @@ def replay_local_days(directory: Path, data: Path, *options: str, **environment:
         str(directory / "paris.yaml"),
         "--until",
         "2026-04-30T00:00:00Z",
+        "--position",
+        "east,north=place",
+        "--metres",
     ]
     done = hearsay("replay", *words, "--data", str(data), *options, **environment)
     assert done.returncode == 0, done.stderr
@@ -97,7 +107,7 @@ def test_a_cluster_publishes_what_one_process_does(
     turns = tmp_path / "turns.yaml"
     turns.write_text(TURNS)
     take_turns(turns, alone)
-    (tmp_path / "paris.yaml").write_text(SURVEY)
+    (tmp_path / "paris.yaml").write_text(PLACED)
     write_events(tmp_path / "events.csv")
     replay_local_days(tmp_path, alone)
     clustered.mkdir()
@@ -128,6 +138,9 @@ def test_a_cluster_publishes_what_one_process_does(
     assert all(final.presence_only and final.n for final in store.histograms("turns"))
     assert all(final.attribute("version*feature").adjusted is not None for final in store.histograms("turns"))
     assert [final.n for final in store.histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
+    for survey, place in (("turns", "town"), ("paris", "place")):
+        for attribute in (final.attribute(place) for final in store.histograms(survey)):
+            assert attribute.estimate is not None and attribute.statistics is not None and attribute.n
     store.close()
     assert _tables(also_shown) == _tables(shown)
 

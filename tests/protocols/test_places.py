@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from itertools import permutations
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.errors import SurveyError
+from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
@@ -134,6 +134,19 @@ def test_places_beside_another_attribute_keep_their_own_budgets() -> None:
     scheme = scheme_with(place(geo=NEAR, geo_inf=WIDE), of_size(5), eps_inf=2, eps_1=1)
     assert [question.label for question in scheme.questions] == ["geo-grid", "l-grr"]
     assert scheme.questions[0].budget == Budget(2.75, 1.375)
+
+
+def test_a_plan_divides_what_places_leave_among_the_other_questions() -> None:
+    """Failure would look like: a plan of places beside two attributes ends with an error, or proposes more than all."""
+    scheme = scheme_with(place(geo=NEAR, share=0.4), of_size(5, "b"), of_size(2, "c"), eps=1)
+    shares = plan(scheme, devices=10_000, error=0.02, wanted={"c": 0.01}).shares
+    assert shares is not None and [one.name for one in shares.questions] == ["b", "c"]
+    assert sum(one.proposed for one in shares.questions) == pytest.approx(0.6)
+    for one in shares.questions:
+        assert one.error * sqrt(one.share / one.proposed) == pytest.approx(one.proposed_error)
+        assert one.proposed_error * sqrt(10_000 / shares.devices_needed) == pytest.approx(one.wanted, rel=1e-3)
+    with pytest.raises(SettingsError, match="has no formula"):
+        plan(scheme, wanted={"place": 0.01})
 
 
 @pytest.mark.parametrize(
