@@ -7,6 +7,7 @@ from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.losses import averaged_square
@@ -18,6 +19,7 @@ __all__ = [
     "MAX_VALUES",
     "NAMES",
     "RECORDS",
+    "Area",
     "Buckets",
     "Budget",
     "Calibration",

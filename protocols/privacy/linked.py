@@ -80,7 +80,10 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
     if isinstance(mechanism.first, PlaceRound):
-        return rate_after(mechanism.first, mechanism.second, t) * mechanism.first.area.widest
+        rate, second = rate_after(mechanism.first, mechanism.second, t), mechanism.second
+        if isinstance(second, PlaceRound):
+            rate = min(rate, t * second.rate)  # whatever two memos are, each report adds that much over any distance
+        return rate * mechanism.first.area.widest
     if isinstance(mechanism.first, MatrixRound):
         return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):

@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+import hearsay as library
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
@@ -75,8 +78,28 @@ def replay_local_days(directory: Path, data: Path, *options: str, **environment:
     assert done.returncode == 0, done.stderr
 
 
+def same_records(data: Path, directory: Path, kafka: str) -> None:
+    """Synthetic records follow what is published, wherever it is read from; another seed gives others."""
+    written = []
+    for place, seed in ((("--data", str(data)), "5"), (("--kafka", kafka), "5"), (("--kafka", kafka), "6")):
+        out = directory / f"records-{len(written)}.csv"
+        options = [*place, "--window", "0:2", "--rows", "700", "--seed", seed, "--out", str(out)]
+        done = hearsay("synthesize", "turns", *options)
+        assert done.returncode == 0, done.stderr
+        written.append(out.read_text())
+    assert written[0] == written[1] != written[2]
+    assert "measured pair version*feature: total variation" in written[0]
+    here = library.synthesize(data, survey="turns", rows=700, window=(0, 2), seed=5)
+    there = library.synthesize(kafka=kafka, survey="turns", rows=700, window=(0, 2), seed=5)
+    assert here.equals(there, check_metadata=True) and here.num_rows == 700
+    assert here.column_names == ["version", "feature", "page"]
+
+
 def test_a_cluster_publishes_what_one_process_does(
-    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+    kafka_settings: KafkaSettings,
+    fresh_topics: Callable[..., Topics],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topics = fresh_topics(partitions=3, merge_partitions=2)
     alone, clustered = tmp_path / "alone", tmp_path / "clustered"
@@ -103,6 +126,8 @@ def test_a_cluster_publishes_what_one_process_does(
     report = ["report", "festival-week", "--kafka", kafka_settings.bootstrap, "--json"]
     unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
     assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
+    same_records(alone, tmp_path, kafka_settings.bootstrap)
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
         records = read_topic(kafka_settings, topics.named(topic.name))
