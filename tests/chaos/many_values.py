@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
 from threading import Thread
 
 import numpy as np
@@ -21,6 +20,8 @@ from tests.helpers.eventually import eventually
 
 VALUES, HORIZON = 1000, 2
 PERIODS_PER_FAULT, FRAMES, ROWS = 2, 20, 2000
+AT_ONCE = 50
+"""How many answers are recounted at once: each takes an integer for every value."""
 KEY = b"the operator of a large survey.."
 SCHEME = Scheme(
     parse_survey(
@@ -52,7 +53,7 @@ class ManyValuesOrdeal(KafkaOrdeal):
             for histogram in results.histograms("many"):
                 statistics = histogram.attribute("item").statistics
                 assert statistics is not None and statistics.supports is not None
-                expected = self._recounted(histogram.period)
+                expected = recounted(SCHEME, [one for one in self._frames if one.period == histogram.period])
                 assert (np.array(statistics.supports) == expected[np.array(statistics.gaps) - 1]).all()
         self._say(f"{sum(map(len, self._frames)):,} answers to {VALUES:,} values, each counted once")
 
@@ -79,17 +80,20 @@ class ManyValuesOrdeal(KafkaOrdeal):
         sink.flush()
         sink.close()
 
-    def _recounted(self, period: int) -> np.ndarray:
-        """Supports by gap and value, hash by hash and value by value."""
-        encoding = SCHEME.questions[0].mechanism.encoding
-        assert isinstance(encoding, FreshHash)
-        g = encoding.g
-        vectors = np.array(list(product(range(g), repeat=encoding.digits)))
-        supports = np.zeros((HORIZON, VALUES), dtype=np.int64)
-        for frame in self._frames:
-            if frame.period == period:
-                hashes, symbols = np.divmod(frame.answers["item"].astype(np.int64), g)
-                sent = vectors[hashes] @ vectors[:VALUES].T % g == symbols[:, None]
-                for gap in range(HORIZON):
-                    supports[gap] += sent[frame.gaps == gap + 1].sum(axis=0)
-        return supports
+
+def recounted(scheme: Scheme, frames: Sequence[Frame]) -> np.ndarray:
+    """The supports of the only question by gap and value, hash by hash and value by value."""
+    (question,) = scheme.questions
+    encoding = question.mechanism.encoding
+    assert isinstance(encoding, FreshHash)
+    g, digits = encoding.g, encoding.digits
+    vectors = np.stack(np.unravel_index(np.arange(g**digits), (g,) * digits), axis=1).astype(np.float32)
+    supports = np.zeros((scheme.survey.horizon, question.k), dtype=np.int64)
+    for frame in frames:
+        hashes, symbols = np.divmod(frame.answers[question.name].astype(np.int64), g)
+        for begin in range(0, len(frame), AT_ONCE):
+            rows = slice(begin, begin + AT_ONCE)
+            sent = (vectors[: question.k] @ vectors[hashes[rows]].T).astype(np.int32) % g == symbols[rows]
+            for gap in np.unique(frame.gaps[rows]):
+                supports[gap - 1] += sent[:, frame.gaps[rows] == gap].sum(axis=1)
+    return supports
