@@ -5,56 +5,92 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-# A command is imported when it is called, and imports what it needs when it runs: libraries take long to import.
+# A command's module, function and line in `hearsay --help`. Its module is imported when it is called: that takes long.
 COMMANDS = {
-    "demo": "hearsay.commands.runs:demo",
-    "run": "hearsay.commands.runs:run",
-    "serve": "hearsay.commands.operations.serve:serve",
-    "replay": "hearsay.commands.replay:replay",
-    "send": "hearsay.commands.send:send",
-    "report": "hearsay.commands.report:report",
-    "forecast": "hearsay.commands.forecast:forecast",
-    "synthesize": "hearsay.commands.synthesize:synthesize",
-    "plan": "hearsay.commands.plan:plan",
-    "survey": "hearsay.commands.survey:app",
-    "evaluate": "hearsay.commands.evaluate:evaluate",
-    "audit": "hearsay.commands.audit:audit",
-    "dashboard": "hearsay.commands.operations.dashboard:dashboard",
-    "worker": "hearsay.commands.operations.worker:worker",
-    "gateway": "hearsay.commands.operations.gateway:app",
-    "close": "hearsay.commands.operations.close:close",
-    "deadletters": "hearsay.commands.operations.deadletters:app",
-    "recover": "hearsay.commands.operations.recover:recover",
-    "stack": "hearsay.commands.operations.stack:app",
-    "topics": "hearsay.commands.operations.topics:app",
-    "memo": "hearsay.commands.operations.memo:app",
-    "doctor": "hearsay.commands.operations.doctor:doctor",
-    "version": "hearsay.commands.version:version",
+    "demo": ("runs:demo", "Simulate a festival week, collect it end to end, and show the mobility report."),
+    "run": ("runs:run", "Simulate a population, collect a survey from it end to end, and show the results."),
+    "serve": (
+        "operations.serve:serve",
+        "Collect surveys from real devices in one process, without Kafka, until it is stopped.",
+    ),
+    "replay": ("replay:replay", "Turn recorded events into one report per person and period, as a trusted edge does."),
+    "send": ("send:send", "Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*."),
+    "report": (
+        "report:report",
+        "Show final results: visitors of every period, and the answers of the latest period or of the one given.",
+    ),
+    "forecast": (
+        "forecast:forecast",
+        "Forecast what is published, with intervals of two kinds: for the truth, and for what will be published.",
+    ),
+    "synthesize": (
+        "synthesize:synthesize",
+        "Write records that follow the published tables: of single attributes, and of the pairs that crosses have "
+        "asked.",
+    ),
+    "plan": (
+        "plan:plan",
+        "Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.",
+    ),
+    "survey": ("survey:app", "Check, write and publish survey files."),
+    "evaluate": (
+        "evaluate:evaluate",
+        "Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.",
+    ),
+    "audit": ("audit:audit", "Attack a survey as well as anybody can, and show what the attacks reach."),
+    "dashboard": (
+        "operations.dashboard:dashboard",
+        "Show results in a browser as they are published, until it is stopped.",
+    ),
+    "worker": ("operations.worker:worker", "Count reports from Kafka and publish results, until it is stopped."),
+    "gateway": ("operations.gateway:app", "Take reports over HTTP and write them to Kafka, until it is stopped."),
+    "close": (
+        "operations.close:close",
+        "Close all periods of a survey up to and including one. Their results become final.",
+    ),
+    "deadletters": ("operations.deadletters:app", "List refused records, and send them again."),
+    "recover": (
+        "operations.recover:recover",
+        "Show the partitions that workers cannot read on and the surveys that are set aside, and let them go on.",
+    ),
+    "stack": ("operations.stack:app", "Run a real Kafka and a real Redis on this machine, without containers."),
+    "topics": ("operations.topics:app", "Create or check the topics on the cluster of HEARSAY_KAFKA_*."),
+    "memo": ("operations.memo:app", "Show the memo store, and accept a loss of its history."),
+    "doctor": (
+        "operations.doctor:doctor",
+        "Check this machine and the servers of its settings, and show what to do about each problem.",
+    ),
+    "version": ("version:version", "Print the version."),
 }
 
 
 class Commands(TyperGroup):
-    """The commands of the table, in its order."""
+    """The commands of the table, in its order: as lines to be listed, until one is called."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+    def __init__(self, **settings: Any) -> None:
+        lines = {name: TyperCommand(name=name, help=line) for name, (_, line) in COMMANDS.items()}
+        super().__init__(**{**settings, "commands": lines})
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        found = getattr(import_module(module), name)
-        holder = typer.Typer(add_completion=False, callback=lambda: None, rich_markup_mode="markdown")
-        if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=cmd_name)
-        else:
-            holder.command(cmd_name)(found)
-        return typer.main.get_group(holder).commands[cmd_name]
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, name and _imported(name), rest
+
+
+def _imported(command: str) -> Any:
+    module, _, name = COMMANDS[command][0].partition(":")
+    found = getattr(import_module(f"hearsay.commands.{module}"), name)
+    holder = typer.Typer(add_completion=False, callback=lambda: None, rich_markup_mode="markdown")
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=command)
+    else:
+        holder.command(command)(found)
+    return typer.main.get_group(holder).commands[command]
 
 
 app = typer.Typer(
@@ -81,6 +117,7 @@ def main() -> None:
     typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
     _open_closed_streams()
+    sys.meta_path.insert(0, _WithoutPandas())
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     try:
@@ -96,6 +133,14 @@ def main() -> None:
         code = explain(error)
         _discard_unwritten_output()
         sys.exit(code)
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Makes pandas appear as not installed. pyarrow imports it if it can; no command uses it, and it takes long."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("commands do without pandas", name=fullname)
 
 
 def _open_closed_streams() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betainc, chdtrc, gammaln, ndtr
+import scipy  # its parts are imported when they are used: readers of results do without them
 
 from protocols.arrays import Floats, Whole
 
@@ -19,7 +19,7 @@ def at_most(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
     [0.25, 0.75, 1.0]
     """
     below = np.minimum(np.asarray(counts, dtype=np.float64), n - 1)
-    return np.where(np.asarray(counts) >= n, 1.0, betainc(n - below, below + 1, 1 - np.asarray(p)))
+    return np.where(np.asarray(counts) >= n, 1.0, scipy.special.betainc(n - below, below + 1, 1 - np.asarray(p)))
 
 
 def at_least(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
@@ -29,7 +29,7 @@ def at_least(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
     [1.0, 0.75, 0.25]
     """
     above = np.maximum(np.asarray(counts, dtype=np.float64), 1)
-    return np.where(np.asarray(counts) <= 0, 1.0, betainc(above, n - above + 1, np.asarray(p)))
+    return np.where(np.asarray(counts) <= 0, 1.0, scipy.special.betainc(above, n - above + 1, np.asarray(p)))
 
 
 def mean_tail(mean: float, n: int, laws: Floats) -> float:
@@ -97,8 +97,9 @@ def half_squares_tail(total: float, count: int) -> float:
         return 1.0
     reach = int(10 * np.sqrt(count)) + 1  # beyond it, weights are below 1e-86
     times = np.arange(max(1, count // 2 - reach), min(count, count // 2 + 1 + reach) + 1)
-    logarithms = gammaln(count + 1) - gammaln(times + 1) - gammaln(count - times + 1) - count * np.log(2)
-    return min(1.0, float(np.exp(logarithms) @ chdtrc(times, total)))
+    log = scipy.special.gammaln
+    logarithms = log(count + 1) - log(times + 1) - log(count - times + 1) - count * np.log(2)
+    return min(1.0, float(np.exp(logarithms) @ scipy.special.chdtrc(times, total)))
 
 
 def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
@@ -107,7 +108,7 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
     >>> [float(moment[0].round(3)) for moment in half_square_moments(np.zeros(1))]
     [0.5, 1.25]
     """
-    below, density = ndtr(-means), np.exp(-(means**2) / 2) / np.sqrt(2 * np.pi)
+    below, density = scipy.special.ndtr(-means), np.exp(-(means**2) / 2) / np.sqrt(2 * np.pi)
     square = (1 + means**2) * below - means * density
     fourth = (means**4 + 6 * means**2 + 3) * below - (means**3 + 5 * means) * density
     return square, fourth - square**2

@@ -18,10 +18,12 @@ from analytics.mobility.model import (
 )
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.labels import window_ends
-from analytics.mobility.output.tables import tables
+from analytics.mobility.output.tables import tables, tables_in_parts
+from analytics.mobility.output.value_tables import PART_ROWS
 from analytics.mobility.report import mobility_report
 
 __all__ = [
+    "PART_ROWS",
     "Answers",
     "AskedAttribute",
     "AttributeReport",
@@ -39,6 +41,7 @@ __all__ = [
     "explained",
     "mobility_report",
     "tables",
+    "tables_in_parts",
     "window_ends",
     "with_changes",
     "with_lost_presence",

@@ -13,7 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from analytics.mobility import MobilityReport, WindowReport, explained, tables, with_lost_presence
+from analytics.mobility import (
+    PART_ROWS,
+    MobilityReport,
+    WindowReport,
+    explained,
+    tables,
+    tables_in_parts,
+    with_lost_presence,
+)
 from hearsay.places import known_directory
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
@@ -24,8 +32,6 @@ from stream_app.local import LocalStore
 from stream_app.results import MobilityResult
 
 COLUMNS = "columns.csv"
-PART_ROWS = 20_000
-"""About how many rows of a table are made at a time."""
 
 
 @contextmanager
@@ -161,15 +167,13 @@ def _write_tables(
 def _parts_of_tables(report: MobilityReport) -> Iterator[tuple[str, pa.Table]]:
     """The rows of all tables, by the name of their table: enough of them at a time to be worth a call, and not more."""
     waiting: dict[str, list[pa.Table]] = {}
-    for part in in_parts(report):
-        for name, table in tables(part).items():
-            waiting.setdefault(name, []).append(table)
-            if sum(map(len, waiting[name])) >= PART_ROWS:
-                gathered = pa.concat_tables(waiting.pop(name))
-                for first in range(0, len(gathered), PART_ROWS):
-                    yield name, gathered.slice(first, PART_ROWS)
-                del gathered, table
-                pa.default_memory_pool().release_unused()
+    for some in in_parts(report):
+        for name, parts in tables_in_parts(some).items():
+            for part in parts:
+                waiting.setdefault(name, []).append(part)
+                if sum(map(len, waiting[name])) >= PART_ROWS:
+                    yield name, pa.concat_tables(waiting.pop(name))
+                    pa.default_memory_pool().release_unused()
     for name, left in waiting.items():
         if sum(map(len, left)):
             yield name, pa.concat_tables(left)

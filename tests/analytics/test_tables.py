@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.mobility import MobilityReport, with_changes, with_truth
+from analytics.estimation import shortened
+from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_truth
+from analytics.mobility.model import quantities
+from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
 from hearsay.reports.files import write_tables
@@ -47,20 +51,35 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     window = report.window(25, 25)
     area = window.attribute("area").values
     assert area and area.change and area.smoothed and area.truth is not None and window.visitors
-    people = area.people(window.visitors)
+    people, change = (
+        quantities(shortened(numbers.estimates)) for numbers in (area.people(window.visitors), area.change.percent)
+    )
     for place, value in enumerate(report.asked("area").values):
         row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == value)
         assert (row["people"], row["people_high"]) == (people.value[place], people.high[place])
-        assert row["change"] == area.change.percent.at(place).value
+        assert row["change"] == change.at(place).value
         assert (row["change_against"], row["truth"]) == (area.change.against, area.truth[place])
         assert (row["smoothed"], row["smoothed_error"]) == (area.smoothed.value[place], area.smoothed.error[place])
     flow = next(row for row in flat["flows"] if row["first"] == row["last"] == 25)
     transition = window.attribute("transition").values
-    assert transition and flow["people"] == transition.people(window.visitors).value[0]
+    assert transition and flow["people"] == shortened(transition.people(window.visitors).estimates).value[0]
     assert [flow["origin"], flow["destination"]] == report.asked("transition").values[0].split(">")
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]
+
+
+def test_long_tables_are_made_in_parts_of_limited_length(
+    report: MobilityReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tables(report)
+    monkeypatch.setattr(value_tables, "PART_ROWS", 3)
+    for name, parts in tables_in_parts(report).items():
+        found = list(parts)
+        assert pa.concat_tables(found).equals(whole[name])
+        if name in {"values", "groups", "flows", "crosses"}:
+            assert max(map(len, found)) <= 3
+            assert len(found) > len(whole[name]) / 3
 
 
 def test_csv_and_parquet_files_hold_the_tables(report: MobilityReport, tmp_path: Path) -> None:

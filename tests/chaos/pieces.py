@@ -21,12 +21,14 @@ from stream_app.log.encoding import decode, digest
 from stream_app.merging.finals import final_key
 from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY
 from tests.chaos.base import KafkaOrdeal
-from tests.chaos.many_values import recounted
+from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
 
 VALUES, ROWS, ATTEMPTS = 1_000_000, 1_000, 4
+AT_ONCE = 40
+"""How many answers are recounted at once: each takes an integer for every value."""
 WAIT_SECONDS = 300.0
 SESSION = "20"
 """In seconds. A result of so many values takes some, in which the worker's threads wait for each other."""
@@ -115,7 +117,7 @@ class PiecesOrdeal(KafkaOrdeal):
         for one, frame in zip(histograms, self._frames, strict=True):
             statistics = one.attribute("a").statistics
             assert statistics is not None and statistics.supports is not None
-            assert np.array_equal(np.asarray(statistics.supports), recounted(SCHEME, [frame])), one.period
+            assert np.array_equal(np.asarray(statistics.supports).reshape(-1), _recounted(frame)), one.period
         pieces, repeated = self._published(HISTOGRAMS.name)
         live, _ = self._published(LIVE.name)
         assert pieces > len(self._frames) and live > len(self._frames), "results were in pieces, final and provisional"
@@ -152,6 +154,12 @@ class PiecesOrdeal(KafkaOrdeal):
             b"%s/%s" % (key.replace(b"/final/", b"/piece/"), name.encode()) for key, n in kept.items() for name in n
         }
         assert kept and pieces == listed, "a piece is missing, or one is left"
+
+
+def _recounted(frame: Frame) -> np.ndarray:
+    (question,) = SCHEME.questions
+    answers = np.array_split(frame.answers["a"], ROWS // AT_ONCE)
+    return sum((supported(question, some).sum(axis=0) for some in answers), np.zeros(VALUES, dtype=np.int64))
 
 
 def _half(period: int, in_state: bool, keys: Sequence[bytes]) -> bool:

@@ -255,6 +255,23 @@ def test_a_report_is_a_page_and_tables(data: Path, tmp_path: Path) -> None:
     assert pq.read_table(tables / "values.parquet").num_rows > 0
 
 
+def test_tables_are_written_without_importing_what_only_other_programs_need(data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="pyarrow can import it only where it is installed")
+    program = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, sep=","))
+from hearsay.cli import main
+main()
+"""
+    words = ["report", "--data", str(data), "--csv", str(tmp_path), "--parquet", str(tmp_path)]
+    shown = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
+    modules = shown.splitlines()[-1].split(",")
+    assert "pyarrow" in modules
+    assert not {"pandas", "scipy.special", "kafka", "faust"} & set(modules)
+
+
 def test_what_is_not_published_is_said_to_be(data: Path) -> None:
     refused = hearsay("report", "--data", str(data), "--period", "99")
     assert refused.returncode == 1

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hearsay.cli import app
+from hearsay.cli import COMMANDS, app
 from tests.docs.pages import commands as called
 from tests.helpers.command_line import resolve
 
@@ -27,7 +29,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
     yield path
     names = command.list_commands(None) if hasattr(command, "list_commands") else []
     for name in names:
-        yield from commands(command.get_command(None, name), (*path, name))
+        yield from commands(command.resolve_command(None, [name])[1], (*path, name))
 
 
 EVERY = list(commands(typer.main.get_command(app)))
@@ -51,6 +53,31 @@ def test_the_help_text_is_the_one_we_looked_at(path: tuple[str, ...]) -> None:
     assert kept.exists(), f"{kept.name} is missing: run with UPDATE_HELP=1 and look at it"
     assert shown == kept.read_text()
     assert "…" not in shown, "something is cut off"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_lists_a_command_by_the_first_paragraph_of_its_help(name: str) -> None:
+    command, _ = resolve([name])
+    assert " ".join((command.help or "").split("\n\n")[0].split()) == COMMANDS[name][1]
+
+
+def test_the_list_of_commands_imports_no_command_and_no_large_library() -> None:
+    program = (
+        "import sys; from hearsay.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules, sep=',')"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert "Start with: hearsay demo" in shown
+    modules = shown.splitlines()[-1].split(",")
+    assert [name for name in modules if name.startswith("hearsay")] == ["hearsay", "hearsay.cli"]
+    assert not {"numpy", "pydantic", "kafka", "pyarrow", "pandas", "redis", "faust"} & set(modules)
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant() -> None:
+    result = CliRunner().invoke(app, ["reprot"])
+    assert result.exit_code == 2
+    assert "Did you mean 'report'" in result.output
 
 
 def test_no_snapshot_is_left_over() -> None:

@@ -20,9 +20,7 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
     command: Any = typer.main.get_command(app)
     rest = [argument for argument in arguments if argument != "--debug"]
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
-        name, *rest = rest
-        command = command.get_command(click.Context(command), name)
-        assert command is not None, f"there is no command {name!r}"
+        _, command, rest = command.resolve_command(click.Context(command), rest)
     return command, rest
 
 

@@ -38,17 +38,21 @@ _WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name o
 
 def tables(report: MobilityReport) -> dict[str, pa.Table]:
     """All tables, by name."""
+    return {name: pa.concat_tables(parts) for name, parts in tables_in_parts(report).items()}
+
+
+def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[pa.Table]]:
+    """The same, each table in parts that are made one after the other, and have `PART_ROWS` rows where it is long."""
     visitors = [flat(window) for window in report.windows]
     gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
+    dwells = _of_attributes(report, lambda attribute: [attribute.dwell] if attribute.dwell else [])
     return {
         "visitors": _table(visitors, _types(WindowReport)),
         "gaps": _table(gaps, WINDOW | _types(Gaps)),
         "values": values_table(report),
         "groups": groups_table(report),
         "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
-        "dwell": _table(
-            _of_attributes(report, lambda a: [a.dwell] if a.dwell else []), WINDOW | ATTRIBUTE | _types(Dwell)
-        ),
+        "dwell": _table(dwells, WINDOW | ATTRIBUTE | _types(Dwell)),
         "flows": flows_table(report),
         "crosses": crosses_table(report),
     }
@@ -119,5 +123,5 @@ def _places(attribute: AttributeReport) -> Sequence[Place]:
     return attribute.ranking.places if attribute.ranking else ()
 
 
-def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[pa.Table]:
+    yield pa.Table.from_pylist(rows, schema=pa.schema(columns))

@@ -1,14 +1,19 @@
-"""The tables with a row for each value, made column by column: of values, of groups and of flows."""
+"""The tables with a row for each value, made column by column: of values, of groups and of flows.
+
+They can have millions of rows, so each is made in parts of a limited number of rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from analytics.estimation.estimates import Estimates
+from analytics.estimation.shortening import shortened
 from analytics.mobility.model import (
     PARTS,
     AskedAttribute,
@@ -24,6 +29,8 @@ from analytics.mobility.output.flows import flows
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
 _NUMBER, _WHOLE, _TEXT = pa.float64(), pa.int64(), pa.string()
 _TIME = pa.timestamp("us", tz="UTC")
+PART_ROWS = 20_000
+"""The most rows of a part of a table."""
 WINDOW = {"first": _WHOLE, "last": _WHOLE, "begin": _TIME, "end": _TIME, "kind": _TEXT}
 ATTRIBUTE = {"attribute": _TEXT, "role": _TEXT, "counted": _TEXT}
 
@@ -50,35 +57,34 @@ CROSSES = {
     **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
     "group": pa.bool_(),
     **_quantity("share"),
-    **dict.fromkeys(["adjusted", "adjusted_error", "consistent"], _NUMBER),
+    **_quantity("adjusted"),
+    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
     **_quantity("people"),
     "truth": _NUMBER,
 }
 FLOWS = {"origin": _TEXT, "destination": _TEXT, **_quantity("people")}
 
 
-def values_table(report: MobilityReport) -> pa.Table:
+def values_table(report: MobilityReport) -> Iterator[pa.Table]:
     """One row for each window, attribute and value."""
     return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.values, part.values))
 
 
-def groups_table(report: MobilityReport) -> pa.Table:
+def groups_table(report: MobilityReport) -> Iterator[pa.Table]:
     """The same for groups of values."""
     return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.groups, part.groups))
 
 
-def flows_table(report: MobilityReport) -> pa.Table:
+def flows_table(report: MobilityReport) -> Iterator[pa.Table]:
     """People from each origin to each destination."""
     return _table(report, FLOWS, _of_flows)
 
 
-def crosses_table(report: MobilityReport) -> pa.Table:
+def crosses_table(report: MobilityReport) -> Iterator[pa.Table]:
     """One row for each pair of values of a cross; then for each pair of which one is, or both are, a group."""
-    return pa.concat_tables(
-        [
-            _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
-            _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.groups, group=True)),
-        ]
+    return chain(
+        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
+        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.groups, group=True)),
     )
 
 
@@ -98,11 +104,11 @@ def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None
 def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
     if shares is None or window.visitors is None:
         return None
-    single = ("consistent", "consistent_low", "consistent_high", "adjusted", "adjusted_error", "truth")
+    single = ("consistent", "consistent_low", "consistent_high", *_quantity("adjusted"), "truth")
     return {
         "value": names,
         **_parts("share", shares.share),
-        **_parts("people", shares.people(window.visitors)),
+        **_shortened("people", shares.people(window.visitors)),
         **_parts("smoothed", shares.smoothed),
         **_changes("change", shares.change),
         **_changes("baseline", shares.baseline),
@@ -114,30 +120,32 @@ def _of_flows(window: WindowReport, asked: AskedAttribute, attribute: AttributeR
     found = flows(asked, attribute, window.visitors)
     if found is None:
         return None
-    return {"origin": found.origins, "destination": found.destinations, **_parts("people", found.people)}
+    return {"origin": found.origins, "destination": found.destinations, **_shortened("people", found.people)}
 
 
-def _parts(name: str, numbers: Quantities | None) -> Columns:
+def _parts(name: str, numbers: Quantities | Estimates | None) -> Columns:
     return {column: numbers and getattr(numbers, part) for column, part in zip(_quantity(name), PARTS, strict=True)}
+
+
+def _shortened(name: str, numbers: Quantities) -> Columns:
+    """The same of products and ratios: they have more digits than their errors carry."""
+    return _parts(name, shortened(numbers.estimates))
 
 
 def _changes(name: str, changes: Changes | None) -> Columns:
     if changes is None:
         return {}
     said = {f"{name}_against": changes.against, f"{name}_first": changes.first, f"{name}_last": changes.last}
-    return {**_parts(name, changes.percent), **said}
+    return {**_shortened(name, changes.percent), **said}
 
 
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> pa.Table:
+def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> Iterator[pa.Table]:
+    """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
     schema = pa.schema(WINDOW | ATTRIBUTE | columns)
-    return pa.concat_tables([schema.empty_table(), *_tables(report, schema, cells)])
-
-
-def _tables(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[pa.Table]:
-    """A table for each window and attribute that has rows."""
+    yield schema.empty_table()
     asked = {attribute.name: attribute for attribute in report.attributes}
     for window in report.windows:
         header = {name: getattr(window, name) for name in WINDOW}
@@ -147,13 +155,16 @@ def _tables(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator
                 named = {"attribute": part.name, "role": asked[part.name].role, "counted": part.counted}
                 given = {**header, **named, **found}
                 rows = max(len(each) for each in found.values() if isinstance(each, list | tuple | np.ndarray))
-                yield pa.table([_array(given.get(field.name), field.type, rows) for field in schema], schema=schema)
+                for first in range(0, rows, PART_ROWS):
+                    places = range(first, min(rows, first + PART_ROWS))
+                    arrays = [_array(given.get(field.name), field.type, places) for field in schema]
+                    yield pa.table(arrays, schema=schema)
 
 
-def _array(entries: Any, kind: pa.DataType, rows: int) -> pa.Array:
-    """A column: from an array, where NaN becomes null; from a sequence; or one entry, repeated."""
+def _array(entries: Any, kind: pa.DataType, places: range) -> pa.Array:
+    """Some rows of a column: from an array, where NaN becomes null; from a sequence; or one entry, repeated."""
     if isinstance(entries, np.ndarray):
-        return pa.array(entries, kind, from_pandas=True)
+        return pa.array(entries[places.start : places.stop], kind, from_pandas=True)
     if isinstance(entries, (list, tuple)):
-        return pa.array(entries, kind)
-    return pa.repeat(pa.scalar(entries, kind), rows)
+        return pa.array(entries[places.start : places.stop], kind)
+    return pa.repeat(pa.scalar(entries, kind), len(places))
