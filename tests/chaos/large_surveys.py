@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import time
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
-from hearsay.running.worker_process import workers
+from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.kafka import KafkaResults, publish
+from stream_app.counting.state import Position, counter_key, position_key
+from stream_app.kafka import KafkaResults, publish, read_topic
 from stream_app.kafka.results import read_finals
+from stream_app.log.codec import unpack
 from stream_app.results import Histogram
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
@@ -39,13 +42,15 @@ Supports = dict[tuple[str, int, str], np.ndarray]  # by survey, period and attri
 
 
 class LargeOrdeal(KafkaOrdeal):
-    """One worker after the other is killed while reports come; then every count is the one of what was sent."""
+    """All workers are killed while counters are deferred; then every count is the one of what was sent."""
 
     def run(self, faults: int) -> None:
         self._sent: Supports = {}
         for scheme in SCHEMES.values():
             publish(self._kafka, self._topics, scheme.survey)
-        places = sorted(self._random.sample(range(PERIODS * FRAMES), min(faults, PERIODS * FRAMES)))
+        # The first frame of a partition opens its counter, which is written; later ones do not repay it.
+        possible = [(period, number) for period in range(PERIODS) for number in range(self._topics.partitions, FRAMES)]
+        places = self._random.sample(possible, min(faults, len(possible)))
         sink = KafkaSink(self._kafka, self._topics.reports)
         with workers(2, self._kafka, self._topics, KEY, self._directory) as group:
             group[0].wait_until_ready()
@@ -54,9 +59,8 @@ class LargeOrdeal(KafkaOrdeal):
                     for scheme in SCHEMES.values():
                         self._send(sink, scheme, period, number)
                     sink.flush()
-                    if period * FRAMES + number in places:
-                        time.sleep(self._random.uniform(0, 3))
-                        self._kill(self._random.choice(group), "that counts large surveys")
+                    if (period, number) in places:
+                        self._kill_all(group)
                 for partition in range(self._topics.partitions):
                     for name in SCHEMES:
                         sink.send(partition, CLOCK, encode_clock(Clock(name, period), KEY))
@@ -64,6 +68,35 @@ class LargeOrdeal(KafkaOrdeal):
             eventually(lambda: len(read_finals(self._kafka, self._topics)) == PERIODS * len(SCHEMES), 600)
         sink.close()
         self._compare()
+
+    def _kill_all(self, group: Sequence[WorkerProcess]) -> None:
+        """Kill the workers while the state lacks reports that were counted; they must read these again."""
+        eventually(lambda: bool(self._deferred()), 120)
+        for worker in group:
+            worker.pause()
+        deferred, before = self._deferred(), self._begun(group)
+        assert deferred, "a counter was written between two looks at the state"
+        for worker in group:
+            self._kill(worker, f"while the state lacks reports of {len(deferred)} counters")
+        eventually(lambda: deferred.items() <= (self._begun(group) - before).keys(), 120)
+
+    def _deferred(self) -> dict[int, int]:
+        """Partitions with a counter that is older than the position lists it, and the offset that it contains."""
+        state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
+        found: dict[int, int] = {}
+        for partition in range(self._topics.partitions):
+            position = state.get(position_key(partition))
+            for period, due in Position.decode(position).open.items() if position else ():
+                saved = unpack(state[counter_key(partition, period)])[0]["offset"]
+                if saved < due:
+                    found[partition] = min(saved, found.get(partition, saved))
+        return found
+
+    def _begun(self, group: Sequence[WorkerProcess]) -> Counter[tuple[int, int]]:
+        """After which offsets of their partitions workers have begun to read, by their logs."""
+        entries = [entry for worker in group for entry in worker.logged("reading")]
+        offsets = [entry["next_offsets"] for entry in entries if entry["topic"] == self._topics.reports]
+        return Counter((int(partition), offset - 1) for found in offsets for partition, offset in found.items())
 
     def _send(self, sink: KafkaSink, scheme: Scheme, period: int, number: int) -> None:
         """A frame with reports that answer one question, drawn evenly."""
@@ -92,7 +125,7 @@ class LargeOrdeal(KafkaOrdeal):
                     sent = self._sent.get((name, final.period, question.name), np.zeros(question.k, dtype=np.int64))
                     assert np.array_equal(_supports(final, question.name, question.k), sent), (name, question.name)
         reports = PERIODS * FRAMES * ROWS
-        self._say(f"{reports:,} reports of each large survey, counted once")
+        self._say(f"{reports:,} reports of each large survey, counted once, those too that no state had")
 
 
 def _supports(final: Histogram, attribute: str, k: int) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
 from protocols.mechanisms import FreshHash
@@ -27,8 +25,14 @@ class ManyValuesOrdeal(FramesOrdeal):
     )
 
     def _supported(self, question: Question, symbols: np.ndarray) -> np.ndarray:
-        encoding = question.mechanism.encoding
-        assert isinstance(encoding, FreshHash)
-        vectors = np.array(list(product(range(encoding.g), repeat=encoding.digits)))
-        hashes, sent = np.divmod(symbols, encoding.g)
-        return np.asarray(vectors[hashes] @ vectors[:VALUES].T % encoding.g == sent[:, None])
+        return supported(question, symbols)
+
+
+def supported(question: Question, symbols: np.ndarray) -> np.ndarray:
+    """Which values the answers to a question support: a row for each answer."""
+    encoding = question.mechanism.encoding
+    assert isinstance(encoding, FreshHash)
+    g, digits = encoding.g, encoding.digits
+    vectors = np.stack(np.unravel_index(np.arange(g**digits), (g,) * digits), axis=1).astype(np.float32)
+    hashes, sent = np.divmod(symbols.astype(np.int64), g)
+    return np.asarray((vectors[hashes] @ vectors[: question.k].T).astype(np.int32) % g == sent[:, None])
