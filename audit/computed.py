@@ -7,6 +7,7 @@ from math import inf, log
 
 import numpy as np
 
+from audit.closed.forged_places import MOST_CELLS, middle, moved_places
 from audit.closed.forging import Forgery, moved
 from audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
@@ -41,7 +42,7 @@ def computed(
         "which": _which(scheme, priors or {}),
         "link": _links(scheme, devices),
         "epsilon": _losses(scheme, attacker),
-        "forge": _forgeries(scheme, priors or {}),
+        "forge": _forgeries(scheme, priors or {}, devices),
     }
     return [figure for attack, figures in parts.items() if attack in only for figure in figures]
 
@@ -63,7 +64,7 @@ def _places(scheme: Scheme) -> Iterator[Figure]:
 
 
 def asked(scheme: Scheme) -> list[Question]:
-    """The questions whose values are guessed, forged and counted one by one: not those about places."""
+    """The questions whose values are guessed one by one: not those about places."""
     return [question for question in scheme.questions if not question.attribute.placed]
 
 
@@ -197,14 +198,19 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
                 )  # fmt: skip
 
 
-def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in asked(scheme):
-        shares = priors.get(question.name, np.full(question.k, 1 / question.k))
-        target = np.array([cheapest(question)])
+def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]:
+    for question in forgeable(scheme):
+        shares, placed = priors.get(question.name, np.full(question.k, 1 / question.k)), question.attribute.placed
+        target, answering = cheapest(question), max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
         for forgery, does in FORGERS.items():
+            best = (
+                moved_places(question, target, forgery, FORGED, shares, answering)
+                if placed
+                else moved(question, np.array([target]), forgery, FORGED, shares)
+            )
             yield Figure(
                 attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
-                unit="share", luck=0.0, histogram=0.0, best=moved(question, target, forgery, FORGED, shares),
+                unit="share", luck=0.0, histogram=0.0, best=best, exact=not placed,
             )  # fmt: skip
 
     if scheme.survey.horizon > 1:
@@ -214,8 +220,15 @@ def _forgeries(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
         )  # fmt: skip
 
 
+def forgeable(scheme: Scheme) -> list[Question]:
+    """The questions whose forged reports have figures: not those of very large grids."""
+    return [q for q in scheme.questions if not q.attribute.placed or q.k <= MOST_CELLS]
+
+
 def cheapest(question: Question) -> int:
-    """The value that one forged report adds most people to."""
+    """The value that one forged report adds most people to; of places, the cell in the middle."""
+    if question.attribute.placed:
+        return middle(question)
     nobody = np.zeros(question.k)
     return max(range(question.k), key=lambda value: moved(question, np.array([value]), "best", 1.0, nobody))
 

@@ -8,6 +8,7 @@
     estimate_counts    the same from counts
     run                a whole simulated collection, in this process
     read_results       what was published, in a data directory or on a Kafka cluster
+    synthesize         records that follow what was published
     evaluate           compare methods on data whose truth is known
 
 Results are Arrow tables. Every error raised on purpose is a `HearsayError`. A name is imported when it is first used,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from hearsay.library.evaluating import evaluate
     from hearsay.library.planning import load_survey, plan
     from hearsay.library.results import read_results, run
+    from hearsay.library.synthesizing import synthesize
     from protocols.errors import HearsayError
     from protocols.survey import Survey
 else:
@@ -42,6 +44,7 @@ else:
         "plan": "hearsay.library.planning",
         "read_results": "hearsay.library.results",
         "run": "hearsay.library.results",
+        "synthesize": "hearsay.library.synthesizing",
     }
 
     def __getattr__(name: str) -> object:
@@ -69,4 +72,5 @@ __all__ = [
     "plan",
     "read_results",
     "run",
+    "synthesize",
 ]

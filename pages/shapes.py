@@ -61,8 +61,7 @@ def grid_shapes(survey: Survey) -> dict[str, Any] | None:
         across, up = (x - grid.origin[0]) / METRES_OF_A_DEGREE, (y - grid.origin[1]) / METRES_OF_A_DEGREE
     points = np.round(np.stack([across, up], axis=-1), DIGITS).tolist()
     features = []
-    for place, name in enumerate(found.values):
-        row, column = divmod(place, grid.columns)
+    for (row, column), name in zip(grid.area.positions.tolist(), found.values, strict=True):
         ring = [points[row + i][column + j] for i, j in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]
         geometry = {"type": "Polygon", "coordinates": [ring]}
         features.append({"type": "Feature", "properties": {"name": name}, "geometry": geometry})

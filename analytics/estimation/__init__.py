@@ -4,6 +4,7 @@ from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all
 from analytics.estimation.noised import CellNoise, estimate_noised
+from analytics.estimation.places import fitted_places
 from analytics.estimation.ratios import exact
 from analytics.estimation.shortening import decimals, shortened, shortened_consistent
 
@@ -17,6 +18,7 @@ __all__ = [
     "estimate_all",
     "estimate_noised",
     "exact",
+    "fitted_places",
     "norm_sub",
     "shortened",
     "shortened_consistent",

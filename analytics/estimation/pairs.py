@@ -12,81 +12,154 @@ same people. Two tables are made of them:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from analytics.estimation.consistent import norm_sub
+from analytics.estimation.consistent_shares import ConsistentShares
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.votes import Floats
+from protocols.mechanisms import Channel, SupportChannel
 
 ROUNDS = 500
 EXACT = 1e-9  # by how much columns may still miss their sums
+LEAST = 0.01  # of the variance of an adjusted share at even shares: what errors that are known roughly leave of it
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Unbiased shares of an attribute or a cross, and how their errors vary together.
+
+    The covariances are those of a sample of an unlimited population. `even` is the variance of each share if all are
+    alike: it is known before any count, so weights that are made of it leave a fit unbiased. `own` are the variances of
+    single shares. The errors of shares i and j have the covariance -shared[i] shared[j].
+    """
+
+    value: Floats
+    even: float
+    own: Floats
+    shared: Floats
+
+    @classmethod
+    def of(cls, shares: Estimates, even: float, n: int, channel: Channel) -> Table:
+        """The table of shares of an unlimited population, from `n` reports.
+
+        A report that supports exactly one value makes errors that sum to 0, other reports make them nearly independent.
+        """
+        own = shares.error**2
+        if isinstance(channel, SupportChannel):
+            likely = norm_sub(shares.value)
+            votes = channel.support(likely) / channel.gain if channel.exclusive else likely
+            return cls(shares.value, even, own, votes / sqrt(n))
+        total = float(own.sum())
+        return cls(shares.value, even, own, own * sqrt(total / (total**2 - float((own**2).sum()))))
 
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """The shares of one attribute: unbiased with the variance of each, known before any count, and consistent."""
+    """One attribute of a cross: its table, and its consistent histogram."""
 
-    value: Floats
-    variance: float
+    table: Table
     consistent: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Shares of all pairs, row by row: adjusted, with standard errors, and consistent."""
+    """Shares of all pairs, row by row: adjusted with errors and intervals, and consistent with intervals."""
 
-    adjusted: Floats
-    error: Floats
-    consistent: Floats
+    adjusted: Estimates
+    consistent: ConsistentShares
 
 
 def fitted_pairs(
-    estimates: Estimates, variance: float, shape: tuple[int, int], rows: Margin | None, columns: Margin | None
+    estimates: Estimates,
+    table: Table,
+    shape: tuple[int, int],
+    rows: Margin | None,
+    columns: Margin | None,
+    population: float = np.inf,
 ) -> Pairs:
-    """The tables of a cross from its unbiased shares, each with this known variance. An absent margin is not used.
+    """The tables of a cross from its estimates and their table. An absent margin is not used.
 
-    Errors of adjusted shares are those of the estimates less what the margins save.
+    The interval of an adjusted share is that of the estimate, moved to it, and narrower as its error is smaller: it is
+    as lopsided near 0. Of a consistent share it is the same one, cut to what a share can be.
 
-    >>> rows = Margin(np.array([0.5, 0.5]), 1e-6, np.array([0.5, 0.5]))
-    >>> shares = Estimates(np.array([0.4, 0.2, 0.5, -0.1]), np.full(4, 0.1), np.zeros(4), np.ones(4))
-    >>> found = fitted_pairs(shares, 0.01, (2, 2), rows, None)
-    >>> found.adjusted.round(3).tolist(), found.error.round(3).tolist(), found.consistent.round(3).tolist()
-    ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071], [0.35, 0.15, 0.5, 0.0])
+    >>> rows = Margin(Table(np.array([0.5, 0.5]), 1e-6, np.full(2, 1e-6), np.zeros(2)), np.array([0.5, 0.5]))
+    >>> shares = Estimates(*np.array([[0.4, 0.2, 0.5, -0.1], [0.1] * 4, [0.2, 0, 0.3, -0.3], [0.6, 0.4, 0.7, 0.1]]))
+    >>> found = fitted_pairs(shares, Table(shares.value, 0.01, np.full(4, 0.01), np.zeros(4)), (2, 2), rows, None)
+    >>> found.adjusted.value.round(3).tolist(), found.adjusted.error.round(3).tolist()
+    ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071])
+    >>> found.adjusted.low.round(3).tolist(), found.consistent.value.round(3).tolist()
+    ([0.209, 0.009, 0.409, -0.191], [0.35, 0.15, 0.5, 0.0])
     """
-    table = estimates.value.reshape(shape)
-    adjusted, fitted = _adjusted(table, variance, rows, columns)
+    tables = None if rows is None else rows.table, None if columns is None else columns.table
+    value, variance = _adjusted(table, shape, *tables)
+    possible = np.clip(value, 0, 1)
+    known = _even(shape, table, *tables)
+    error = np.sqrt(np.maximum(variance - possible * (1 - possible) / population, LEAST * known)).ravel()
+    narrower = np.divide(error, estimates.error, out=np.ones_like(error), where=estimates.error > 0)
+    adjusted = Estimates(
+        value.ravel(),
+        error,
+        value.ravel() - (estimates.value - estimates.low) * narrower,
+        value.ravel() + (estimates.high - estimates.value) * narrower,
+    )
     sums = (None if margin is None else margin.consistent for margin in (rows, columns))
-    error = np.sqrt(np.maximum(estimates.error**2 - (variance - fitted), fitted / 4))
-    return Pairs(adjusted.ravel(), error, two_way_norm_sub(adjusted, *sums).ravel())
+    consistent = two_way_norm_sub(value, *sums).ravel()
+    low, high = np.minimum(adjusted.low, consistent), np.maximum(adjusted.high, consistent)
+    return Pairs(adjusted, ConsistentShares(consistent, np.clip(low, 0, 1), np.clip(high, 0, 1)))
 
 
-def _adjusted(table: Floats, variance: float, rows: Margin | None, columns: Margin | None) -> tuple[Floats, float]:
-    """The least squares fit, and the variance of each of its cells.
+def _precisions(shape: tuple[int, int], table: Table, rows: Table | None, columns: Table | None) -> Floats:
+    """What each table knows about the mean of a pair's row or column: the inverses of variances."""
+    m, k = shape
+    margins = ((rows, k), (columns, m))
+    return np.array([1 / table.even, *(0.0 if one is None else size / one.even for one, size in margins)])
 
-    Errors of one table are alike and independent, so the fit falls apart into four: the mean of all cells, what rows
-    and what columns deviate from it, and the rest, of which only the cross knows. Each part is the average of what the
-    tables say about it, weighted by the inverses of their variances.
-    """
-    m, k = table.shape
-    own = 1 / variance
-    of_rows, of_columns = (
-        0.0 if margin is None else size / margin.variance for margin, size in ((rows, k), (columns, m))
-    )
-    means = table.mean(axis=1), table.mean(axis=0)
-    given = (
-        means[0] if rows is None else rows.value / k,
-        means[1] if columns is None else columns.value / m,
-    )
-    weights = np.array([own, of_rows, of_columns])
-    mean = float(weights @ [table.mean(), given[0].mean(), given[1].mean()] / weights.sum())
-    by_row, by_column = (
-        (own * (seen - seen.mean()) + weight * (told - told.mean())) / (own + weight)
-        for seen, told, weight in zip(means, given, (of_rows, of_columns), strict=True)
-    )
-    rest = table - means[0][:, None] - means[1][None, :] + table.mean()
+
+def _even(shape: tuple[int, int], table: Table, rows: Table | None, columns: Table | None) -> float:
+    """The variance of an adjusted share if all shares of each table are alike."""
+    m, k = shape
+    own, of_rows, of_columns = weights = _precisions(shape, table, rows, columns)
     parts = 1 / weights.sum() + (m - 1) / (own + of_rows) + (k - 1) / (own + of_columns) + (m - 1) * (k - 1) / own
-    return mean + by_row[:, None] + by_column[None, :] + rest, float(parts / (m * k))
+    return float(parts / (m * k))
+
+
+def _adjusted(table: Table, shape: tuple[int, int], rows: Table | None, columns: Table | None) -> tuple[Floats, Floats]:
+    """The least squares fit, and the variance of each of its cells as a sample of an unlimited population.
+
+    With errors that are alike and independent, the fit falls apart into four: the mean of all cells, what rows and what
+    columns deviate from it, and the rest, of which only the cross knows. Each part is the average of what the tables
+    say about it, weighted by the inverses of their variances. So a cell is a sum over the cells of the cross with four
+    different weights (its own, its row's, its column's, all others'), and over each margin with two.
+    """
+    m, k = shape
+    weights = _precisions(shape, table, rows, columns)
+    own, of_rows, of_columns = weights
+    mean, *of_margins = weights / weights.sum() / (m * k)
+    by_row, by_column = own / (own + of_rows), own / (own + of_columns)
+    others = mean + (1 - by_row - by_column) / (m * k)
+    in_row, in_column = (by_row - 1) / k, (by_column - 1) / m
+
+    def weighted(cells: Floats, all_of: float, row: float, column: float, cell: float) -> Floats:
+        square = cells.reshape(shape)
+        sums = row * square.sum(axis=1)[:, None] + column * square.sum(axis=0)[None, :]
+        return np.asarray(all_of * square.sum() + sums + cell * square)
+
+    rest, row, column, cell = ((others + more) ** 2 for more in (0.0, in_row, in_column, in_row + in_column + 1))
+    value = weighted(table.value, others, in_row, in_column, 1.0)
+    variance = weighted(table.own + table.shared**2, rest, row - rest, column - rest, cell - row - column + rest)
+    variance -= weighted(table.shared, others, in_row, in_column, 1.0) ** 2
+    margins = ((rows, of_margins[0], 1 - by_row, k, (-1, 1)), (columns, of_margins[1], 1 - by_column, m, (1, -1)))
+    for margin, of_all, share, size, along in margins:
+        if margin is not None:
+            every, one = of_all - share / (m * k), share / size
+            value += (every * margin.value.sum() + one * margin.value).reshape(along)
+            independent = margin.own + margin.shared**2
+            squared = every**2 * independent.sum() + (2 * every * one + one**2) * independent
+            variance += (squared - (every * margin.shared.sum() + one * margin.shared) ** 2).reshape(along)
+    return value, variance
 
 
 def two_way_norm_sub(table: Floats, rows: Floats | None, columns: Floats | None) -> Floats:

@@ -2,7 +2,8 @@
 
 from analytics.evaluation.measuring import CORRECTIONS, USUAL, evaluate
 from analytics.evaluation.methods import Method, choose
-from analytics.evaluation.scores import Mean, Outcome, Score
+from analytics.evaluation.places import Place
+from analytics.evaluation.scores import Mean, Outcome, PlaceErrors, Score
 from analytics.evaluation.truth import Moment, Snapshot, Truth, crossing, everybody_once, noisy_priors
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Method",
     "Moment",
     "Outcome",
+    "Place",
+    "PlaceErrors",
     "Score",
     "Snapshot",
     "Truth",

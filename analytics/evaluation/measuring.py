@@ -24,10 +24,10 @@ from analytics.estimation.likelihood import most_likely
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.votes import Floats
 from analytics.evaluation.methods import Method
-from analytics.evaluation.scores import Infeasible, Mean, Outcome, Score
+from analytics.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
 from analytics.evaluation.truth import Moment, Truth
 from protocols.errors import SurveyError
-from protocols.mechanisms import Channel, MatrixChannel
+from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -105,10 +105,14 @@ def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
 
 @dataclass(frozen=True)
 class _Run:
-    """Mean squared errors `[period, attribute, correction]` and predictions `[period, attribute]`; NaN: no reports."""
+    """Mean squared errors `[period, attribute, correction]` and predictions `[period, attribute]`; NaN: no reports.
+
+    `places[attribute]` are metres and errors of areas, `[period, 2]`.
+    """
 
     errors: Floats
     expected: Floats
+    places: dict[str, Floats]
 
 
 def _runs(
@@ -127,16 +131,26 @@ def _runs(
             periods.append(supports(respondent, moment, list(truth.sizes)))
         shape = (len(truth.moments), len(truth.sizes))
         errors, expected = np.full((*shape, len(corrections)), np.nan), np.full(shape, np.nan)
+        places = {name: np.full((len(truth.moments), 2), np.nan) for name in truth.places}
         for place, (name, question) in enumerate(zip(truth.sizes, scheme.questions, strict=True)):
             counts = np.array([period[place][0] for period in periods], dtype=np.float64)
             n = np.array([period[place][1] for period in periods], dtype=np.float64)
             there = n > 0  # without reports there is no estimate
             counts, n, shares = counts[there], n[there], truth.frequencies[name][there]
-            expected[there, place] = variance(shares, n, question.channel, truth.people[there]).mean(axis=1)
+            if not isinstance(question.channel, PlanarChannel):
+                expected[there, place] = variance(shares, n, question.channel, truth.people[there]).mean(axis=1)
             for which, correction in enumerate(corrections):
-                estimates = CORRECTIONS[correction](counts, n, question.channel)
+                estimates = _corrected(correction, counts, n, question.channel)
                 errors[there, place, which] = ((estimates - shares) ** 2).mean(axis=1)
-        yield _Run(errors, expected)
+            if name in truth.places:
+                published = zip(_corrected("norm-sub", counts, n, question.channel), shares, strict=True)
+                places[name][there] = [truth.places[name].errors(*pair) for pair in published]
+        yield _Run(errors, expected, places)
+
+
+def _corrected(correction: str, counts: Floats, n: Floats, channel: Channel) -> Floats:
+    """Estimates `[period, value]`. Those of places are distributions already, and there is nothing to correct."""
+    return CORRECTIONS["raw" if isinstance(channel, PlanarChannel) else correction](counts, n, channel)
 
 
 def supports(respondent: Respondent, moment: Moment, names: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
@@ -173,7 +187,14 @@ def _score(
             name: dict(zip(corrections, by_attribute[place].tolist(), strict=True))
             for place, name in enumerate(truth.sizes)
         },
+        {name: _place_errors(np.array([run.places[name] for run in runs])) for name in truth.places},
     )
+
+
+def _place_errors(figures: Floats) -> PlaceErrors:
+    """From `[run, period, 2]`: the means over periods of metres, and the root mean squares of areas."""
+    metres, areas = _mean(figures[..., 0], (1,)), np.sqrt(_mean(figures[..., 1] ** 2, (1,)))
+    return PlaceErrors(mean_of_runs(metres), None if np.isnan(areas).any() else mean_of_runs(areas))
 
 
 def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from analytics.evaluation.truth import Truth
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms import RECORDS, Calibration, MechanismRecord, Use, fitting
 from protocols.survey import Solution, Survey
 
@@ -75,20 +75,33 @@ class Method:
         """Whether the mechanism uses the order of the values. The evaluation takes them in the order of their index."""
         return self.mechanism in RECORDS and RECORDS[self.mechanism].needs_order
 
+    @property
+    def placed(self) -> bool:
+        """Whether the mechanism is for places on a grid: then `eps` is what it may reveal within their radius."""
+        return self.mechanism in RECORDS and RECORDS[self.mechanism].needs_grid
+
     def survey(self, truth: Truth, eps: float, alpha: float) -> Survey:
         """A survey that asks all attributes this way, under made-up names: the users' own need not fit a survey."""
-        budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps, "one_in": self.one_in}
+        budgets = {"eps_inf": eps, "eps_1": alpha * eps} if self.longitudinal else {"eps": eps}
+        levels = {name.replace("eps", "geo").removesuffix("_1"): budget for name, budget in budgets.items()}
+        budgets = ({} if self.placed else budgets) | ({} if self.longitudinal else {"one_in": self.one_in})
         terms = {"solution": self.solution, "calibration": self.calibration, "guarantee": self.guarantee}
         names = {name: f"a{place}" for place, name in enumerate(truth.sizes)}
-        attributes = [self._attribute(truth, place) for place, name in enumerate(names) if name not in truth.crosses]
+        attributes = [
+            self._attribute(truth, place, levels) for place, name in enumerate(names) if name not in truth.crosses
+        ]
         pairs = [{"of": [names[one] for one in pair], "mechanism": self.mechanism} for pair in truth.crosses.values()]
         when = {"start": "2026-01-01T00:00:00Z", "period": "1d"}
         return Survey.model_validate(
             {"id": "evaluation", **when, **budgets, **terms, "attributes": attributes, "crosses": pairs}
         )
 
-    def _attribute(self, truth: Truth, place: int) -> dict[str, Any]:
+    def _attribute(self, truth: Truth, place: int, levels: dict[str, float]) -> dict[str, Any]:
         name, k = list(truth.sizes.items())[place]
+        if self.placed:
+            if name not in truth.places:
+                raise SurveyError(f"attribute {name!r} has no grid", "choose attributes with one, or other methods")
+            return {"name": f"a{place}", "mechanism": self.mechanism, **truth.places[name].terms(levels)}
         values = [str(value) for value in range(k)]
         asked: dict[str, Any] = {"name": f"a{place}", "mechanism": self.mechanism}
         asked |= {"range": {"last": k - 1}} if self.ordered else {"values": values}
@@ -116,15 +129,24 @@ def _memoised_fakes(solution: Literal["rs+fd", "rs+rfd"]) -> list[Method]:
     return found
 
 
+def _placed(use: Use) -> list[Method]:
+    """Mechanisms for places have one name for one round and for two; here the latter are told apart by an l."""
+    memo = use == "two rounds"
+    names = [record.name for record in fitting(use, placed=True)]
+    return [Method("smp", f"l-{name}" if memo else name, name, memo) for name in names]
+
+
 def _names(use: Use) -> list[str]:
     return [record.name for record in fitting(use)]
 
 
 METHODS: tuple[Method, ...] = (
+    *_placed("two rounds"),
     *_two_rounds("smp"),
     *_two_rounds("spl"),
     *_memoised_fakes("rs+fd"),
     *_memoised_fakes("rs+rfd"),
+    *_placed("one-shot"),
     *_one_shot("smp", "one-shot"),
     *_one_shot("spl", "one-shot"),
     *_one_shot("rs+fd", "rs+fd"),
@@ -132,15 +154,18 @@ METHODS: tuple[Method, ...] = (
 )
 
 
-def choose(words: Sequence[str]) -> list[Method]:
+def choose(words: Sequence[str], placed: bool = False) -> list[Method]:
     """The methods that any of these words fits: `longitudinal`, `one-shot`, a solution, a mechanism, or a full name.
 
-    Methods for ordered values are chosen only by mechanism or full name: values need not have an order.
+    Methods for ordered values are chosen only by mechanism or full name: values need not have an order. So are those
+    for places, unless the attributes are `placed`.
 
     >>> [method.name for method in choose(["l-osue", "rs+rfd[grr]"])]
     ['smp[l-osue]', 'spl[l-osue]', 'rs+rfd[grr]']
     >>> [method.name for method in choose(["geometric", "l-geometric"])]
     ['smp[l-geometric]', 'spl[l-geometric]', 'smp[geometric]', 'spl[geometric]']
+    >>> [method.name for method in choose(["longitudinal"], placed=True)][:2]
+    ['smp[l-geo-grid]', 'smp[allomfree]']
     >>> choose(["l-grrr"])
     Traceback (most recent call last):
     protocols.errors.SettingsError: no method is called 'l-grrr' (say longitudinal, one-shot or all, ...
@@ -148,7 +173,7 @@ def choose(words: Sequence[str]) -> list[Method]:
     by_word: dict[str, list[Method]] = {}
     for method in METHODS:
         kind = "longitudinal" if method.longitudinal else "one-shot"
-        groups = () if method.ordered else ("all", kind, method.solution)
+        groups = () if method.ordered or (method.placed and not placed) else ("all", kind, method.solution)
         for word in (*groups, method.label, method.name):
             by_word.setdefault(word, []).append(method)
     for word in words:

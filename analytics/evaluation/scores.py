@@ -19,6 +19,18 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class PlaceErrors:
+    """Of estimated places: metres that people must be moved to be where they are, and the error of areas' shares."""
+
+    metres: Mean
+    areas: Mean | None
+    """The root mean square over areas and periods; None without areas."""
+
+    def record(self) -> dict[str, Any]:
+        return {"metres": _mean(self.metres), "areas": None if self.areas is None else _mean(self.areas)}
+
+
+@dataclass(frozen=True)
 class Score:
     """The errors of one method at one budget."""
 
@@ -28,13 +40,15 @@ class Score:
     mse: dict[str, Mean]
     """MSE_avg, by correction."""
     expected: float
-    """The MSE of the raw estimate in theory (PROTOCOLS 1)."""
+    """The MSE of the raw estimate in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports."""
     guarantees: Guarantees
     """Computed from the channels, whatever budget was declared."""
     mechanisms: dict[str, str]
     """Attribute -> mechanism: those that allomfree and adp chose."""
     by_attribute: dict[str, dict[str, float]]
     """Attribute -> correction -> mean squared error."""
+    places: dict[str, PlaceErrors]
+    """Attributes of places -> what their published estimates are off by."""
 
     @property
     def headline(self) -> str:
@@ -54,9 +68,9 @@ class Score:
         return {
             **_named(self.method, self.eps),
             "eps_1": self.eps_1,
-            "mse": {name: {"value": mean.value, "error": _finite(mean.error)} for name, mean in self.mse.items()},
+            "mse": {name: _mean(mean) for name, mean in self.mse.items()},
             "rmse": {name: self.rmse(name) for name in self.mse},
-            "expected_mse": self.expected,
+            "expected_mse": _finite(self.expected),
             "per_report": self.guarantees.per_report.model_dump(),
             "for_ever": self.guarantees.for_ever.model_dump(),
             "mechanisms": self.mechanisms,
@@ -64,6 +78,7 @@ class Score:
                 attribute: {name: _finite(figure) for name, figure in figures.items()}
                 for attribute, figures in self.by_attribute.items()
             },
+            "places": {attribute: errors.record() for attribute, errors in self.places.items()},
         }
 
 
@@ -84,6 +99,10 @@ Outcome = Score | Infeasible
 
 def _named(method: Method, eps: float) -> dict[str, Any]:
     return {"method": method.name, "terms": method.terms, "eps": eps}
+
+
+def _mean(mean: Mean) -> dict[str, float | None]:
+    return {"value": _finite(mean.value), "error": _finite(mean.error)}
 
 
 def _finite(figure: float) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.votes import Floats
+from analytics.evaluation.places import Place
 from protocols.randomness import Devices
 from protocols.survey import MIN_SHARE, TIMES
 
@@ -56,13 +57,15 @@ class Truth:
     """The moments, and the number of values of each attribute.
 
     `priors` are the distributions from which RS+RFD draws fakes: above 0 and summing to 1; uniform by default.
-    `crosses` are further questions about pairs of attributes, which `crossing` adds.
+    `crosses` are further questions about pairs of attributes, which `crossing` adds. `places` are the attributes whose
+    values are the cells of a grid.
     """
 
     sizes: Mapping[str, int]
     moments: Sequence[Moment]
     priors: Mapping[str, Floats] = field(default_factory=dict)
     crosses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         even = {name: np.full(k, 1 / k) for name, k in self.sizes.items()}
@@ -101,7 +104,7 @@ def crossing(truth: Truth, crosses: Iterable[tuple[str, str]]) -> Truth:
         both = {name: values[first] * sizes[second] + values[second] for name, (first, second) in pairs.items()}
         return Snapshot(moment.period, moment.devices, values | both)
 
-    return Truth(sizes, [crossed(moment) for moment in truth.moments], truth.priors, pairs)
+    return Truth(sizes, [crossed(moment) for moment in truth.moments], truth.priors, pairs, truth.places)
 
 
 def noisy_priors(truth: Truth, eps: float, random: np.random.Generator) -> dict[str, Floats]:

@@ -117,7 +117,10 @@ def negativity_check(answers: Answers, level: float) -> Check:
     shares = np.clip(answers.supports / n, low, high)
     if isinstance(channel, SupportChannel):
         shares = channel.support(norm_sub((answers.supports / n - channel.floor) / channel.gain))
-    others = np.arange(len(low)) != np.argmax(shares)
+    top = int(np.argmax(shares))
+    others = np.arange(len(low)) != top
+    # Of many values most have a share that others have, too: the least likely one is among those that differ.
+    different = np.flatnonzero(others)[np.unique((shares + 1j * low)[others], return_index=True)[1]]
 
     def noticed(share: float) -> bool:
         counts = n * (1 - share) * shares
@@ -127,9 +130,9 @@ def negativity_check(answers: Answers, level: float) -> Check:
             total = float(square.sum() - USUALLY * np.sqrt(variance.sum()))
             return 2 * half_squares_tail(total, int(normal.sum())) <= level
         margin = USUALLY * np.sqrt(n * shares * (1 - shares))
-        few = at_most(np.ceil(counts + margin), n, low)[others]
-        many = at_least(np.floor(counts + n * share - margin), n, high)[~others]
-        return bool(cells * min(few.min(initial=1.0), many.min()) <= level)
+        few = at_most(np.ceil(counts + margin)[different], n, low[different])
+        many = at_least(np.floor(counts[top] + n * share - margin[top]), n, high[top])
+        return bool(cells * min(few.min(initial=1.0), float(many)) <= level)
 
     return Check(of_counts(answers.supports.astype(np.float64)), smallest_true(noticed))
 

@@ -14,7 +14,7 @@ from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import Estimates, drawn_share, estimate
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
-from analytics.estimation.pairs import Margin, fitted_pairs
+from analytics.estimation.pairs import Margin, Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
 from analytics.estimation.ratios import product
 from analytics.estimation.shortening import shortened, shortened_consistent
@@ -70,26 +70,35 @@ class Answers:
             return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
         first, second = axes
         rows, columns = (None if answers is None else answers._margin for answers in margins)
-        pairs = fitted_pairs(self.shares, self._known_variance, (first.k, second.k), rows, columns)
-        adjusted = shortened(Estimates(pairs.adjusted, pairs.error, pairs.adjusted, pairs.adjusted))
+        people = max(float(self.visitors.value), 1.0)
+        pairs = fitted_pairs(self.shares, self._table, (first.k, second.k), rows, columns, people)
+        adjusted = shortened(pairs.adjusted)
+        consistent = shortened_consistent(pairs.consistent, self.shares.error)
         return {
-            "consistent": shortened_consistent(ConsistentShares(pairs.consistent), self.shares.error).value,
+            "consistent": consistent.value,
+            "consistent_low": consistent.low,
+            "consistent_high": consistent.high,
             "adjusted": adjusted.value,
             "adjusted_error": adjusted.error,
+            "adjusted_low": adjusted.low,
+            "adjusted_high": adjusted.high,
         }
 
     @property
     def _margin(self) -> Margin:
-        return Margin(self.shares.value, self._known_variance, self.consistent.value)
+        return Margin(self._table, self.consistent.value)
 
     @property
-    def _known_variance(self) -> float:
-        """The mean variance of the shares if all values are equally frequent: it does not depend on the answers."""
+    def _table(self) -> Table:
+        """The shares, with the mean variance of all if they are alike: that does not depend on the answers."""
         even = self.channel.support(np.full(self.channel.k, 1 / self.channel.k)) * self.n
-        return float(np.mean(self._estimate(even, None).error ** 2))
+        known = float(np.mean(self._estimate(even, None).error ** 2))
+        return Table.of(self._estimate(self.counts, None, np.inf), known, self.n, self.channel)
 
-    def _estimate(self, counts: ArrayLike, groups: NDArray[np.bool_] | None) -> Estimates:
-        population = float(self.visitors.value)
+    def _estimate(
+        self, counts: ArrayLike, groups: NDArray[np.bool_] | None, population: float | None = None
+    ) -> Estimates:
+        population = float(self.visitors.value) if population is None else population
         if self.noise is None:
             return estimate(counts, self.n, self.channel, population=population, groups=groups)
         return estimate_noised(counts, self.n, self.channel, self.noise, population=population, groups=groups)

@@ -84,7 +84,9 @@ class Shares(_Model):
     share: Quantities = Field(description="unbiased; may be negative, need not sum to 1")
     consistent: Column | None = Field(None, description="shares of the consistent histogram; null for groups")
     consistent_low: Column | None = Field(
-        None, description="lower ends of its intervals; null unless the mechanism is ordered and counts have no noise"
+        None,
+        description="lower ends of its intervals; null unless it is of a cross, or the mechanism is ordered and counts "
+        "have no noise",
     )
     consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
     adjusted: Column | None = Field(
@@ -93,6 +95,8 @@ class Shares(_Model):
         "smaller errors; null otherwise",
     )
     adjusted_error: Column | None = Field(None, description="their standard errors")
+    adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
+    adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
     smoothed: Quantities | None = Field(
         None,
         description="the shares in a period, estimated with the help of earlier periods; null for longer windows and "
@@ -240,7 +244,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

@@ -5,16 +5,17 @@ Far from the border of the grid, displacements are symmetric and independent, so
     root mean square  sqrt(memo + fresh / t)
 
 cell sides, where `memo` and `fresh` are the mean squares of what the rounds move by. Without a memo it goes to 0; with
-one it never falls below one draw of the memo.
+one it never falls below one draw of the memo. Inside an area of another shape than its grid (geo-tight) the figure is
+exact, over all its cells alike: reports are drawn towards the middle.
 """
 
 from __future__ import annotations
 
-from math import hypot, inf, sqrt
+from math import sqrt
 
 import numpy as np
 
-from protocols.mechanisms import PlanarRound, moved_by
+from protocols.mechanisms import averaged_square
 from protocols.question import Question
 
 
@@ -29,21 +30,14 @@ def averaged(question: Question, t: float, memoised: bool) -> float:
     >>> [round(averaged(scheme.questions[0], t, memoised=False)) for t in (1, 30, 365)]
     [446, 81, 23]
     """
-    first, second = question.mechanism.first, question.mechanism.second
-    grid = question.attribute.grid
-    assert isinstance(first, PlanarRound) and (second is None or isinstance(second, PlanarRound)) and grid is not None
-    if not memoised:
-        return grid.cell * sqrt(_mean_square(first) / t) if t != inf else 0.0
-    return grid.cell * sqrt(_mean_square(first) + (0.0 if second is None else _mean_square(second) / t))
+    grid, mechanism = question.attribute.grid, question.mechanism
+    assert grid is not None
+    return grid.cell * sqrt(averaged_square(mechanism.first, mechanism.second, t, memoised))
 
 
 def blind(question: Question) -> float:
-    """The same of somebody who sees nothing and names the middle of the grid, if places are spread evenly."""
+    """The same of somebody who sees nothing and names the middle of all cells, if places are spread evenly."""
     grid = question.attribute.grid
     assert grid is not None
-    return grid.cell * hypot(*(sqrt((size**2 - 1) / 12) for size in (grid.columns, grid.rows)))
-
-
-def _mean_square(noise: PlanarRound) -> float:
-    far, chances = moved_by(noise.chances)
-    return float(np.square(far) @ chances)
+    places = grid.area.positions
+    return float(grid.cell * np.sqrt(places.var(axis=0).sum()))

@@ -1,7 +1,8 @@
 """How much likelier two answers are if one device gave both than if two did (docs/audit.md, section 7).
 
 The score of a pair is ln P(y, y' | one device) / (P(y) P(y')), where the device's value did not change in between. It
-is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent).
+is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent). On a grid of very many
+cells it depends on how far two answers are apart, as if the grid had no border.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from protocols.arrays import Column, Floats, PackedBits, Whole
-from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, bit_flip
-from protocols.privacy import memos_of
+from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, PlanarRound, bit_flip
+from protocols.privacy import memos_of, pairs_of
 from protocols.question import Question
 
 FEW_VALUES = 4096
+FEW_CELLS = 1024  # of a grid whose channel is gone through
 NEVER = 1e-300  # in place of a chance of 0, so that scores stay finite
 
 
@@ -26,12 +28,15 @@ class PairScores:
     question: Question
     table: Floats | None  # of symbols
     cells: tuple[Floats, Floats, Floats] | None  # of bits: none set, one of both, both
+    by_distance: Floats | None = None  # of large grids: [row, column] of one answer from the other
 
     def between(self, later: Column, earlier: Column) -> Floats:
         """`[later, earlier]`"""
         encoding = self.question.mechanism.encoding
         if isinstance(encoding, FreshHash):
             return _of_fresh_hashes(encoding, bit_flip(self.question.mechanism.first), later, earlier)
+        if self.by_distance is not None:
+            return _of_cells(self.by_distance, later, earlier)
         if self.table is not None:
             size = len(self.table)
             a, b = (np.asarray(column, dtype=np.int64) for column in (later, earlier))
@@ -52,6 +57,10 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     encoding = question.mechanism.encoding
     if isinstance(encoding, FreshHash):
         return PairScores(question, None, None)
+    plane = question.mechanism.first
+    if isinstance(plane, PlanarRound) and question.k > FEW_CELLS:
+        scores = np.maximum(pairs_of(question, memoised)[0].score, np.log(NEVER))
+        return PairScores(question, None, None, scores.reshape(2 * plane.rows - 1, 2 * plane.columns - 1))
     memos = memos_of(question, memoised)
     if not memos.bits:
         return PairScores(question, _table(memos.shares, memos.matrix), None)
@@ -60,6 +69,16 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     if isinstance(encoding, Buckets):  # an answer shows a bit where it is held and set
         ones = np.full(question.k, ones[0] * encoding.d / question.k)
     return PairScores(question, None, _cells(ones, memos.noise))
+
+
+def _of_cells(scores: Floats, later: Column, earlier: Column) -> Floats:
+    rows, columns = (size // 2 for size in scores.shape)  # the largest distances
+    (up, across), (up_before, across_before) = (
+        np.divmod(column.astype(np.int64), columns + 1) for column in (later, earlier)
+    )
+    return np.asarray(
+        scores[up[:, None] - up_before[None, :] + rows, across[:, None] - across_before[None, :] + columns]
+    )
 
 
 def _of_fresh_hashes(encoding: FreshHash, noise: Flip, later: Column, earlier: Column) -> Floats:

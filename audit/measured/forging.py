@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics.estimation import estimate
+from audit.closed.forged_places import moved_places
 from audit.closed.forging import Forgery, moved
 from audit.measured.observed import Observed
 from protocols.arrays import Column, PackedBits
@@ -43,7 +44,11 @@ def forged_gain(
     else:
         added = _best(question, target, forged, random)
     before, after = (_estimated(question, reports) for reports in (honest, np.concatenate([honest, added])))
-    expected = moved(question, np.array([target]), forgery, forged / (forged + len(rows)), before)
+    total = forged + len(rows)
+    if question.attribute.placed:
+        expected = moved_places(question, target, forgery, forged / total, before, total)
+    else:
+        expected = moved(question, np.array([target]), forgery, forged / total, before)
     return ForgedGain(float(after[target] - before[target]), forged, expected)
 
 

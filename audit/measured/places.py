@@ -9,6 +9,7 @@ import numpy as np
 from audit.closed.places import averaged, blind
 from audit.measured.observed import Observed
 from audit.report import Figure
+from protocols.mechanisms import PlanarRound
 from protocols.question import Question
 
 INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
@@ -29,15 +30,16 @@ def _averaged(observed: Observed, question: Question, periods: range) -> Figure 
     assert grid is not None
     rows = observed.steady(question.name, periods)
     rows = rows[observed.answered[periods.start : periods.stop, rows].all(axis=0)]
-    true_up, true_across = np.divmod(observed.values[question.name][0][rows].astype(np.int64), grid.columns)
-    margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, (min(grid.columns, grid.rows) - 1) / 2)
-    inside = _within(true_across, grid.columns, margin) & _within(true_up, grid.rows, margin)
-    rows, true_up, true_across = rows[inside], true_up[inside], true_across[inside]
+    positions = grid.area.positions
+    true = positions[observed.values[question.name][0][rows]]
+    if isinstance(question.mechanism.first, PlanarRound):
+        margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, (min(grid.columns, grid.rows) - 1) / 2)
+        inside = _within(true[:, 1], grid.columns, margin) & _within(true[:, 0], grid.rows, margin)
+        rows, true = rows[inside], true[inside]
     if not len(rows):
         return None
-    cells = np.stack(observed.reports(question.name, rows, periods)).astype(np.int64)
-    up, across = np.divmod(cells, grid.columns)
-    off = np.hypot(up.mean(axis=0) - true_up, across.mean(axis=0) - true_across) * grid.cell
+    cells = np.stack(observed.reports(question.name, rows, periods))
+    off = np.hypot(*(positions[cells].mean(axis=0) - true).T) * grid.cell
     measured = float(np.sqrt((off**2).mean()))
     spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
     return Figure(

@@ -11,7 +11,7 @@ import numpy as np
 from analytics.estimation import estimate, norm_sub
 from audit.closed.guessing import best_guess, tuple_guess
 from audit.closed.which import attribute_inference
-from audit.computed import FORGED, FORGERS, WHOLE, Priors, asked, cheapest, shares_known
+from audit.computed import FORGED, FORGERS, WHOLE, Priors, asked, cheapest, forgeable, shares_known
 from audit.intervals import Trials
 from audit.measured.forging import forged_gain
 from audit.measured.gaps import Followed
@@ -165,8 +165,6 @@ class Population:
         if "link" not in self._only or observed.periods <= turns:
             return
         for report in evidence(self._scheme.questions, self._scheme.discloses, self._scheme.survey.longitudinal):
-            if any(question.attribute.placed for question in report.questions):
-                continue  # their pairs are compared by distance only, in closed form
             one = len(report.questions) == 1
             trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
             if not trials.count:
@@ -182,7 +180,7 @@ class Population:
     def _forgeries(self, observed: Observed) -> Iterator[Figure]:
         if "forge" not in self._only:
             return
-        for question in asked(self._scheme):
+        for question in forgeable(self._scheme):
             target = cheapest(question)
             for forgery, does in FORGERS.items():
                 found = forged_gain(observed, question, target, forgery, FORGED)
@@ -190,7 +188,7 @@ class Population:
                     yield Figure(
                         attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
                         unit="share", luck=0.0, histogram=0.0, measured=found.moved, trials=found.forged,
-                        best=found.expected,
+                        best=found.expected, exact=not question.attribute.placed,
                     )  # fmt: skip
 
     def _figure(

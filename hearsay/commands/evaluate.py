@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from hearsay.commands.replay import positions_of
 from hearsay.terminal import console
 
 if TYPE_CHECKING:
@@ -36,9 +37,22 @@ def _budgets(text: str) -> list[float]:
 
 def evaluate(
     scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry, virtual-humans, commuters or demand.")
-    ] = "virtual-humans",
+        str | None,
+        typer.Option(
+            "--scenario",
+            help="telemetry, virtual-humans, commuters or demand. [virtual-humans; with --places commuters]",
+        ),
+    ] = None,
     csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
+    places: Annotated[
+        Path | None, typer.Option(help="A survey file: its places on a grid are asked, and errors are also in metres.")
+    ] = None,
+    position: Annotated[
+        list[str] | None, typer.Option(help="With --places and --csv: lat,lon=attribute, the columns of positions.")
+    ] = None,
+    metres: Annotated[
+        bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
+    ] = False,
     attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
     label: Annotated[
         str | None,
@@ -90,6 +104,9 @@ def evaluate(
 ) -> None:
     """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.
 
+    With --places: also how many metres the estimated map is off, and the error of areas. Budgets are then for the
+    distance that the survey's budgets are for; those of other mechanisms hold between any two cells.
+
     With --label: accuracy, AUC and gaps of classifiers learnt from crosses with the label and from synthetic records.
 
     Nothing is sent or stored: the code of the devices answers in memory.
@@ -99,11 +116,25 @@ def evaluate(
     from analytics.evaluation import CORRECTIONS
     from hearsay.learning.labelled import LearningEvaluation
     from hearsay.running.evaluating import Evaluation
-    from hearsay.running.evaluation_truth import from_csv, from_scenario, with_crosses
+    from hearsay.running.evaluation_truth import (
+        from_csv,
+        from_positions,
+        from_scenario,
+        on_grids,
+        only_places,
+        with_crosses,
+    )
+    from hearsay.running.simulating import populate
+    from hearsay.survey_files import read_survey
     from producers.scenarios import scenario
 
+    name = scenario_name or ("virtual-humans" if places is None else "commuters")
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
+    if (position or metres) and (places is None or csv is None):
+        raise typer.BadParameter("--position and --metres belong to --places with --csv")
+    if places is not None and (label is not None or crosses):
+        raise typer.BadParameter("--places goes with neither --label nor --crosses")
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
     if label is not None:
@@ -116,24 +147,33 @@ def evaluate(
         learning = LearningEvaluation(label, sensitive, _budgets(eps), rounds, bins, test, runs, seed)
         _learn(learning, csv, _words(attributes), html, as_json)
         return
-    for name in _words(corrections):
-        if name not in CORRECTIONS:
-            raise typer.BadParameter(f"{name!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
+    for word in _words(corrections):
+        if word not in CORRECTIONS:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
     comparison = Evaluation(
         _words(methods), _budgets(eps), alpha, guarantee, published, prior_eps, _words(corrections), runs, seed, one_in
     )
     with console.progress("preparing") as step:
-        if csv is not None:
+        lived = None if once and periods is None else periods or 1
+        if places is not None:
+            asked = only_places(read_survey(places), _words(attributes))
+            if csv is not None:
+                truth = from_positions(csv, asked, positions_of(position), metres, step)
+            else:
+                population = populate(asked, name, devices, lived, seed)
+                truth = from_scenario(population, [attribute.name for attribute in asked.attributes], once, step)
+            truth = on_grids(truth, asked)
+        elif csv is not None:
             truth = from_csv(csv, _words(attributes), step)
         else:
-            lived = None if once and periods is None else periods or 1
-            population = scenario(scenario_name, devices=devices, periods=lived, seed=seed)
+            population = scenario(name, devices=devices, periods=lived, seed=seed)
             truth = from_scenario(population, _words(attributes), once, step)
         truth = with_crosses(truth, _words(crosses))
         outcomes = comparison.run(truth, step)
-    source = str(csv) if csv is not None else scenario_name
+    source = str(csv) if csv is not None else name
     settings = {"source": source, "once": once, "alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
     facts = {**settings, "attributes": dict(truth.sizes), "people": truth.people.tolist()}
+    facts["within"] = {attribute: place.radius for attribute, place in truth.places.items()}
     if as_json:
         console.print_json({**facts, "outcomes": [outcome.record() for outcome in outcomes]})
     else:
@@ -175,13 +215,18 @@ def _show(facts: dict[str, Any], outcomes: list[Outcome]) -> None:
     )
     for eps, group in groupby(outcomes, key=lambda outcome: outcome.eps):
         _show_budget(eps, facts["alpha"], list(group))
+    if facts["within"]:
+        reach = ", ".join(f"{radius:g} m ({escape(attribute)})" for attribute, radius in facts["within"].items())
+        console.out.print(
+            f"\nBudgets of mechanisms for places are for two places {reach} apart, and those of others for any two. "
+            "Metres: how far people must be moved, on average, to be where they are. Areas: the error of a share.",
+        )
 
 
 def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
     from analytics.evaluation import Score
 
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
-    corrections = list(scores[0].mse) if scores else []
     budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}
     title = "; ".join(
         budgets[kind] for kind in sorted({outcome.method.longitudinal for outcome in outcomes}, reverse=True)
@@ -189,11 +234,12 @@ def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("method", "terms", "reveals"):
         table.add_column(heading, no_wrap=True)
-    for heading in (*corrections, "theory", "RMSE"):
+    for heading in _figures(scores[0]) if scores else ():
         table.add_column(heading, justify="right")
     for outcome in outcomes:
         if isinstance(outcome, Score):
-            table.add_row(*_cells(outcome))
+            revealed = f"{outcome.guarantees.per_report.whole:.2f}"
+            table.add_row(escape(outcome.method.name), outcome.method.terms, revealed, *_figures(outcome).values())
         else:
             table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]infeasible[/]")
     console.out.print()
@@ -203,14 +249,15 @@ def _show_budget(eps: float, alpha: float, outcomes: list[Outcome]) -> None:
             console.out.print(f"[dim]{escape(outcome.method.name)}: {escape(outcome.reason)}[/]", soft_wrap=True)
 
 
-def _cells(score: Score) -> list[str]:
+def _figures(score: Score) -> dict[str, str]:
+    """What is shown of a score, by heading. Of places, errors in metres instead of those of single corrections."""
     figures = {name: f"{mean.value:.2e}" for name, mean in score.mse.items()}
     figures[score.headline] = f"[bold]{figures[score.headline]}[/]"
-    return [
-        escape(score.method.name),
-        score.method.terms,
-        f"{score.guarantees.per_report.whole:.2f}",
-        *figures.values(),
-        f"{score.expected:.2e}",
-        f"{score.rmse(score.headline):.4f}",
-    ]
+    typical = {"RMSE": f"{score.rmse(score.headline):.4f}"}
+    if not score.places:
+        return {**figures, "theory": f"{score.expected:.2e}", **typical}
+    for name, errors in score.places.items():
+        where = f"{escape(name)}: " if len(score.places) > 1 else ""
+        typical[f"{where}metres"] = f"{errors.metres.value:,.0f}"
+        typical[f"{where}areas"] = "-" if errors.areas is None else f"{errors.areas.value:.4f}"
+    return typical

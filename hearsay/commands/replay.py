@@ -90,9 +90,8 @@ def replay(
         raise typer.BadParameter("choose one of --kafka and --capture")
     survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
-    positions = {attribute: _two_columns(text) for text, attribute in _pairs("--position", position)}
     options = Options(
-        ColumnMapping(person, time, columns, positions, metres),
+        ColumnMapping(person, time, columns, positions_of(position), metres),
         ANY_ORDER if any_order else _tolerance(tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
@@ -138,6 +137,11 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
             raise typer.BadParameter(f"{option}: {text!r} is not of the form left=right")
         pairs.append((left, right))
     return pairs
+
+
+def positions_of(given: list[str] | None) -> dict[str, tuple[str, str]]:
+    """The two columns of each attribute's position."""
+    return {attribute: _two_columns(text) for text, attribute in _pairs("--position", given)}
 
 
 def _two_columns(text: str) -> tuple[str, str]:

@@ -39,21 +39,15 @@ def synthesize(
     Example: hearsay synthesize festival-week --rows 10000 --out records.parquet
     """
     from hearsay.commands.report import asked_window
+    from hearsay.learning.following import follow
     from hearsay.learning.record_files import check_suffix, write_records
-    from hearsay.learning.synthesizing import synthesize as draw
-    from hearsay.reports.files import chosen, latest, narrowed, open_results
-    from hearsay.reports.sources import mobility_of
 
     if out is not None:
         check_suffix(out)
     wanted = asked_window(period, window)
-    with console.progress("reading results") as step:
-        with open_results(survey, data, kafka) as (results, _):
-            report = mobility_of(results, chosen(results, survey))
-        step(0, 2, "drawing records")
-        found = latest(report if wanted is None else narrowed(report, *wanted))
-        synthesis = draw(report, found, rows, seed)
-        path = out or Path(f"{report.survey}-records.csv")
+    with console.progress("drawing records from results") as step:
+        synthesis = follow(survey, data, kafka, wanted, rows, seed)
+        path = out or Path(f"{synthesis.report.survey}-records.csv")
         step(1, 2, f"writing {path}")
         write_records(synthesis, path)
     if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow.csv
@@ -27,8 +26,7 @@ def write_records(synthesis: Synthesis, path: Path) -> None:
     """Write the records: CSV begins with lines about them, Parquet has them as metadata named `hearsay`."""
     table = synthesis.table()
     if path.suffix == ".parquet":
-        about = {"hearsay": json.dumps(synthesis.record()), "about": "\n".join(synthesis.lines())}
-        pyarrow.parquet.write_table(table.replace_schema_metadata(about), path)
+        pyarrow.parquet.write_table(table, path)
         return
     with path.open("wb") as file:
         file.write("".join(f"{ABOUT}{line}\n" for line in synthesis.lines()).encode())

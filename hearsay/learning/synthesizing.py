@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -31,14 +32,14 @@ class Synthesis:
     distances: dict[Pair, Distance]
 
     def table(self) -> pa.Table:
-        """One row for each record, with the values as text."""
+        """One row for each record, with the values as text; what they follow is metadata."""
         columns = {
             name: pa.DictionaryArray.from_arrays(
                 pa.array(places, pa.int32()), pa.array(self.report.asked(name).values, pa.string())
             )
             for name, places in self.records.items()
         }
-        return pa.table(columns)
+        return pa.table(columns, metadata={"hearsay": json.dumps(self.record()), "about": "\n".join(self.lines())})
 
     def record(self) -> dict[str, Any]:
         """What the records follow, as plain data."""
@@ -129,6 +130,6 @@ def published_tables(report: MobilityReport, window: WindowReport) -> Measured:
 def _shares(published: PublishedShares) -> Shares:
     """The unbiased shares; of an ordered mechanism the smoothed ones, whose errors are far smaller."""
     low, high = published.consistent_low, published.consistent_high
-    if published.consistent is not None and low is not None and high is not None:
+    if published.adjusted is None and published.consistent is not None and low is not None and high is not None:
         return Shares(published.consistent, ((high - low) / (2 * NORMAL_95)) ** 2)
     return Shares(published.share.value, np.asarray(published.share.error**2))

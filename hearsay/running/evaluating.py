@@ -35,7 +35,8 @@ class Evaluation:
 
     def run(self, truth: Truth, step: Step = no_step) -> list[Outcome]:
         """The outcome of every method at every budget."""
-        chosen = [method.under(self.guarantee).taking_turns(self.one_in) for method in choose(self.methods)]
+        named = choose(self.methods, placed=bool(truth.places))
+        chosen = [method.under(self.guarantee).taking_turns(self.one_in) for method in named]
         if self.published:
             chosen = [variant for method in chosen for variant in _variants(method)]
         priors = noisy_priors(truth, self.prior_eps, np.random.default_rng(self.seed))

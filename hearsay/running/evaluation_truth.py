@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -14,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from analytics.evaluation import Moment, Snapshot, Truth, crossing, everybody_once
+from analytics.evaluation import Moment, Place, Snapshot, Truth, crossing, everybody_once
 from hearsay.terminal.console import Step
+from producers.replay import UNKNOWN, cells, places
 from producers.scenarios import Scenario
 from protocols.errors import ScenarioError
-from protocols.survey import TIMES
+from protocols.survey import TIMES, Survey
 
 MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer
 
@@ -50,6 +52,52 @@ def from_csv(path: Path, columns: Sequence[str], step: Step) -> Truth:
                 f"choose columns with 2 to {MOST_VALUES:,} values with --attributes",
             )
     return Truth(sizes, [Snapshot(0, np.arange(len(table), dtype=np.uint64), values)])
+
+
+def from_positions(
+    path: Path, survey: Survey, columns: Mapping[str, tuple[str, str]], metres: bool, step: Step
+) -> Truth:
+    """One period of a survey's places, from a table with one row per person.
+
+    `columns` has the two columns of an attribute's position; without them a column has the names of cells.
+    """
+    step(0, 1, f"reading {path}")
+    table = read_table(path)
+    values = {}
+    for attribute in survey.attributes:
+        pair = columns.get(attribute.name, (attribute.name,))
+        chosen_columns(pair, table.column_names, str(path))
+        read = [table[column].combine_chunks() for column in pair]
+        found = cells(read[0], read[1], attribute, metres) if len(pair) == 2 else places(read[0], attribute)
+        unknown = int((found == UNKNOWN).sum())
+        if unknown:
+            raise ScenarioError(
+                f"{path}: {unknown:,} of {len(table):,} rows have no place on the grid of {attribute.name!r}",
+                "leave them out, or make the grid larger",
+            )
+        values[attribute.name] = found.astype(np.int64)
+    everybody = Snapshot(0, np.arange(len(table), dtype=np.uint64), values)
+    return Truth({attribute.name: len(attribute.values) for attribute in survey.attributes}, [everybody])
+
+
+def on_grids(truth: Truth, survey: Survey) -> Truth:
+    """The same truth, of attributes that are places of a survey."""
+    for attribute in survey.attributes:
+        if truth.sizes[attribute.name] != len(attribute.values):
+            raise ScenarioError(f"the cells of {attribute.name!r} are not those of the survey", "choose commuters")
+    return replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
+
+
+def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
+    """The survey with its places alone, or with those that are wanted of them."""
+    there = [attribute.name for attribute in survey.attributes if attribute.placed]
+    if not there:
+        raise ScenarioError(
+            f"survey {survey.id!r} has no places", "give a survey with an attribute that has a grid and geo"
+        )
+    chosen = chosen_columns(wanted, there, f"survey {survey.id}")
+    kept = tuple(attribute for attribute in survey.attributes if attribute.name in chosen)
+    return survey.model_copy(update={"attributes": kept, "crosses": (), "eps": None, "eps_inf": None, "eps_1": None})
 
 
 def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:

@@ -31,7 +31,7 @@ def populate(survey: Survey, name: str, devices: int | None, periods: int | None
         options["attributes"] = {a.name: a.prior or a.values for a in survey.attributes}
     grid = next((a.grid for a in survey.attributes if a.grid is not None), None)
     if name == "commuters" and grid is not None:
-        options |= {"rows": grid.rows, "columns": grid.columns}
+        options |= {"rows": grid.rows, "columns": grid.columns, "inside": grid.area.inside}
     return scenario(name, devices=devices, periods=periods, seed=seed, **options)
 
 

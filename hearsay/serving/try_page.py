@@ -1,7 +1,7 @@
 """`/try`: a device in the browser, made of the JavaScript library, and the estimate that its reports move.
 
-The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`;
-those in `assets/device` are copies of clients/javascript and of the packages that it uses (tests/clients/vendored.py).
+The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`:
+`device` is the library itself, in clients/javascript, and `noble` has the packages that it uses.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
 )
 NO_STORE = (("cache-control", "no-store"),)
+PACKAGES = (b'"@noble/', b'"/try/noble/')
+"""What the library imports by name, a browser asks for by path."""
 
 
 def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
@@ -65,4 +67,4 @@ def _walk(directory: Traversable, before: str = "") -> list[tuple[str, Traversab
 
 
 def _asset(file: Traversable) -> Response:
-    return Response(200, file.read_bytes(), TYPES[file.name.rpartition(".")[2]], HEADERS)
+    return Response(200, file.read_bytes().replace(*PACKAGES), TYPES[file.name.rpartition(".")[2]], HEADERS)

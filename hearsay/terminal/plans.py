@@ -29,8 +29,8 @@ TURNS = (
 def tables_of(drawn: Plan, with_shares: bool) -> list[str | Table]:
     """Everything that a plan has to show, in order."""
     presence = (_presence,) if drawn.presence is not None else ()
-    shares = (_shares,) if with_shares else ()
-    parts = (
+    shares = [shares_table(drawn.shares, drawn.devices)] if with_shares and drawn.shares is not None else []
+    before = (
         _header,
         _mechanisms,
         _alternatives,
@@ -38,14 +38,15 @@ def tables_of(drawn: Plan, with_shares: bool) -> list[str | Table]:
         *([_places] if drawn.guarantee.places else []),
         *([_precision] if any(a.precision for a in drawn.attributes) else []),
         *presence,
-        *shares,
+    )
+    after = (
         *([_ways] if all(way.errors for way in drawn.ways) else []),
         _risk,
         _links,
         _tracking,
         *_wider(drawn),
     )
-    return [part(drawn) for part in parts]
+    return [*(part(drawn) for part in before), *shares, *(part(drawn) for part in after)]
 
 
 def _header(drawn: Plan) -> str:
@@ -188,11 +189,6 @@ def _presence(drawn: Plan) -> Table:
         "provisional."
     )
     return table
-
-
-def _shares(drawn: Plan) -> Table:
-    assert drawn.shares is not None, "crosses and shares are for surveys whose reports answer one question"
-    return shares_table(drawn.shares, drawn.devices)
 
 
 def _ways(drawn: Plan) -> Table:

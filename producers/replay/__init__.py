@@ -2,6 +2,7 @@
 
 from producers.replay.choosing import Rule
 from producers.replay.files import ColumnMapping, FileFormat, expand
+from producers.replay.files.answers import UNKNOWN, cells, places
 from producers.replay.inspecting import Inspection, inspect
 from producers.replay.interpreting import ANY_ORDER, Options
 from producers.replay.pace import Pace
@@ -10,6 +11,7 @@ from producers.replay.run import Progress, Replay, Summary
 
 __all__ = [
     "ANY_ORDER",
+    "UNKNOWN",
     "ColumnMapping",
     "Fault",
     "FileFormat",
@@ -21,6 +23,8 @@ __all__ = [
     "Replay",
     "Rule",
     "Summary",
+    "cells",
     "expand",
     "inspect",
+    "places",
 ]

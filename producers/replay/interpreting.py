@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from producers.replay.choosing import Rule
 from producers.replay.files import Batch, ColumnMapping, FileFormat
-from producers.replay.files.answers import UNKNOWN, cells, places
+from producers.replay.files.answers import UNKNOWN, places, quarters
 from producers.replay.files.times import BAD, moments
 from producers.replay.quality import Fault, Quality
 from protocols.errors import ReplayError
@@ -67,7 +67,7 @@ class Events:
     usable: NDArray[np.bool_]
     """Which have a valid time and are not late."""
     values: NDArray[np.int32]
-    """By row and attribute: the position of the value, or UNKNOWN."""
+    """By row and attribute: the position of the value, or UNKNOWN; of positions, the quarter of a cell."""
 
 
 class Interpreter:
@@ -132,11 +132,11 @@ class Interpreter:
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
 
     def _values(self, batch: Batch, attribute: Attribute) -> tuple[NDArray[np.int32], str]:
-        """The values of an attribute, and the columns that they are from."""
+        """The values of an attribute (quarters of cells, if they are positions), and the columns that they are from."""
         if attribute.name in self.columns.positions:
             pair = self.columns.positions[attribute.name]
             first, second = (batch.columns[column] for column in pair)
-            return cells(first, second, attribute, self.columns.metres), " and ".join(pair)
+            return quarters(first, second, attribute, self.columns.metres), " and ".join(pair)
         column = self.columns.attributes[attribute.name]
         return places(batch.columns[column], attribute), column
 

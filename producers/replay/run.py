@@ -26,6 +26,7 @@ from producers.replay.pace import Pace
 from producers.replay.people import People
 from producers.replay.quality import Fault, Found, Located, Quality
 from producers.replay.spool import AT_ONCE, Spool
+from producers.replay.stays import Stays
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
@@ -110,6 +111,7 @@ class Replay:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
         self._checkpoint = Checkpoint(workspace / f"{name}.json")
         self._totals = self._checkpoint.read()
+        self._stays = Stays(survey.attributes, options.columns.positions, workspace, name)
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
 
     def run(self, progress: Callable[[Progress], None] = lambda _: None, stop: Stop = never) -> Summary:
@@ -121,6 +123,7 @@ class Replay:
                 progress(Progress(batch.share_read, self._quality.rows, self._totals.through, self._totals.reports))
             self._report(max(self._spool.periods, default=-1), stop)
             self._clock.finish(self._totals.through)
+            self._stays.forget()
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         finally:
@@ -142,13 +145,16 @@ class Replay:
             self._require_few_faults()
             self._pace.wait_for((self._interpreter.calendar.end(period) + self._interpreter.tolerance) / SECOND, stop)
             self._clock.advance(period)
+            self._stays.begin(self._totals.through)
             totals = replace(self._totals, through=period, periods=self._totals.periods + 1)
             for events in self._spool.take(period, partial(self._respondent.tokens, period=period)):
                 events, again = without_duplicates(events)
                 self._quality.note(Fault.DUPLICATE, again)
                 if self._strict:
                     self._quality.require_none()
+                self._stays.settle(events)
                 devices, values = choose(events, self._rules)
+                self._stays.note(devices, values)
                 rows = np.flatnonzero(self._answerable(devices, values))
                 presences = Presences(period, devices[rows], {name: column[rows] for name, column in values.items()})
                 reported = self._reporter.report(presences, stop=stop)
@@ -161,7 +167,9 @@ class Replay:
                 )
             found = self._quality.found[Fault.DUPLICATE]
             self._totals = replace(totals, duplicates=found.count, first_duplicates=found.first_rows)
+            self._stays.keep(period)
             self._checkpoint.write(self._totals)
+            self._stays.forget(but=period)
             self._clock.advance(period + 1)
             if stop():
                 raise Stopped(f"stopped after period {period}")

@@ -20,6 +20,7 @@ from producers.scenarios.base import (
     randomness,
 )
 from protocols.errors import ScenarioError
+from protocols.mechanisms import Area
 
 QUADRANTS = ("NW", "NE", "SW", "SE")
 LONGEST_DWELL = 8
@@ -44,6 +45,7 @@ class Commuters:
     """One period per hour; hour 0 is midnight of a Monday.
 
     rows, columns  the grid; areas are named `r0c0` (top left) and on
+    inside         of `place`: the cells of a survey's grid that are inside, row * columns + column; None: all
     activity       probability that a phone is seen in the busiest hour (nights and quiet phones are seen less)
     workers        share of people who work from Monday to Friday
 
@@ -70,6 +72,7 @@ class Commuters:
         *,
         rows: int = 6,
         columns: int = 6,
+        inside: tuple[int, ...] | None = None,
         activity: float = 0.8,
         workers: float = 0.6,
     ) -> None:
@@ -79,9 +82,10 @@ class Commuters:
             raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")
         check_probabilities(activity=activity, workers=workers)
         self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
+        places = Area(columns, rows, inside)
         self.attributes = {
             "area": tuple(f"r{row}c{column}" for row in range(rows) for column in range(columns)),
-            "place": tuple(f"x{column}y{row}" for row in range(rows) for column in range(columns)),
+            "place": tuple(f"x{column}y{row}" for row, column in places.positions.tolist()),
             "transition": tuple(f"{origin}>{here}" for origin in QUADRANTS for here in QUADRANTS),
             "dwell": tuple(str(hours) for hours in range(1, LONGEST_DWELL + 1)),
         }
@@ -101,7 +105,7 @@ class Commuters:
         self._work_from = np.clip(np.rint(rng.normal(8.5, 1, devices)), 6, 12).astype(np.int64)
         self._work_to = self._work_from + np.clip(np.rint(rng.normal(8, 1, devices)), 4, 10).astype(np.int64)
         self._seen = rng.uniform(0.5, 1, devices)
-        self._place = (rows - 1 - row) * columns + column
+        self._place = places.nearest((rows - 1 - row) * columns + column)
         self._quadrant = row * 2 // rows * 2 + column * 2 // columns
 
     def presences(self, period: int) -> Presences:

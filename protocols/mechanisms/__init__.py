@@ -7,9 +7,10 @@ from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import moved as moved_by
+from protocols.mechanisms.places.losses import averaged_square
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
@@ -18,6 +19,7 @@ __all__ = [
     "MAX_VALUES",
     "NAMES",
     "RECORDS",
+    "Area",
     "Buckets",
     "Budget",
     "Calibration",
@@ -35,7 +37,7 @@ __all__ = [
     "SupportChannel",
     "Use",
     "Values",
+    "averaged_square",
     "bit_flip",
     "fitting",
-    "moved_by",
 ]

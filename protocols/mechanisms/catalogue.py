@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from protocols.mechanisms.builders import direct, evolving, hashing, ordered, places, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 
 RECORDS: dict[str, MechanismRecord] = {
@@ -23,6 +24,7 @@ RECORDS: dict[str, MechanismRecord] = {
         unary.L_SOUE,
         ordered.L_GEOMETRIC,
         places.GEO_GRID,
+        places.GEO_TIGHT,
         evolving.LOLOHA,
         evolving.DBITFLIP,
         direct.GRR_R,
@@ -58,3 +60,12 @@ def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Me
     if builder is None:
         raise ValueError(f"{name} has no {'single round' if budget.one is None else 'second round'}")
     return builder(k, budget, parameter)
+
+
+@lru_cache(maxsize=64)
+def build_for_places(name: str, area: Area, budget: Budget) -> Mechanism:
+    """A mechanism for the places of an area; cached like the others."""
+    builder = RECORDS[name].on_grid
+    if builder is None:
+        raise ValueError(f"{name} is not for places")
+    return builder(area, budget)

@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Encoding
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
@@ -61,8 +62,8 @@ class Mechanism:
 
     def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
         """The channel of one report; `share` and `fake` as in SupportChannel."""
-        if isinstance(self.first, PlanarRound):
-            return PlanarChannel((self.first, *([self.second] if isinstance(self.second, PlanarRound) else [])))
+        if isinstance(self.first, PlaceRound):
+            return PlanarChannel((self.first, *([self.second] if isinstance(self.second, PlaceRound) else [])))
         return self._channel(self.one_report, share, fake)
 
     def memo_channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
@@ -70,7 +71,7 @@ class Mechanism:
         return self._channel(self.first, share, fake)
 
     def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
-        if isinstance(noise, PlanarRound):
+        if isinstance(noise, PlaceRound):
             return PlanarChannel((noise,))
         if isinstance(noise, MatrixRound):
             return MatrixChannel(noise.matrix)
@@ -83,3 +84,9 @@ class Builder(Protocol):
     """Makes a mechanism for k values and a budget; `parameter` is what the mechanism's record says."""
 
     def __call__(self, k: int, budget: Budget, parameter: int | None = None) -> Mechanism: ...
+
+
+class PlaceBuilder(Protocol):
+    """Makes a mechanism for the places of an area; budgets are per cell side."""
+
+    def __call__(self, area: Area, budget: Budget) -> Mechanism: ...

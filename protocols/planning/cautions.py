@@ -179,8 +179,8 @@ def _of_costs(scheme: Scheme) -> Found:
             neighbours by {unit:.3g}, but the ends of the range by up to {worst:.3g}."""
         yield "distance-only", text
     for name, losses in promise.of_places().items():
-        text = f"""{name}: geo-grid protects nearness: {in_words(losses)}. In which town or district somebody is, is not
-            hidden, and places of several periods together name a person."""
+        text = f"""{name}: {scheme.question(name).label} protects nearness: {in_words(losses)}. In which town or
+            district somebody is, is not hidden, and places of several periods together name a person."""
         yield "distance-only", text
 
 

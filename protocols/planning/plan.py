@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.losses import moved
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
+from protocols.planning.places import placed_why
 from protocols.planning.precision import mean_variance, standard_error
 from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.shares import SharesPlan, shares_plan
@@ -183,7 +183,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
     placed = isinstance(channel, PlanarChannel)
     rivals = {
         label: variance_at_zero(rival.channel)
-        for label, rival in scheme.alternatives(question).items()
+        for label, rival in ({} if placed else scheme.alternatives(question)).items()
         if isinstance(rival.channel, SupportChannel)
     }
     return AttributePlan(
@@ -210,7 +210,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -
 def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
     if question.attribute.placed:
-        return "places with geo are moved over their grid"
+        return placed_why(question)
     if asked not in CHOOSERS:
         return "the survey asks for it"
     if question.label not in rivals:
@@ -253,19 +253,14 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
 
 
 def _displacement(question: Question) -> DisplacementPlan:
-    """From the law of a report, as if the grid had no border; two rounds add up as independent moves do."""
+    """Of a whole grid as if it had no border; two rounds add up as independent moves do."""
     grid, first, second = question.attribute.grid, question.mechanism.first, question.mechanism.second
-    assert grid is not None and isinstance(first, PlanarRound)
-    law = first.chances
-    if isinstance(second, PlanarRound):
-        size = 2 * law.shape[0] - 1, 2 * law.shape[1] - 1
-        law = np.fft.irfft2(np.fft.rfft2(law, size) * np.fft.rfft2(second.chances, size), size)
-    far, chances = moved(law)
-    below = np.cumsum(chances) / chances.sum()
-    memo_far, memo_chances = moved(first.chances)
-    mean = float(far @ chances / chances.sum())
+    assert grid is not None
+    far, chances = moved(first, second)
+    below = np.cumsum(chances)
+    memo_far, memo_chances = moved(first)
     return DisplacementPlan(
-        mean=mean * grid.cell,
+        mean=float(far @ chances) * grid.cell,
         median=float(far[np.searchsorted(below, 0.5)]) * grid.cell,
         most=float(far[np.searchsorted(below, 0.95)]) * grid.cell,
         memo=float(memo_far @ memo_chances) * grid.cell if question.attribute.geo_inf is not None else None,

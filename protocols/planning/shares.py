@@ -1,7 +1,8 @@
 """Which share of the devices draws each question, how exact its single values are, and shares for wanted errors.
 
 A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
-So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices.
+So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices. Estimates of places
+have no variance in closed form: they keep their shares, and the others divide what is left.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class SharePlan(BaseModel):
 
 
 class SharesPlan(BaseModel):
-    """All questions, and how many devices reach all wanted errors at the proposed shares."""
+    """All questions but those about places, and how many devices reach all wanted errors at the proposed shares."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,12 +58,18 @@ def shares_plan(scheme: Scheme, devices: int, error: float, wanted: Mapping[str,
     """
     for name in wanted:
         scheme.survey.index(name)  # refuses what is not asked
+        if scheme.question(name).attribute.placed:
+            raise SettingsError(f"the error of places ({name}) has no formula", "leave it out, and measure: `evaluate`")
     if not scheme.discloses:
         if wanted:
             raise SettingsError("this survey has no shares: all devices answer all attributes", "leave --wanted out")
         return None
-    errors = {question.name: wanted.get(question.name, error) for question in scheme.questions}
-    needed = {q.name: _even_variance(q) * scheme.survey.one_in / errors[q.name] ** 2 for q in scheme.questions}
+    asked = [question for question in scheme.questions if not question.attribute.placed]
+    if not asked:
+        return None
+    errors = {question.name: wanted.get(question.name, error) for question in asked}
+    left = sum(float(question.drawn) for question in asked)
+    needed = {q.name: _even_variance(q) * scheme.survey.one_in / errors[q.name] ** 2 / left for q in asked}
     total = sum(needed.values())
     return SharesPlan(
         questions=tuple(
@@ -73,10 +80,10 @@ def shares_plan(scheme: Scheme, devices: int, error: float, wanted: Mapping[str,
                 even=1 / q.k,
                 error=standard_error(scheme, q, devices, 1 / q.k),
                 wanted=errors[q.name],
-                proposed=needed[q.name] / total,
+                proposed=left * needed[q.name] / total,
                 proposed_error=errors[q.name] * sqrt(total / devices),
             )
-            for q in scheme.questions
+            for q in asked
         ),
         devices_needed=ceil(total),
     )

@@ -4,7 +4,7 @@ from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_value
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
-from protocols.privacy.linking import answers_by_value, first_guess, memos_of, of_the_value, pair_information
+from protocols.privacy.linking import answers_by_value, first_guess, memos_of, of_the_value, pair_information, pairs_of
 from protocols.privacy.loss import Loss, PlaceLoss, Relation, in_words
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
@@ -31,6 +31,7 @@ __all__ = [
     "memos_of",
     "of_the_value",
     "pair_information",
+    "pairs_of",
     "trait_values",
     "value_guess",
     "width_laws",

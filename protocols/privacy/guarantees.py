@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
 
-from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.histories import any_loss, second_round_loss
@@ -51,9 +51,7 @@ class Guarantees:
         if self._hides:
             one = attribute_losses(self.questions, t, self._fresh)
             return stated("constant", tuple_loss(self.questions, t, self._fresh), max(one))
-        bound = (
-            not self._fresh and t != inf and any(isinstance(q.mechanism.second, PlanarRound) for q in self.questions)
-        )
+        bound = not self._fresh and t != inf and any(isinstance(q.mechanism.second, PlaceRound) for q in self.questions)
         return stated("constant", self._over_tuples(losses), max(losses), exact=not bound)
 
     @property
@@ -63,7 +61,7 @@ class Guarantees:
             return None
         losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
         if not self._hides:
-            bound = any(isinstance(q.mechanism.first, PlanarRound) for q in self.questions)
+            bound = any(isinstance(q.mechanism.first, PlaceRound) for q in self.questions)
             return stated("renaming", self._over_tuples(losses), max(losses), exact=not bound)
         one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
         uniform = all(question.attribute.prior is None for question in self.questions)
@@ -146,6 +144,9 @@ class Guarantees:
     def of_places(self, linked: Sequence[int] = (10, 100)) -> dict[str, tuple[PlaceLoss, ...]]:
         """By attribute: what is revealed about two places, at the declared radius, at 1 and 10 km, and furthest apart.
 
+        `any` is for any two histories whose places are never further apart than that. With memos it does not depend on
+        the distance: whether two reports come from one memo shows however near two places are (PROTOCOLS 10).
+
         >>> from protocols.survey_text.parsing import parse_survey
         >>> from protocols.scheme import Scheme
         >>> from protocols.privacy.loss import in_words
@@ -158,7 +159,7 @@ class Guarantees:
         return {
             question.name: tuple(self._of_place(question, metres, linked) for metres in _distances(question.attribute))
             for question in self.questions
-            if isinstance(question.mechanism.first, PlanarRound)
+            if isinstance(question.mechanism.first, PlaceRound)
         }
 
     def _of_place(self, question: Question, metres: float, linked: Sequence[int]) -> PlaceLoss:
@@ -166,15 +167,19 @@ class Guarantees:
         assert grid is not None
         cells = metres / grid.cell
         one, ever = (neighbour_loss(mechanism, t) * cells for t in (1, inf))
-        any_: dict[int, float | None] = {
-            t: ever if cap == 1 else None if self.survey.sends_memo and t > 1 else self._answers(t) * one
-            for t in linked
-        }
+
+        def histories(t: int) -> float | None:
+            if cap == 1:
+                return ever
+            if self._fresh or t == 1:
+                return self._answers(t) * one
+            return None if self.survey.sends_memo else any_loss(mechanism, t)[0]
+
         return PlaceLoss(
             metres=metres,
             per_report=one,
             for_ever=None if self._fresh else ever,
-            any=any_,
+            any={t: histories(t) for t in linked},
             protected=one <= NOT_PROTECTED,
         )
 

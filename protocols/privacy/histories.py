@@ -27,8 +27,7 @@ import numpy as np
 
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import widest
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.privacy.linked import loss
 
@@ -41,8 +40,8 @@ def second_round_loss(mechanism: Mechanism) -> float:
     second = mechanism.second
     if second is None:
         return inf
-    if isinstance(second, PlanarRound):
-        return second.rate * widest(second)
+    if isinstance(second, PlaceRound):
+        return second.rate * second.area.widest
     if isinstance(second, MatrixRound):
         return float(np.ptp(second.logs[:, -1]))
     if not isinstance(mechanism.encoding.memo, PackedBits):

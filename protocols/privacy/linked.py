@@ -20,8 +20,8 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import rate_after, widest
+from protocols.mechanisms.places.losses import rate_after
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound, end_evidence
 
 
@@ -79,8 +79,11 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 
 def loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two values after t linked answers from their memos."""
-    if isinstance(mechanism.first, PlanarRound):
-        return rate_after(mechanism.first, mechanism.second, t) * widest(mechanism.first)
+    if isinstance(mechanism.first, PlaceRound):
+        rate, second = rate_after(mechanism.first, mechanism.second, t), mechanism.second
+        if isinstance(second, PlaceRound):
+            rate = min(rate, t * second.rate)  # whatever two memos are, each report adds that much over any distance
+        return rate * mechanism.first.area.widest
     if isinstance(mechanism.first, MatrixRound):
         return float(np.ptp(_ends(mechanism, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
@@ -91,7 +94,7 @@ def loss(mechanism: Mechanism, t: float = 1) -> float:
 
 def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two neighbouring values of an ordered domain: what one unit of distance costs."""
-    if isinstance(mechanism.first, PlanarRound):
+    if isinstance(mechanism.first, PlaceRound):
         return rate_after(mechanism.first, mechanism.second, t)
     return float(np.diff(_ends(mechanism, t)).max())
 
@@ -104,7 +107,7 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     are far from others. And a device of lifelong buckets has one cell for all values it does not hold; a history that
     visits every cell pairs that one with two others, which together differ by one bit each way.
     """
-    if isinstance(mechanism.first, PlanarRound):  # few cells are as far from others as the widest two: a bound
+    if isinstance(mechanism.first, PlaceRound):  # few cells are as far from others as the widest two: a bound
         return count * loss(mechanism, inf)
     if isinstance(mechanism.first, MatrixRound):
         ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history

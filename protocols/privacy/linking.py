@@ -29,9 +29,11 @@ from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
 GRID = 1 << 17  # points on which the sum of many scores is computed
+NARROW = 1.0  # the least width of that grid: the same score may be the only one that is possible
 DEVIATIONS = 40  # beyond which sums are not told apart: what is further away never decides a guess
 KEPT = Flip(1.0, 0.0)
 FEW_ANSWERS = 1024
+FEW_CELLS = 400  # of a grid, all pairs of which are gone through
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,13 @@ class Pairs:
     """The cells a pair of reports can fall into, for some independent parts of an answer that are alike.
 
     `together` is the chance of each cell for two reports of one device, `apart` for reports of two devices; `count`
-    says how many such parts an answer has.
+    says how many such parts an answer has. `symbols`: cells are all pairs of so many symbols, [later, earlier].
     """
 
     together: Floats
     apart: Floats
     count: int = 1
+    symbols: int = 0
 
     @property
     def score(self) -> Floats:
@@ -70,7 +73,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
     if isinstance(question.mechanism.encoding, FreshHash):
         return [_of_fresh_hashes(question.mechanism.encoding, bit_flip(question.mechanism.first))]
-    if isinstance(question.mechanism.first, PlanarRound):
+    if isinstance(question.mechanism.first, PlanarRound) and question.k > FEW_CELLS:
         return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
@@ -189,19 +192,19 @@ def answers_by_value(encoding: FreshHash, noise: Flip) -> Floats:
 
 
 def _of_matrix(memos: Floats, second: Floats) -> Pairs:
-    """Pairs of symbols of an ordered domain."""
+    """Pairs of symbols of an ordered domain, or of cells."""
     both, marginal = second.T @ (memos[:, None] * second), memos @ second
-    return Pairs(both.ravel(), np.outer(marginal, marginal).ravel())
+    return Pairs(both.ravel(), np.outer(marginal, marginal).ravel(), symbols=len(marginal))
 
 
 def _of_places(question: Question, memoised: bool) -> Pairs:
     """Pairs of cells, by how far they are apart in columns and rows: both come from one memo, or from two anywhere.
 
-    Memos are taken to be spread evenly, and the border of the grid not to matter.
+    Of grids with many cells: memos are taken to be spread evenly, and the border of the grid not to matter.
     """
     noise = question.mechanism.second if memoised else question.mechanism.first
     plane = question.mechanism.first
-    assert isinstance(plane, PlanarRound) and (noise is None or isinstance(noise, PlanarRound))
+    assert isinstance(plane, PlanarRound) and isinstance(noise, PlanarRound | None)
     up, across = (
         np.concatenate([np.arange(1, size), np.arange(size, 0, -1)]) / size**2 for size in (plane.rows, plane.columns)
     )
@@ -233,28 +236,42 @@ def _values(question: Question, size: int) -> Floats:
 def first_guess(questions: Sequence[Question], crowd: int, memoised: bool = True) -> float:
     """The chance that, among `crowd` devices, the best guess of which earlier report belongs to a device is right.
 
-    A report answers all `questions`. Scores of independent parts add up; the sum of several is computed on a grid.
-    Ties are shared.
+    A report answers all `questions`. Of single symbols each later report is gone through. Scores of independent parts
+    add up, and the sum of several is computed on a grid. Ties are shared.
     """
     parts = [part for question in questions for part in pairs_of(question, memoised)]
     low, high = _window(parts)
-    if high - low < 1e-12:
+    always = all(np.isfinite(part.score).all() for part in parts)  # whether every pair is possible
+    if high - low < 1e-12 and always:
         return 1 / crowd
     if len(parts) == 1 and parts[0].count == 1:  # nothing to add up
-        _, place = np.unique(parts[0].score.round(12), return_inverse=True)
-        chances = parts[0].together, parts[0].apart
-        same, other = (np.asarray(np.bincount(place, weights=of), dtype=np.float64) for of in chances)
+        shape = max(1, parts[0].symbols), -1
+        rows = zip(*(of.reshape(shape) for of in (parts[0].score, parts[0].together, parts[0].apart)), strict=True)
+        found = sum(_right(*_by_score(score, same, other), crowd) for score, same, other in rows)
     else:
-        step = (high - low) / (GRID - 8)
+        step = max(high - low, NARROW) / (GRID - 8)
         same = _sum_of_scores([(part, part.together) for part in parts], low, step)
         other = _sum_of_scores([(part, part.apart) for part in parts], low, step)
+        found = _right(same, other, crowd)
+    return float(np.clip(found, 1 / crowd, 1.0))
+
+
+def _by_score(score: Floats, same: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """The chances of each score, ascending, for one later report: with the device's own, and with another's."""
+    _, place = np.unique(score.round(12), return_inverse=True)
+    own, others = (np.bincount(place, weights=of).astype(np.float64) for of in (same, other / other.sum()))
+    return own, others
+
+
+def _right(same: Floats, other: Floats, crowd: int) -> float:
+    """The chance that the own report has the best score among `crowd`; ties are shared."""
     below = np.concatenate([[0.0], np.cumsum(other)]).clip(0, 1)
     lost = max(0.0, 1 - below[-1])  # an impossible pair: never better than a possible one
     better = (below[1:] + lost).clip(0, 1) ** crowd - (below[:-1] + lost).clip(0, 1) ** crowd
     ties = np.where(
         other > 1e-15, better / np.maximum(crowd * other, 1e-300), (below[:-1] + lost).clip(0, 1) ** (crowd - 1)
     )
-    return float(np.clip(same @ ties, 1 / crowd, 1.0))
+    return float(same @ ties)
 
 
 def _window(parts: list[Pairs]) -> tuple[float, float]:

@@ -62,7 +62,8 @@ class PlaceLoss(BaseModel):
         "that are the same up to renaming adds (renaming); null: reports add up"
     )
     any: dict[int, float | None] = Field(
-        description="between any two histories that are never further apart, by linked reports; null: no bound"
+        description="between any two histories that are never further apart, by linked reports; with memos it does not "
+        "depend on the distance; null: no bound"
     )
     protected: bool = Field(description=f"whether one report costs at most {NOT_PROTECTED:g}")
 

@@ -13,7 +13,7 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.mechanisms.channels import Channel, MatrixChannel
 from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
@@ -36,7 +36,7 @@ def value_guess(question: Question) -> float:
     0.7311
     """
     mechanism = question.mechanism
-    if isinstance(mechanism.second, PlanarRound):  # a bound: as if the guess were about the memo
+    if isinstance(mechanism.second, PlaceRound):  # a bound: as if the guess were about the memo
         return mechanism.encoding.best_likelihoods(mechanism.second) / question.k
     best = mechanism.encoding.best_likelihoods(mechanism.one_report)
     return question.share * best / question.k + (1 - question.share) / question.k

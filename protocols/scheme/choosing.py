@@ -12,7 +12,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.catalogue import RECORDS, build, fitting
+from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
@@ -145,14 +145,14 @@ class Choosing:
     def _options(self, attribute: Attribute) -> Records:
         """The mechanisms to choose from: the one the survey names, or those that its chooser may choose."""
         name, possible = attribute.mechanism, self._possible(attribute)
+        if name in CHOOSERS and attribute.placed:
+            name = "geo-grid" if attribute.grid is None or attribute.grid.inside is None else "geo-tight"
         if name in CHOOSERS:
             hashed = isinstance(attribute, Crossed) and self._crowd is not None  # its bits may link, its hash may not
             chosen = [
                 record
                 for record in possible
-                if attribute.placed
-                or record.may_be_chosen(name, self.use, attribute.k)
-                or (hashed and record is RECORDS["loloha"])
+                if record.may_be_chosen(name, self.use, attribute.k) or (hashed and record is RECORDS["loloha"])
             ]
             return chosen or self._refuse_size(attribute)
         record = RECORDS[name]
@@ -160,6 +160,11 @@ class Choosing:
             raise SurveyError(
                 f"attribute {attribute.name!r}: {name} needs an order", "declare a range, or choose another mechanism"
             )
+        try:
+            attribute.check_size(f"attribute {attribute.name!r}", record)
+        except ValueError as error:
+            what, _, hint = str(error).partition("; ")
+            raise SurveyError(what, hint) from None
         if record not in possible:
             raise SurveyError(
                 f"attribute {attribute.name!r}: mechanism {name!r} does not fit this survey's solution and budgets",
@@ -231,11 +236,15 @@ def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:
     """A place on a grid: its budgets are those of a cell side."""
     grid = attribute.grid
     assert grid is not None, "only grids have budgets by distance"
+    if grid.inside == "areas":
+        raise SurveyError(
+            f"attribute {attribute.name!r}: its areas are in a file that was not read", "read the survey from its file"
+        )
     reaches = [reach for reach in (attribute.geo_inf, attribute.geo) if reach is not None]
     rates = [reach.level * grid.cell / reach.radius for reach in reaches]
     budget = Budget(rates[0], rates[1] if len(rates) > 1 else None)
     try:
-        return Question(attribute, build(record.name, attribute.k, budget, grid.columns), record, budget)
+        return Question(attribute, build_for_places(record.name, grid.area, budget), record, budget)
     except InfeasibleError as error:
         raise SurveyError(f"attribute {attribute.name!r}: {error.message}", error.hint) from None
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from protocols.mechanisms.catalogue import NAMES, RECORDS
-from protocols.mechanisms.record import MAX_VALUES
+from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.names import Name
 from protocols.survey.roles import check_role
@@ -172,6 +172,8 @@ class Attribute(Strict):
             return
         if self.range is not None or self.values != self.grid.names:
             raise ValueError(f"{where} has a grid, and values or a range besides; keep one")
+        if self.grid.inside == "areas" and self.areas is None:
+            raise ValueError(f"{where}: inside: areas needs the file of its areas; name it as areas")
         if self.prior is not None and self.placed:
             raise ValueError(f"{where}: places have no prior; leave it out")
         if self.geo is not None and self.geo_inf is not None and self.geo.per_metre > self.geo_inf.per_metre * 0.999:
@@ -188,9 +190,19 @@ class Attribute(Strict):
             raise ValueError(f"{where}: {self.mechanism} {need}; correct one of them")
         if self.parameter is not None and (record is None or not record.parameter):
             raise ValueError(f"{where}: {self.mechanism} takes no parameter; leave it out")
-        if record is not None and self.k > record.max_values:
+        if record is not None:
+            self.check_size(where, record)
+
+    def check_size(self, where: str, record: MechanismRecord) -> None:
+        """Raise ValueError if a mechanism takes fewer values."""
+        if self.k > record.max_values:
+            if record.needs_grid:
+                raise ValueError(
+                    f"{where}: {record.name} takes at most {record.max_values:,} cells, not {self.k:,}; choose "
+                    "larger cells, or a whole grid without inside, for which geo-grid takes up to 65,536"
+                )
             raise ValueError(
-                f"{where}: {self.mechanism} takes at most {record.max_values:,} values, not {self.k:,}; "
+                f"{where}: {record.name} takes at most {record.max_values:,} values, not {self.k:,}; "
                 f"use fewer values (in a range a larger step), or another mechanism: {BY_SIZE}"
             )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from protocols.arrays.aliases import Floats, Whole
+from protocols.mechanisms.places.area import Area
+from protocols.survey.cells import RUN, numbers_of
 from protocols.survey.projection import TransverseMercator, known_projection
 
 MOST_CELLS = 1 << 16
@@ -71,6 +73,11 @@ class Grid(_Strict):
     cell: Length = Field(description="the side of a cell, such as 500m")
     columns: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from west to east")
     rows: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from south to north")
+    inside: tuple[Annotated[str, Field(pattern=RUN)], ...] | Literal["areas"] | None = Field(
+        None,
+        description="the cells that places can be in, such as x3y4, or for neighbours in a row x3-7y4; `areas`: those "
+        "of the attribute's `areas`; left out: all. Positions outside are moved to the nearest cell inside",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -85,20 +92,34 @@ class Grid(_Strict):
             raise ValueError(f"at: {list(self.at)} is no latitude (-80 to 84) and longitude (-180 to 180)")
         if max(map(abs, self.origin)) > 1e8:
             raise ValueError(f"origin: {list(self.origin)} is not on Earth; write metres")
+        if isinstance(self.inside, tuple):
+            try:
+                known = len(numbers_of(self.inside, self.columns, self.rows))
+            except ValueError as error:
+                raise ValueError(f"inside: {error}") from None
+            if known < 2:
+                raise ValueError("inside: name at least 2 cells, or leave it out")
         return self
+
+    @cached_property
+    def area(self) -> Area:
+        """The cells inside; all, as long as the file with the areas was not read."""
+        if not isinstance(self.inside, tuple):
+            return Area(self.columns, self.rows)
+        return Area(self.columns, self.rows, numbers_of(self.inside, self.columns, self.rows))
 
     @property
     def k(self) -> int:
-        return self.columns * self.rows
+        return self.area.k
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The cells, row by row from the south-west corner.
+        """The cells inside, row by row from the south-west corner.
 
         >>> Grid(at=(47, 6), cell="500m", columns=2, rows=2).names
         ('x0y0', 'x1y0', 'x0y1', 'x1y1')
         """
-        return tuple(f"x{column}y{row}" for row in range(self.rows) for column in range(self.columns))
+        return tuple(f"x{column}y{row}" for row, column in self.area.positions.tolist())
 
     @cached_property
     def projection(self) -> TransverseMercator | None:
@@ -106,20 +127,24 @@ class Grid(_Strict):
         return TransverseMercator(*self.at) if self.at is not None else known_projection(self.crs)
 
     def cells_at(self, x: Floats, y: Floats) -> Whole:
-        """The cell of each point in metres; of points outside the nearest cell.
+        """The cell of each point in metres, by its place among those inside; of points outside the nearest cell.
 
         >>> grid = Grid(at=(47, 6), cell="500m", columns=3, rows=2)
         >>> grid.cells_at(np.array([0.0, 700.0, 9e9]), np.array([-5.0, 501.0, 999.0])).tolist()
         [0, 4, 5]
+        >>> some = Grid(at=(47, 6), cell="500m", columns=3, rows=2, inside=("x1y0", "x2y1"))
+        >>> some.cells_at(np.array([0.0, 1400.0]), np.array([0.0, 999.0])).tolist()
+        [0, 1]
         """
-        column, row = self._steps(x, y)
-        inside = [np.floor(part).clip(0, most - 1) for part, most in ((column, self.columns), (row, self.rows))]
-        return np.asarray(inside[1] * self.columns + inside[0]).astype(np.int64)
+        return self.area.nearest(self._numbers(x, y))
 
     def outside(self, x: Floats, y: Floats) -> Whole:
-        """1 where a point in metres is outside the grid."""
+        """1 where a point in metres is outside the grid, or in a cell that is not inside."""
         column, row = self._steps(x, y)
-        return np.asarray((column < 0) | (column >= self.columns) | (row < 0) | (row >= self.rows)).astype(np.int64)
+        off = (column < 0) | (column >= self.columns) | (row < 0) | (row >= self.rows)
+        if self.area.inside is not None:
+            off |= ~np.isin(self._numbers(x, y), self.area.inside)
+        return np.asarray(off).astype(np.int64)
 
     def settled(self, x: float, y: float, last: int | None) -> int:
         """The cell of a device: its last one, until it is more than half a cell outside of it.
@@ -131,7 +156,7 @@ class Grid(_Strict):
         [1, 0, 1]
         """
         if last is not None:
-            row, column = divmod(last, self.columns)
+            row, column = self.area.positions[last].tolist()
             across, up = (float(part[0]) for part in self._steps(np.array([x]), np.array([y])))
             if abs(across - column - 0.5) <= 1 and abs(up - row - 0.5) <= 1:
                 return last
@@ -145,7 +170,13 @@ class Grid(_Strict):
     @property
     def diameter(self) -> float:
         """Metres between the centres of the two cells that are furthest apart."""
-        return float(self.cell * np.hypot(self.columns - 1, self.rows - 1))
+        return self.cell * self.area.widest
+
+    def _numbers(self, x: Floats, y: Floats) -> Whole:
+        """row * columns + column of each point; of points outside the grid those of the nearest cell."""
+        column, row = self._steps(x, y)
+        inside = [np.floor(part).clip(0, most - 1) for part, most in ((column, self.columns), (row, self.rows))]
+        return np.asarray(inside[1] * self.columns + inside[0]).astype(np.int64)
 
     def _steps(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         return (x - self.origin[0]) / self.cell, (y - self.origin[1]) / self.cell

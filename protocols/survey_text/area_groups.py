@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from protocols.arrays.aliases import Floats, Mask
 from protocols.errors import SurveyError
-from protocols.survey.attribute import Attribute
+from protocols.survey.attribute import FILE_PATTERN, Attribute
+from protocols.survey.cells import runs_of
+from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
+from protocols.survey_text.value_files import ReadBeside
 
 HINT = "write a FeatureCollection of Polygons or MultiPolygons, with the name of each area in the property name"
 
@@ -19,13 +24,33 @@ HINT = "write a FeatureCollection of Polygons or MultiPolygons, with the name of
 def with_area_groups(survey: Survey, texts: dict[str, str]) -> Survey:
     """The survey, with the areas of its `areas` files (text by attribute) as groups. Raises SurveyError.
 
-    A cell belongs to the areas that its centre is in. Areas without a cell are left out.
+    A cell belongs to the areas that its centre is in. Areas without a cell inside are left out.
     """
     found = survey.model_dump()
     for attribute, declared in zip(survey.attributes, found["attributes"], strict=True):
         if attribute.name in texts:
             declared["groups"] = {**declared["groups"], **area_groups(texts[attribute.name], attribute)}
     return Survey.model_validate(found)
+
+
+def fill_in_cells(data: dict[str, Any], source: str, read_beside: ReadBeside | None) -> None:
+    """Replace `inside: areas` of grids by the cells of the areas in the file, which become part of the terms.
+
+    What is wrong otherwise is left to validation.
+    """
+    attributes = data.get("attributes")
+    for attribute in attributes if isinstance(attributes, list) else []:
+        grid, name = (attribute.get(key) if isinstance(attribute, dict) else None for key in ("grid", "areas"))
+        if not isinstance(grid, dict) or grid.get("inside") != "areas" or not isinstance(name, str):
+            continue
+        if read_beside is None or not re.fullmatch(FILE_PATTERN, name):
+            continue
+        try:
+            whole = Grid.model_validate({**grid, "inside": None})
+        except ValidationError:
+            continue
+        areas = _cells_of_areas(read_beside(name), f"{source}: attribute {attribute.get('name')!r}", whole)
+        grid["inside"] = list(runs_of(list(set().union(*areas.values())), whole.columns))
 
 
 def area_groups(text: str, attribute: Attribute) -> dict[str, list[str]]:
@@ -38,14 +63,23 @@ def area_groups(text: str, attribute: Attribute) -> dict[str, list[str]]:
     >>> area_groups(json.dumps({"features": [feature]}), place)
     {'south': ['x0y0', 'x1y0']}
     """
-    grid, names = attribute.grid, attribute.values
+    grid = attribute.grid
     assert grid is not None, "only grids have areas"
+    areas = _cells_of_areas(text, f"attribute {attribute.name!r}", grid)
+    numbers = grid.area.positions @ np.array([grid.columns, 1])
+    names = dict(zip(numbers.tolist(), attribute.values, strict=True))
+    groups = {name: [names[number] for number in cells if number in names] for name, cells in areas.items()}
+    return {name: cells for name, cells in groups.items() if cells}
+
+
+def _cells_of_areas(text: str, where: str, grid: Grid) -> dict[str, list[int]]:
+    """The numbers row * columns + column of all cells of each area."""
     east, north = ((ends[1:] + ends[:-1]) / 2 for ends in grid.corners())
     x, y = (part.ravel() for part in np.meshgrid(east, north))
-    groups: dict[str, list[str]] = {}
+    areas: dict[str, list[int]] = {}
     try:
         for name, rings in _areas(json.loads(text)):
-            inside = np.zeros(grid.k, dtype=np.bool_)
+            inside = np.zeros(len(x), dtype=np.bool_)
             for ring in rings:
                 corners = np.asarray(ring, dtype=np.float64)[:, :2]
                 across, up = corners.T
@@ -53,13 +87,13 @@ def area_groups(text: str, attribute: Attribute) -> dict[str, list[str]]:
                     across, up = grid.projection.metres(up, across)
                 inside ^= _within(x, y, across, up)
             if inside.any():
-                groups.setdefault(name, []).extend(names[cell] for cell in np.flatnonzero(inside))
+                areas.setdefault(name, []).extend(np.flatnonzero(inside).tolist())
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        what = f"attribute {attribute.name!r}: its areas cannot be read: {type(error).__name__}: {error}"
+        what = f"{where}: its areas cannot be read: {type(error).__name__}: {error}"
         raise SurveyError(what, HINT) from None
-    if not groups:
-        raise SurveyError(f"attribute {attribute.name!r}: none of its areas has the centre of a cell of its grid", HINT)
-    return groups
+    if not areas:
+        raise SurveyError(f"{where}: none of its areas has the centre of a cell of its grid", HINT)
+    return areas
 
 
 def _areas(document: Any) -> Iterator[tuple[str, list[Any]]]:

@@ -19,6 +19,7 @@ from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
+from protocols.survey_text.area_groups import fill_in_cells
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 from protocols.survey_text.value_files import ReadBeside, fill_in_values
 
@@ -75,6 +76,7 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     if not isinstance(document.data, dict):
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
     fill_in_values(document.data, source, read_beside)
+    fill_in_cells(document.data, source, read_beside)
     try:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -26,12 +27,14 @@ from protocols.wire import (
     encode_frame,
     row_faults,
 )
-from stream_app.log.flushes import DEADLETTERS, Output
+from stream_app.log.flushes import DEADLETTERS, Output, Write
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped, Why
 
 LONGEST_HEADER = 200
 KEPT_OF_TOO_LARGE = 64 << 10
+KEPT_OF_REFUSED = 1 << 10
+"""How much is kept of a dead letter that the broker refuses: less than any broker allows."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +122,13 @@ def judge_rows(frame: Frame, scheme: Scheme, partition: int, partitions: int) ->
 
 
 def refused_record(record: Record, reject: Reject, partition: int) -> Output:
-    """The dead letter of a whole record: its bytes unchanged (of one that is too large, the beginning)."""
+    """The dead letter of a whole record: its bytes unchanged (of one that is too large, the beginning).
+
+    The header `bytes` says how many they were.
+    """
     value = record.value or b""
-    kept = value[:KEPT_OF_TOO_LARGE] if reject.reason is Reason.TOO_LARGE else value
+    too_large = reject.reason is Reason.TOO_LARGE or len(value) > MAX_RECORD_BYTES  # or of no known content type
+    kept = value[:KEPT_OF_TOO_LARGE] if too_large else value
     content_type = "" if record.content_type is None else record.content_type[:LONGEST_HEADER]
     return _dead_letter(record.offset, partition, reject, content_type, kept, len(value))
 
@@ -136,6 +143,15 @@ def refused_rows(judged: Judged, scheme: Scheme, offset: int, partition: int) ->
             value = encode_frame(rows, scheme)
             reject = Reject(reason, f"{len(rows)} rows of a frame", frame.survey, len(rows))
             yield _dead_letter(offset, partition, reject, FRAME, value, len(value), start // step)
+
+
+def is_letter(item: Write | Output) -> TypeGuard[Output]:
+    return isinstance(item, Output) and item.topic == DEADLETTERS
+
+
+def shortened(letter: Output) -> Output:
+    """A dead letter of which a broker refuses more than the beginning."""
+    return replace(letter, value=letter.value[:KEPT_OF_REFUSED])
 
 
 def _dead_letter(

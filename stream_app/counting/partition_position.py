@@ -66,7 +66,7 @@ class PartitionPosition:
         before = clock.through
         moved = clock.move(offset, through, terms.ahead)
         if moved:
-            self._position.settle_lost(survey, before, terms.ahead)
+            self._position.settle_lost(survey, before, terms.ahead, terms.horizon)
         for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
             for forgotten in [period for period in by_period if period <= clock.through - terms.horizon]:
                 del by_period[forgotten]

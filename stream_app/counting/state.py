@@ -26,7 +26,7 @@ from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import Tokens, TokenSet
 from stream_app.log.asides import Asides, from_heads, heads
-from stream_app.log.codec import Head, pack, unpack
+from stream_app.log.codec import Head, pack, pack_position, unpack
 from stream_app.log.marks import Mark
 
 NOTHING = -1  # the offset contained by something that contains none
@@ -116,18 +116,22 @@ class Position:
         open_periods = range(through + 1, through + ahead + 1) if losing else ()
         return self.lost.get(survey, Counter[int]()) + Counter(dict.fromkeys(open_periods, losing))
 
-    def settle_lost(self, survey: str, before: int, ahead: int) -> None:
-        """A survey that was closed through the period `before` is closed further: note what was lost until then."""
+    def settle_lost(self, survey: str, before: int, ahead: int, horizon: int) -> None:
+        """A survey that was closed through the period `before` is closed further: note what was lost until then.
+
+        Only periods count that windows can still include.
+        """
         losing = self.losing.pop(survey, 0)
         if losing:
-            open_periods = range(before + 1, self.clock(survey).through + ahead + 1)
+            through = self.clock(survey).through
+            open_periods = range(max(before, through - horizon) + 1, through + ahead + 1)
             self.lost.setdefault(survey, Counter()).update(dict.fromkeys(open_periods, losing))
 
     def clock(self, survey: str) -> SurveyClock:
         return self.clocks.setdefault(survey, SurveyClock())
 
     def encode(self) -> bytes:
-        return pack(
+        return pack_position(
             {
                 "offset": self.offset,
                 "mark": self.mark.head,

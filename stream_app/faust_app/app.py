@@ -88,6 +88,7 @@ class StreamApp:
                 lambda: self._counting.lag | self._merging.lag,
                 lambda: self._counting.faults | self._merging.faults,
                 lambda: self._counting.asides | self._merging.asides,
+                lambda: self._counting.refused_positions + self._merging.refused_positions,
                 lambda: self._counting.readers,
                 lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )

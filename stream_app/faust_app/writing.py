@@ -7,8 +7,11 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import structlog
+
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
+from stream_app.counting.judging import is_letter, shortened
 from stream_app.faust_app.overrides.producer import TOO_LARGE
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
@@ -18,6 +21,11 @@ from stream_app.log.flushes import Flush, Output, Write
 SENT_AT_ONCE = 200
 """How many records the producer is given before the event loop serves others: a flush may have many dead letters."""
 
+
+NO_SURVEY = ""
+"""What `survey_of` says of a position."""
+
+log = structlog.get_logger(__name__)
 
 Refused = Callable[[Flush, str, Exception], Flush]
 
@@ -42,23 +50,30 @@ class Writer:
         self._clock_key = clock_key
         self._published = published
 
-    async def write(self, flush: Flush, table: StateTable, refused: Refused) -> None:
+    async def write(self, flush: Flush, table: StateTable, refused: Refused) -> Exception | None:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails.
 
-        If a broker refuses a record as too large, `refused` says what is to be written instead of the flush.
+        If a broker refuses a record of a survey as too large, `refused` says what is to be written instead of the
+        flush. If it refuses the position, that is returned, and what comes after the position is not written.
         """
         for place in range(len(flush.stages)):
             stage = flush.stages[place]
             too_large = await self._write_stage(stage, table)
+            unwritten = too_large.pop(NO_SURVEY, None)
             for survey, error in too_large.items():
                 flush = refused(flush, survey, error)
-            if too_large:  # what replaces a record of this stage must be written as well
-                others = await self._write_stage([item for item in flush.stages[place] if item not in stage], table)
-                if others:
-                    raise next(iter(others.values()))
+            instead = [item for item in flush.stages[place] if item not in stage] if too_large else []
+            if instead:  # what replaces a record of this stage must be written as well
+                unwritten = (await self._write_stage(instead, table)).get(NO_SURVEY)
+            if unwritten is not None:
+                return unwritten
+        return None
 
     async def _write_stage(self, stage: Sequence[Write | Output], table: StateTable) -> dict[str, Exception]:
-        """Write the records of a stage. Returns the surveys of those that are too large for the broker."""
+        """Write the records of a stage. Returns the surveys of those that are too large for the broker.
+
+        A dead letter that is too large is cut, and written so.
+        """
         confirmations = []
         for number, item in enumerate(stage, 1):
             confirmations.append(await self._send(item, table))
@@ -68,8 +83,12 @@ class Writer:
         for item, outcome in zip(stage, await asyncio.gather(*confirmations, return_exceptions=True), strict=True):
             found = outcome
             if isinstance(found, TOO_LARGE):  # perhaps only together with others: they share a batch
-                (found,) = await asyncio.gather(await self._send(item, table), return_exceptions=True)
-            if isinstance(found, TOO_LARGE) and survey_of(item):
+                found = await self._send_alone(item, table)
+            if isinstance(found, TOO_LARGE) and is_letter(item):
+                found = await self._send_alone(shortened(item), table)
+            if isinstance(found, TOO_LARGE) and is_letter(item):
+                log.error("a dead letter is lost", letter=item.key.decode(), why=_refusal(item, found).message)
+            elif isinstance(found, TOO_LARGE):
                 too_large[survey_of(item)] = _refusal(item, found)
             elif isinstance(found, BaseException):
                 raise found
@@ -90,6 +109,11 @@ class Writer:
                 for partition in partitions
             ]
         )
+
+    async def _send_alone(self, item: Write | Output, table: StateTable) -> Any:
+        """Send one record. Returns what became of it: a confirmation, or an error."""
+        found: Any = (await asyncio.gather(await self._send(item, table), return_exceptions=True))[0]
+        return found
 
     async def _send(self, item: Write | Output, table: StateTable) -> Any:
         if isinstance(item, Write):

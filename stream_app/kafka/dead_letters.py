@@ -1,8 +1,8 @@
 """Dead letters on a cluster: what was refused and why, which of it was sent again, and which would be refused again.
 
-A dead letter has the refused record unchanged, so it can be sent again when the cause is gone. Only a record that was
-too large is cut. What was sent again is noted on the same topic, by records of the content type `RESUBMITTED`: a JSON
-list of the letters' keys. A note is younger than its letters, so retention removes it after them.
+A dead letter has the refused record unchanged, so it can be sent again when the cause is gone. Only one that is too
+large is cut, and is not sent again. What was sent again is noted on the same topic, by records of the content type
+`RESUBMITTED`: a JSON list of the letters' keys. A note is younger than its letters, so retention removes it after them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class DeadLetter:
     at: datetime
     content_type: str
     value: bytes = field(repr=False)
+    size: int = 0  # of the refused record: more than is left of it, if it was cut
+
+    @property
+    def is_cut(self) -> bool:
+        return self.size > len(self.value)
 
     @property
     def is_clock(self) -> bool:
@@ -89,6 +94,7 @@ def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:
             at=datetime.fromtimestamp(record.timestamp / 1000, UTC),
             content_type=content_type,
             value=value,
+            size=int(headers["bytes"]),
         )
     except (KeyError, ValueError, AttributeError, TypeError):
         return None
@@ -108,6 +114,8 @@ class Refusals:
 
     def of(self, letter: DeadLetter) -> Reason | None:
         """Why a record would be refused if it came next. A clock record that would not be refused closes periods."""
+        if letter.is_cut:
+            return Reason.TOO_LARGE
         about = letter.named
         if about is None:
             return Reason.UNDECODABLE

@@ -2,6 +2,8 @@
 
 "h" | version: one digit | length of the head: u32 | head: JSON | array | array | ...     integers are little-endian
 
+A position grows with the number of surveys: from `PLAIN_BYTES` on it is compressed ("z", then the record with gzip).
+
 The version grows whenever a release writes something into the state that the one before would misunderstand, or leave
 out when it writes the record again. A release refuses versions that are newer than its own.
 """
@@ -17,12 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.errors import AnotherRelease, StateError
+from stream_app.log.encoding import compress, decompress
+from stream_app.log.limits import RECORD_BYTES
 
 VERSION = 1
 """What this release writes."""
 OLDEST = 1
 """The oldest that it reads."""
 ANOTHER_RELEASE = "go on with the release that wrote it; docs/operations.md says what else can be done (upgrades)"
+PLAIN_BYTES = RECORD_BYTES // 16
+"""Positions up to this size are not compressed, which would take longer than it saves."""
+COMPRESSED = b"z"
 Head = dict[str, Any]
 Array = NDArray[Any]
 
@@ -39,9 +46,21 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
     return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in little)])
 
 
+def pack_position(head: Head) -> bytes:
+    """A record that has something of every survey: compressed if they are many.
+
+    >>> len(pack_position({f"survey-{number}": [number, number] for number in range(40_000)})) < PLAIN_BYTES
+    True
+    """
+    record = pack(head)
+    return record if len(record) <= PLAIN_BYTES else COMPRESSED + compress(record)
+
+
 def unpack(data: bytes) -> tuple[Head, list[Array]]:
     """The head and the arrays of one record; the arrays are read-only views of its bytes."""
     try:
+        if data[:1] == COMPRESSED:
+            data = decompress(data[1:])
         _check_version(data)
         body = 6 + int.from_bytes(data[2:6], "little")
         head, shapes = json.loads(data[6:body])

@@ -94,7 +94,7 @@ def _take_columns(tree: Any, path: str = "") -> Iterator[Range]:
         here = f"{path}/{step}"
         if not isinstance(inner, (dict, list)):
             continue
-        if isinstance(inner, list) and not any(isinstance(entry, (dict, list)) for entry in inner):
+        if isinstance(inner, list) and {dict, list}.isdisjoint(map(type, inner)):
             if len(inner) > SHORT:
                 tree[step] = []
                 yield Range(here, 0, inner)

@@ -140,6 +140,15 @@ class LogReader(ABC):
             stages[POSITION] = (*others, Write(position.key, self._saved_position))
         return Flush(flush.offset, tuple(stages))
 
+    def position_refused(self, flush: Flush) -> None:
+        """All of a flush was written but its position, and what comes after it.
+
+        It is as if a crash had come before the position, so the state can be recovered; a later position replaces
+        this one. What is not needed after the position stays until one is written.
+        """
+        self._deletions = [*(item for item in flush.stages[-1] if isinstance(item, Write)), *self._deletions]
+        self._saved_position = b""
+
     @abstractmethod
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
         """A position record in which a survey is aside, and stands as in the record before."""

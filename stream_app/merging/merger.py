@@ -252,6 +252,8 @@ class Merger(LogReader):
             self._make_final(scheme, period)
             yield survey, period
         status.through = max(status.through, closed)
+        oldest = status.through - scheme.survey.horizon  # no window includes it any more
+        status.given_up = {period: lost for period, lost in status.given_up.items() if period > oldest}
 
     def _first_periods(self, scheme: Scheme, closed: int) -> range:
         """The periods of the first finals of a survey.

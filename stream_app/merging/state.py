@@ -24,7 +24,7 @@ from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Progress
 from stream_app.counting.state import NOTHING
 from stream_app.log.asides import Asides, from_heads, heads
-from stream_app.log.codec import pack, unpack
+from stream_app.log.codec import pack_position, unpack
 from stream_app.log.marks import Mark
 from stream_app.merging.parts import PartKey
 
@@ -112,7 +112,7 @@ class SurveyStatus:
         listed = [[period, partition, offset] for (_, period, partition), offset in sorted(self.listed.items())]
         losing = [self.losing, sorted(self.unheard), sorted(self.given_up.items()), self.acceptances]
         head = {"offset": self.offset, "through": self.through, "begun": self.begun}
-        return pack({**head, "progress": progress, "listed": listed, "losing": losing})
+        return pack_position({**head, "progress": progress, "listed": listed, "losing": losing})
 
     @staticmethod
     def decode(survey: str, data: bytes) -> SurveyStatus:
@@ -148,7 +148,7 @@ class MergePosition:
 
     def encode(self) -> bytes:
         head = {"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys}
-        return pack({**head, "asides": heads(self.asides)})
+        return pack_position({**head, "asides": heads(self.asides)})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:

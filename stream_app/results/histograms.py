@@ -78,7 +78,7 @@ class AttributeHistogram(_Result):
     consistent_low: Column | None = Field(
         None,
         description="lower ends of intervals for `consistent`: 95 % on average over the values, not for each; "
-        "null unless the mechanism is ordered, and where the survey has presence_epsilon",
+        "null unless it is a cross, or the mechanism is ordered and the survey has no presence_epsilon",
     )
     consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
     adjusted: Column | None = Field(
@@ -87,13 +87,15 @@ class AttributeHistogram(_Result):
         "with smaller errors; null otherwise",
     )
     adjusted_error: Column | None = Field(None, description="their standard errors")
+    adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
+    adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
     statistics: GapCounts | None = None
 
 
 class Histogram(_Result):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(4, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
     kind: Kind
     survey: str
     fingerprint: str
@@ -127,7 +129,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(6, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")

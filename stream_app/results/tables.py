@@ -21,6 +21,8 @@ _NUMBERS = (
     "consistent_high",
     "adjusted",
     "adjusted_error",
+    "adjusted_low",
+    "adjusted_high",
 )
 COLUMNS = pa.schema(
     [

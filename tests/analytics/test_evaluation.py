@@ -43,7 +43,7 @@ def scored(truth: Truth, *names: str, eps: float = 2.0, **options: object) -> li
 
 
 ON_ALL_TERMS = [
-    *METHODS,
+    *(method for method in METHODS if not method.placed),
     *(method.as_published() for method in METHODS if method.republished),
     *(method.taking_turns(2) for method in choose(["smp[grr]", "spl[oue]", "rs+fd[grr]"])),
 ]

@@ -1,8 +1,9 @@
 """A hundred faults in a row on servers of its own: `make chaos`, or `python -m tests.chaos --faults 20 --seed 7`.
 
-Most of them happen to one broker, its logs and three workers; some to a cluster of three brokers; some to the Redis of
-a fleet. The same seed sends the same reports and brings the same faults in the same order. What is left of a run that
-failed (the brokers' data, the workers' logs) stays in the directory that is printed first.
+Most of them happen to one broker, its logs and three workers; some to a cluster of three brokers; some to each of the
+other parts. `--only large` runs one part. The same seed sends the same reports and brings the same faults in the same
+order. What is left of a run that failed (the brokers' data, the workers' logs) stays in the directory that is printed
+first.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
+from tests.chaos.base import KafkaOrdeal
 from tests.chaos.fleet import FleetOrdeal
 from tests.chaos.large_surveys import LargeOrdeal
 from tests.chaos.many_values import ManyValuesOrdeal
+from tests.chaos.places import PlacesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.ordeal import Ordeal
@@ -29,10 +33,29 @@ REPORTS_PER_FAULT, FAULTS_PER_PERIOD = 10_000, 2
 Say = Callable[[str], None]
 
 
+class Part(NamedTuple):
+    """A part of the chaos that has topics of its own, and one in so many of all faults."""
+
+    what: str
+    ordeal: type[KafkaOrdeal]
+    topics: Topics
+    one_in: int = 10
+
+
+PARTS = {
+    "fleet": Part("faults of the Redis of a fleet", FleetOrdeal, Topics("fleet", 4, 1)),
+    "large": Part("kills of workers that count large surveys", LargeOrdeal, Topics("large", 2, 1)),
+    "many": Part("kills of workers that count very many values", ManyValuesOrdeal, Topics("many", 4, 1), 20),
+    "places": Part("kills of workers that count places and pairs", PlacesOrdeal, Topics("places", 4, 1), 20),
+}
+WORKERS, BROKERS_PART = "workers", "brokers"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
+    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, *PARTS], help="one part, with all the faults")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="hearsay-chaos-"))
     began = time.monotonic()
@@ -41,31 +64,34 @@ def main() -> None:
         print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True)
 
     say(f"seed {options.seed}, {options.faults} faults, in {directory}")
-    with_redis, with_three = max(1, options.faults // 10), max(1, options.faults // 7)
-    on_one_broker(directory / "one", options.faults - with_redis - with_three, with_redis, options.seed, say)
-    on_three_brokers(directory / "three", with_three, options.seed, say)
+    shares = {options.only: options.faults} if options.only else shared(options.faults)
+    on_one_broker(directory / "one", shares, options.seed, say)
+    if BROKERS_PART in shares:
+        on_three_brokers(directory / "three", shares[BROKERS_PART], options.seed, say)
     shutil.rmtree(directory)
     say(f"passed: {options.faults} faults, seed {options.seed}")
 
 
-def on_one_broker(directory: Path, faults: int, with_redis: int, seed: int, say: Say) -> None:
+def shared(faults: int) -> dict[str, int]:
+    """How many faults each part has. Those of workers on one broker are what is left; the others have at least one."""
+    shares = {name: max(1, faults // part.one_in) for name, part in PARTS.items()}
+    shares[BROKERS_PART] = max(1, faults // 7)
+    return {WORKERS: max(0, faults - sum(shares.values()))} | shares
+
+
+def on_one_broker(directory: Path, shares: Mapping[str, int], seed: int, say: Say) -> None:
     broker = KafkaBroker(directory / "kafka").start()
     kafka = KafkaSettings(bootstrap=broker.bootstrap)
     try:
-        if faults > 0:
+        if faults := shares.get(WORKERS):
             say(f"{faults} faults of one broker, its logs and three workers")
             topics = made(kafka, Topics("chaos", partitions=6, merge_partitions=2))
             ordeal = Ordeal(broker, topics, directory, seed, say, logs=True)
             ordeal.run(faults * REPORTS_PER_FAULT, periods_of(faults), faults)
-        say(f"{with_redis} faults of the Redis of a fleet")
-        topics = made(kafka, Topics("fleet", partitions=4, merge_partitions=1))
-        FleetOrdeal(kafka, topics, directory / "fleet", seed, say).run(with_redis)
-        say(f"{with_redis} kills of workers that count large surveys")
-        topics = made(kafka, Topics("large", partitions=2, merge_partitions=1))
-        LargeOrdeal(kafka, topics, directory / "large", seed, say).run(with_redis)
-        say("kills of workers that count very many values")
-        topics = made(kafka, Topics("many", partitions=4, merge_partitions=1))
-        ManyValuesOrdeal(kafka, topics, directory / "many", seed, say).run(max(1, with_redis // 2))
+        for name, part in PARTS.items():
+            if faults := shares.get(name):
+                say(f"{faults} {part.what}")
+                part.ordeal(kafka, made(kafka, part.topics), directory / name, seed, say).run(faults)
     finally:
         broker.stop()
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
-from random import Random
 from threading import Thread
 
 import numpy as np
@@ -16,9 +13,9 @@ from producers.fleet import Fleet
 from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
-from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
+from stream_app.kafka import KafkaResults, publish
 from stream_app.results import Histogram
+from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
@@ -35,21 +32,12 @@ class PacedSink(KafkaSink):
         super().send(partition, content_type, value)
 
 
-class FleetOrdeal:
+class FleetOrdeal(KafkaOrdeal):
     """One fault of the memo store after the other, under a fleet; then every device was counted once."""
-
-    def __init__(
-        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._directory = directory
-        self._random = Random(seed)
-        self._say = say
-        self._failed: list[HearsayError] = []
 
     def run(self, faults: int) -> None:
         publish(self._kafka, self._topics, SCHEME.survey)
+        self._failed: list[HearsayError] = []
         self._world = Alternating(DEVICES, faults * PERIODS_PER_FAULT)
         self._redis = ReplicatedRedis(self._directory).start()
         kinds = {"a Redis that fails over": self._redis.fail_over, "a full disk under Redis": self._redis.fill_disk}

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
-from random import Random
 
 import numpy as np
 
-from hearsay.running.worker_process import WorkerProcess, workers
+from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
+from stream_app.kafka import KafkaResults, publish
 from stream_app.kafka.results import read_finals
 from stream_app.results import Histogram
+from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.frames import random_answers
 from tests.helpers.surveys import of_size, scheme_with
@@ -41,21 +38,11 @@ SCHEMES = {
 Supports = dict[tuple[str, int, str], np.ndarray]  # by survey, period and attribute: by value
 
 
-class LargeOrdeal:
+class LargeOrdeal(KafkaOrdeal):
     """One worker after the other is killed while reports come; then every count is the one of what was sent."""
 
-    def __init__(
-        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._directory = directory
-        self._random = Random(seed)
-        self._draws = np.random.default_rng(seed)
-        self._say = say
-        self._sent: Supports = {}
-
     def run(self, faults: int) -> None:
+        self._sent: Supports = {}
         for scheme in SCHEMES.values():
             publish(self._kafka, self._topics, scheme.survey)
         places = sorted(self._random.sample(range(PERIODS * FRAMES), min(faults, PERIODS * FRAMES)))
@@ -68,7 +55,8 @@ class LargeOrdeal:
                         self._send(sink, scheme, period, number)
                     sink.flush()
                     if period * FRAMES + number in places:
-                        self._kill(group[self._random.randrange(len(group))])
+                        time.sleep(self._random.uniform(0, 3))
+                        self._kill(self._random.choice(group), "that counts large surveys")
                 for partition in range(self._topics.partitions):
                     for name in SCHEMES:
                         sink.send(partition, CLOCK, encode_clock(Clock(name, period), KEY))
@@ -96,12 +84,6 @@ class LargeOrdeal:
             found = np.bincount(answers, minlength=question.k)
         key = scheme.survey.id, period, question.name
         self._sent[key] = self._sent.get(key, np.zeros(question.k, dtype=np.int64)) + found
-
-    def _kill(self, worker: WorkerProcess) -> None:
-        time.sleep(self._random.uniform(0, 3))
-        self._say("a worker is killed while it counts large surveys")
-        worker.kill()
-        worker.start()
 
     def _compare(self) -> None:
         for name, scheme in SCHEMES.items():

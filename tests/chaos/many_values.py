@@ -2,108 +2,33 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
-from random import Random
-from threading import Thread
 
 import numpy as np
 
-from hearsay.running.worker_process import workers
-from producers.sinks import KafkaSink
 from protocols.mechanisms import FreshHash
+from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
-from tests.helpers.eventually import eventually
+from tests.chaos.frames import FramesOrdeal
 
-VALUES, HORIZON = 1000, 2
-PERIODS_PER_FAULT, FRAMES, ROWS = 2, 20, 2000
-KEY = b"the operator of a large survey.."
-SCHEME = Scheme(
-    parse_survey(
-        f"{{id: many, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps: 1, horizon: {HORIZON}, "
-        f"attributes: [{{name: item, range: {{last: {VALUES - 1}}}, mechanism: olh}}]}}"
+VALUES = 1000
+
+
+class ManyValuesOrdeal(FramesOrdeal):
+    """Supports are found hash by hash and value by value."""
+
+    what = "very many values"
+    scheme = Scheme(
+        parse_survey(
+            "{id: many, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps: 1, horizon: 2, "
+            f"attributes: [{{name: item, range: {{last: {VALUES - 1}}}, mechanism: olh}}]}}"
+        )
     )
-)
-Record = tuple[int, str, bytes]
 
-
-class ManyValuesOrdeal:
-    """Frames arrive, some of them twice, while workers are killed; then every answer was counted once."""
-
-    def __init__(
-        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._directory = directory
-        self._random = Random(seed)
-        self._say = say
-        self._frames: list[Frame] = []
-
-    def run(self, faults: int) -> None:
-        publish(self._kafka, self._topics, SCHEME.survey)
-        periods = faults * PERIODS_PER_FAULT
-        log = list(self._records(periods))
-        with workers(2, self._kafka, self._topics, KEY, self._directory) as group:
-            sending = Thread(target=self._send, args=(log, 4.0 * faults))
-            sending.start()
-            for number in range(faults):
-                time.sleep(self._random.uniform(1, 4))
-                self._say(f"fault {number + 1} of {faults}: kill -9 of a worker that counts very many values")
-                worker = self._random.choice(group)
-                worker.kill()
-                worker.start()
-            sending.join(timeout=300)
-            assert not sending.is_alive(), "reports were not sent within five minutes"
-            results = KafkaResults(self._kafka, self._topics)
-            eventually(lambda: len(results.histograms("many")) >= periods, 600)
-            for histogram in results.histograms("many"):
-                statistics = histogram.attribute("item").statistics
-                assert statistics is not None and statistics.supports is not None
-                expected = self._recounted(histogram.period)
-                assert (np.array(statistics.supports) == expected[np.array(statistics.gaps) - 1]).all()
-        self._say(f"{sum(map(len, self._frames)):,} answers to {VALUES:,} values, each counted once")
-
-    def _records(self, periods: int) -> Iterator[Record]:
-        random, partitions = np.random.default_rng(self._random.randrange(1 << 30)), self._topics.partitions
-        count = SCHEME.questions[0].mechanism.encoding.answer.count
-        for period in range(periods):
-            for number in range(FRAMES):
-                partition = number % partitions
-                tokens = random.integers(1, 1 << 60, ROWS).astype(np.uint64) * np.uint64(partitions)
-                gaps = random.integers(1, HORIZON + 1, ROWS).astype(np.uint16)
-                answers = random.integers(count, size=ROWS).astype(np.uint16)
-                made = Frame("many", SCHEME.fingerprint, period, tokens + np.uint64(partition), gaps, {"item": answers})
-                self._frames.append(made.sorted())
-                record = partition, FRAME, encode_frame(self._frames[-1], SCHEME)
-                yield from [record] * (1 + (number % 5 == 0))  # some are sent again
-            yield from ((partition, CLOCK, encode_clock(Clock("many", period), KEY)) for partition in range(partitions))
-
-    def _send(self, log: list[Record], seconds: float) -> None:
-        sink = KafkaSink(self._kafka, self._topics.reports)
-        for record in log:
-            sink.send(*record)
-            time.sleep(seconds / len(log))
-        sink.flush()
-        sink.close()
-
-    def _recounted(self, period: int) -> np.ndarray:
-        """Supports by gap and value, hash by hash and value by value."""
-        encoding = SCHEME.questions[0].mechanism.encoding
+    def _supported(self, question: Question, symbols: np.ndarray) -> np.ndarray:
+        encoding = question.mechanism.encoding
         assert isinstance(encoding, FreshHash)
-        g = encoding.g
-        vectors = np.array(list(product(range(g), repeat=encoding.digits)))
-        supports = np.zeros((HORIZON, VALUES), dtype=np.int64)
-        for frame in self._frames:
-            if frame.period == period:
-                hashes, symbols = np.divmod(frame.answers["item"].astype(np.int64), g)
-                sent = vectors[hashes] @ vectors[:VALUES].T % g == symbols[:, None]
-                for gap in range(HORIZON):
-                    supports[gap] += sent[frame.gaps == gap + 1].sum(axis=0)
-        return supports
+        vectors = np.array(list(product(range(encoding.g), repeat=encoding.digits)))
+        hashes, sent = np.divmod(symbols, encoding.g)
+        return np.asarray(vectors[hashes] @ vectors[:VALUES].T % encoding.g == sent[:, None])

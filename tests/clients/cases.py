@@ -52,6 +52,9 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "any text", scheme_with(odd, eps=1, devices=1000, minimum=10, grace="1h", presence_epsilon=0.5)
 
 
+INSIDE = ["x1-3y0", "x0-4y1", "x0-1y2", "x3-5y2", "x2-6y3", "x4y4"]  # an area with a hole
+
+
 def place_cases() -> Iterator[tuple[str, Scheme]]:
     """Surveys about places, in every use, alone and beside another attribute."""
     reaches = {"geo_inf": {"level": 2.2, "radius": "400m"}, "geo": {"level": 1.1, "radius": "400m"}}
@@ -61,6 +64,10 @@ def place_cases() -> Iterator[tuple[str, Scheme]]:
         place = {"name": "a", "grid": grid, **{key: reaches[key] for key in keys}}
         yield f"{use}, geo-grid", scheme_with(place)
         yield f"{use}, geo-grid and another", scheme_with(place, of_size(4, "b"), **BUDGETS[use])  # type: ignore[index]
+        some = {**place, "grid": {**grid, "inside": INSIDE}}
+        yield f"{use}, geo-tight", scheme_with(some)
+        loose = {key: {**reaches[key], "level": reaches[key]["level"] / 6} for key in keys}  # type: ignore[operator]
+        yield f"{use}, geo-tight where it is the exponential mechanism", scheme_with({**some, **loose})
     wide = {"name": "a", "grid": {"crs": "EPSG:32631", "cell": "1km", "columns": 40, "rows": 30}}
     yield "many cells, geo-grid, capped", scheme_with({**wide, "geo_inf": {"level": 0.3, "radius": "1km"}}, memo_cap=2)
     yield "a grid without geo", scheme_with({"name": "a", "grid": grid, "mechanism": "grr"}, eps=1)

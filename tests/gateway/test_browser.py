@@ -16,15 +16,16 @@ from playwright.sync_api import Page, expect
 
 from gateway.door import Credential, digest_of
 from gateway.service import Senders
-from tests.clients.vendored import ASSETS, library, packages
+from tests.clients.vendored import ASSETS, packages
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, SCHEME, KeepingLog, serving
 from tests.helpers.browser import open_browser
 from tests.helpers.http_server import served
-from tests.helpers.node import require_packages
+from tests.helpers.node import LIBRARY, require_packages
 
 PATIENCE_MS = 120_000
 NOW = "2026-01-01T12:00:00Z"
+IMPORTS = b'<script type="importmap">{"imports": {"@noble/": "/node_modules/@noble/"}}</script>'
 
 
 @pytest.fixture
@@ -38,11 +39,21 @@ def page() -> Iterator[Page]:
 
 @contextmanager
 def site() -> Iterator[str]:
-    """A site with the device library and an empty page, at an origin of its own."""
+    """A site with the device library and a page that says where its packages are, at an origin of its own."""
+    require_packages()
 
     class Handler(SimpleHTTPRequestHandler):
         def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(ASSETS))
+            super().__init__(*arguments, directory=str(LIBRARY))
+
+        def do_GET(self) -> None:
+            if self.path != "/":
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(IMPORTS)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -52,7 +63,7 @@ def site() -> Iterator[str]:
 
 
 SEND = """async ([gateway, now, bearer]) => {
-  const { Device, MemoryStorage } = await import("/index.js");
+  const { Device, MemoryStorage } = await import("/src/index.js");
   const limits = { report: 100, life: 1000, total: 1000 };
   const device = new Device(new MemoryStorage(), { limits, now: () => Date.parse(now) });
   try {
@@ -71,10 +82,10 @@ def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: P
         senders = Senders(KEY, lambda: tokens)
         with serving(log, senders=senders, origins=[named]) as served:
             gateway = f"http://127.0.0.1:{served.port}"
-            page.goto(f"{named}/errors.js")
+            page.goto(f"{named}/")
             assert page.evaluate(SEND, [gateway, NOW, "phone"]) == "period 0"
             assert "status 401" in page.evaluate(SEND, [gateway, NOW, "unknown"])
-            page.goto(f"{other}/errors.js")
+            page.goto(f"{other}/")
             assert "did not answer properly" in page.evaluate(SEND, [gateway, NOW, "phone"])
     ((_, frame),) = log.decoded()
     assert len(frame) == 1 and frame.fingerprint == SCHEME.fingerprint
@@ -122,7 +133,7 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
     assert not errors
 
 
-def test_the_files_of_the_page_are_those_of_the_library() -> None:
+def test_the_packages_of_the_page_are_those_that_the_library_uses() -> None:
     require_packages()
     kept = {str(file.relative_to(ASSETS)): file.read_text() for file in ASSETS.rglob("*") if file.is_file()}
-    assert kept == {**library(), **packages()}, "write them again: python -m tests.clients.vendored"
+    assert kept == packages(), "write them again: python -m tests.clients.vendored"

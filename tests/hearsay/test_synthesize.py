@@ -74,6 +74,17 @@ def test_a_parquet_file_has_the_same_as_metadata(data: Path, tmp_path: Path) -> 
     assert 0 <= found["measured_pairs"][0]["total_variation"] < 0.2
 
 
+def test_the_library_draws_the_same_records_as_the_command(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    about(data, "--rows", "300", "--out", str(path), "--seed", "4", "--period", "1")
+    drawn = hearsay.synthesize(data, rows=300, window=(1, 1), seed=4)
+    assert drawn.equals(pyarrow.parquet.read_table(path), check_metadata=True)
+    with pytest.raises(SettingsError, match="0 rows"):
+        hearsay.synthesize(data, rows=0)
+    with pytest.raises(ResultsError, match="no report of period 7"):
+        hearsay.synthesize(data, window=(7, 7))
+
+
 def test_a_window_and_a_seed_are_followed(data: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "records.csv")
     first, again = (about(data, "--out", path, "--period", "0", "--seed", "1") for _ in range(2))

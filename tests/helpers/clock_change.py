@@ -23,9 +23,10 @@ attributes:
 def write_events(path: Path) -> None:
     """Everybody comes on every day, one half at half past midnight and one half at noon, by the clock on the wall."""
     rows = [
-        f"{person},{day} {'00:30' if person % 2 else '12:00'}:00,{'north' if person % 3 else 'south'}"
+        f"{person},{day} {'00:30' if person % 2 else '12:00'}:00,{'north' if person % 3 else 'south'},"
+        f"{person % 700},{person % 900}"
         for day in DAYS
         for half in (1, 0)
         for person in range(half, PEOPLE, 2)
     ]
-    path.write_text("\n".join(["person,time,area", *rows, ""]))
+    path.write_text("\n".join(["person,time,area,east,north", *rows, ""]))

@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+import hearsay as library
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
@@ -42,8 +45,15 @@ def demo(data: Path, *options: str, **environment: str) -> str:
 TURNS = """
 {id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
  attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}},
-              {name: page, range: {last: 299}, mechanism: olh}],
+              {name: page, range: {last: 299}, mechanism: olh},
+              {name: town, grid: {at: [47, 6], cell: 500m, columns: 6, rows: 5}, geo: {level: 1.1, radius: 400m}}],
  crosses: [{of: [version, feature], share: 0.5}]}
+"""
+PLACED = f"""{SURVEY}
+  - name: place
+    grid: {{crs: own metres, cell: 100m, columns: 8, rows: 9}}
+    geo_inf: {{level: 2.2, radius: 100m}}
+    geo: {{level: 1.1, radius: 100m}}
 """
 
 
@@ -60,13 +70,36 @@ def replay_local_days(directory: Path, data: Path, *options: str, **environment:
         str(directory / "paris.yaml"),
         "--until",
         "2026-04-30T00:00:00Z",
+        "--position",
+        "east,north=place",
+        "--metres",
     ]
     done = hearsay("replay", *words, "--data", str(data), *options, **environment)
     assert done.returncode == 0, done.stderr
 
 
+def same_records(data: Path, directory: Path, kafka: str) -> None:
+    """Synthetic records follow what is published, wherever it is read from; another seed gives others."""
+    written = []
+    for place, seed in ((("--data", str(data)), "5"), (("--kafka", kafka), "5"), (("--kafka", kafka), "6")):
+        out = directory / f"records-{len(written)}.csv"
+        options = [*place, "--window", "0:2", "--rows", "700", "--seed", seed, "--out", str(out)]
+        done = hearsay("synthesize", "turns", *options)
+        assert done.returncode == 0, done.stderr
+        written.append(out.read_text())
+    assert written[0] == written[1] != written[2]
+    assert "measured pair version*feature: total variation" in written[0]
+    here = library.synthesize(data, survey="turns", rows=700, window=(0, 2), seed=5)
+    there = library.synthesize(kafka=kafka, survey="turns", rows=700, window=(0, 2), seed=5)
+    assert here.equals(there, check_metadata=True) and here.num_rows == 700
+    assert here.column_names == ["version", "feature", "page"]
+
+
 def test_a_cluster_publishes_what_one_process_does(
-    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+    kafka_settings: KafkaSettings,
+    fresh_topics: Callable[..., Topics],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topics = fresh_topics(partitions=3, merge_partitions=2)
     alone, clustered = tmp_path / "alone", tmp_path / "clustered"
@@ -74,7 +107,7 @@ def test_a_cluster_publishes_what_one_process_does(
     turns = tmp_path / "turns.yaml"
     turns.write_text(TURNS)
     take_turns(turns, alone)
-    (tmp_path / "paris.yaml").write_text(SURVEY)
+    (tmp_path / "paris.yaml").write_text(PLACED)
     write_events(tmp_path / "events.csv")
     replay_local_days(tmp_path, alone)
     clustered.mkdir()
@@ -93,6 +126,8 @@ def test_a_cluster_publishes_what_one_process_does(
     report = ["report", "festival-week", "--kafka", kafka_settings.bootstrap, "--json"]
     unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
     assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
+    same_records(alone, tmp_path, kafka_settings.bootstrap)
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
         records = read_topic(kafka_settings, topics.named(topic.name))
@@ -103,6 +138,9 @@ def test_a_cluster_publishes_what_one_process_does(
     assert all(final.presence_only and final.n for final in store.histograms("turns"))
     assert all(final.attribute("version*feature").adjusted is not None for final in store.histograms("turns"))
     assert [final.n for final in store.histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
+    for survey, place in (("turns", "town"), ("paris", "place")):
+        for attribute in (final.attribute(place) for final in store.histograms(survey)):
+            assert attribute.estimate is not None and attribute.statistics is not None and attribute.n
     store.close()
     assert _tables(also_shown) == _tables(shown)
 

@@ -29,7 +29,7 @@ MakeTopics = Callable[..., Topics]
 Headers = list[tuple[str, bytes | None]]
 Payload = tuple[bytes | None, Headers]
 
-PAYLOADS = 100_000
+PAYLOADS = 30_000
 PARTITIONS = 4
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,8 +75,16 @@ def test_the_heat_map_has_the_numbers_of_the_records(browser: Browser, page: Pat
         ends = [getattr(found, end)[place] for end in ("value", "low", "high")]
         assert [row["people"], row["low"], row["high"]] == pytest.approx(ends)
         assert part.values.adjusted is not None and part.values.consistent is not None and part.values.truth is not None
-        assert (row["adjusted"], row["consistent"]) == (part.values.adjusted[place], part.values.consistent[place])
+        for figure in ("adjusted", "adjusted_low", "adjusted_high", "consistent", "consistent_low", "consistent_high"):
+            assert row[figure] == getattr(part.values, figure)[place]
         assert row["truth"] == part.values.truth[place]
+    for fit in ("adjusted", "consistent"):
+        value, low, high = (100 * getattr(part.values, f"{fit}{end}")[0] for end in ("", "_low", "_high"))
+        with viewing(browser, page, f"#window=1-1&fit={fit}&show=share") as tab:
+            rows(tab, "age-by-area")
+            title = tab.locator("#age-by-area .heat title").first.text_content() or ""
+        numbers = [float(found) for found in re.findall(r"-?[0-9.]+(?=\s*%)", title.replace("−", "-"))]
+        assert numbers == pytest.approx([value, low, high], abs=0.06), title
     with viewing(browser, page, "#window=1-1&pairs.age*area=both&show=share") as tab:
         (both,) = rows(tab, "age-by-area")
     place = report.asked("age*area").groups.index("grown*hills")

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from producers.replay import ColumnMapping, Options
+from producers.replay.files.answers import QUARTERS, UNKNOWN
 from producers.replay.files.reading import EventFiles
 from producers.replay.interpreting import Interpreter
 from producers.replay.quality import Fault, Quality
-from protocols.errors import ReplayError
+from protocols.errors import ReplayError, Stopped
 from protocols.scheme import Scheme
 from protocols.survey.grid import Grid
+from tests.helpers.sinks import KeepingSink
 from tests.helpers.surveys import scheme_with
+from tests.producers.events import MakeReplay, reported
 
 LOCAL = {"at": [47.2, 6.0], "origin": [-1500, -1000], "cell": "500m", "columns": 7, "rows": 5}
 NEAR = {"level": 1.1, "radius": "400m"}
@@ -32,8 +35,8 @@ def read(path: Path, scheme: Scheme, columns: ColumnMapping) -> tuple[np.ndarray
     quality = Quality(files)
     options = Options(columns, until=scheme.survey.start + timedelta(days=9))
     interpreter = Interpreter(scheme.survey, options, quality)
-    cells = [interpreter.read(batch).values[:, 0] for batch in files.batches(interpreter.columns)]
-    return np.concatenate(cells), quality.found[Fault.UNKNOWN_VALUE].count
+    found = np.concatenate([interpreter.read(batch).values[:, 0] for batch in files.batches(interpreter.columns)])
+    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS), quality.found[Fault.UNKNOWN_VALUE].count
 
 
 def write(path: Path, rows: list[tuple[float, float]]) -> Path:
@@ -75,3 +78,72 @@ def test_degrees_on_a_grid_that_does_not_know_them_are_refused(tmp_path: Path) -
     path = write(tmp_path / "events.csv", [(47.2, 6.0)])
     with pytest.raises(ReplayError, match="metres of EPSG:2154"):
         read(path, scheme, ColumnMapping("person", "time", {}, {"place": ("one", "two")}))
+
+
+# The memo is sent, and moved next to never: reports show the cells that people were settled in.
+STEADY = scheme_with(
+    {"name": "place", "grid": LOCAL, "geo_inf": {"level": 20, "radius": "500m"}}, clock="source", memo_cap=None
+)
+METRES = Options(
+    ColumnMapping("person", "time", {}, {"place": ("east", "north")}, metres=True),
+    until=STEADY.survey.start + timedelta(days=99),
+)
+
+
+def walk(path: Path, positions: np.ndarray) -> Path:
+    """One event per person and day, `[day, person, (east, north)]`; person 0 is on no list of the second day."""
+    lines = [
+        f"p{person},{STEADY.survey.start + timedelta(days=day, hours=9):%Y-%m-%dT%H:%M:%SZ},{x:.3f},{y:.3f}"
+        for day, people in enumerate(positions.tolist())
+        for person, (x, y) in enumerate(people)
+        if (day, person) != (1, 0)
+    ]
+    path.write_text("\n".join(["person,time,east,north", *lines]) + "\n")
+    return path
+
+
+def settled_one_by_one(positions: np.ndarray) -> dict[tuple[int, str], dict[str, int]]:
+    """What devices of their own would report: `Grid.settled`, day after day."""
+    grid = STEADY.survey.attributes[0].grid
+    assert grid is not None
+    last: dict[int, int] = {}
+    found = {}
+    for day, people in enumerate(positions.tolist()):
+        for person, (x, y) in enumerate(people):
+            if (day, person) != (1, 0):
+                last[person] = grid.settled(x, y, last.get(person))
+                found[day, f"p{person}"] = {"place": last[person]}
+    return found
+
+
+def wanderers(days: int, people: int) -> np.ndarray:
+    """Some lie still on a border or a corner and jitter by 50 m, the others walk some hundred metres a day."""
+    random = np.random.default_rng(4)
+    steps = random.normal(0, 300, (days, people, 2)).cumsum(axis=0)
+    steps[:, : people // 2] = random.normal(0, 50, (days, people // 2, 2))
+    positions = np.where(np.arange(people)[:, None] < people // 4, [0.0, 0.0], [0.0, 250.0]) + steps
+    return np.clip(positions, [-1499, -999], [1999, 1499])
+
+
+def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(replay: MakeReplay, tmp_path: Path) -> None:
+    positions, people = wanderers(12, 80), {f"p{person}" for person in range(80)}
+    path, sink = walk(tmp_path / "walk.csv", positions), KeepingSink()
+    replay(path, sink, METRES, STEADY, at_once=100).run()
+    found = reported(sink, STEADY, people)
+    assert found == settled_one_by_one(positions)
+    still = [{found[day, f"p{person}"]["place"] for day in range(2, 12)} for person in range(20)]
+    assert [len(cells) for cells in still] == [1] * 20, "who jitters on a corner has one memo"
+    assert not list(tmp_path.glob("workspace/*.stays")), "the last cells are gone when all is replayed"
+
+
+def test_a_replay_that_goes_on_knows_the_last_cells(replay: MakeReplay, tmp_path: Path) -> None:
+    positions = wanderers(8, 40)
+    path, sink = walk(tmp_path / "walk.csv", positions), KeepingSink()
+    for enough in (5, 12, 19):
+        with pytest.raises(Stopped):
+            replay(path, sink, METRES, STEADY).run(stop=lambda enough=enough: len(sink.records) >= enough)
+    (kept,) = tmp_path.glob("workspace/*.stays")
+    assert kept.stat().st_mode & 0o077 == 0, "true places are private"
+    replay(path, sink, METRES, STEADY).run()
+    assert replay(path, sink, METRES, STEADY).run().periods == 8, "and again, when nothing is left to do"
+    assert reported(sink, STEADY, {f"p{person}" for person in range(40)}) == settled_one_by_one(positions)

@@ -75,8 +75,7 @@ def test_a_record_says_whether_devices_keep_something_for_life(name: str) -> Non
     draws = seeded_keyring(4).draws(("trait",), np.arange(3, dtype=np.uint64))
     for fits, budget in ((record.one_round, Budget(2.0)), (record.two_rounds, Budget(2.0, 1.0))):
         if fits is not None:
-            k, parameter = (8, 4) if record.needs_grid else (7, None)
-            assert (build(name, k, budget, parameter).encoding.traits(draws) is not None) == record.lifelong
+            assert (build(name, 7, budget).encoding.traits(draws) is not None) == record.lifelong
 
 
 def test_answers_show_only_what_is_held() -> None:

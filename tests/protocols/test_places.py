@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from itertools import permutations
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,10 @@ import pytest
 from pydantic import ValidationError
 
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.errors import SurveyError
-from protocols.mechanisms.catalogue import build
+from protocols.errors import SettingsError, SurveyError
+from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.law import ANYWHERE, cuts
@@ -74,7 +75,7 @@ def test_the_channel_is_that_of_the_integers_and_its_transpose_fits() -> None:
 @pytest.mark.parametrize("budget", [Budget(0.9), Budget(1.4, 0.7)])
 def test_devices_draw_from_the_channel(budget: Budget) -> None:
     """Also a single one: few rows are drawn by other code than many."""
-    mechanism = build("geo-grid", 20, budget, 5)
+    mechanism = build_for_places("geo-grid", Area(5, 4), budget)
     channel = mechanism.channel()
     assert isinstance(channel, PlanarChannel)
     for cell in (0, 7, 19):
@@ -107,7 +108,8 @@ def test_guarantees_are_said_in_metres_for_every_relation() -> None:
     promise = scheme_with(place(geo=NEAR, geo_inf=WIDE)).guarantees
     near, *_, far = promise.of_places()["place"]
     assert (near.metres, near.per_report, near.for_ever) == (400, pytest.approx(1.1), pytest.approx(2.2))
-    assert near.any == {10: pytest.approx(11), 100: pytest.approx(110)} and near.protected and not far.protected
+    assert near.any == far.any and near.protected and not far.protected
+    assert near.any == {t: pytest.approx(promise.any(t).whole) for t in (10, 100)}
     assert "two places 400 m apart: 1.1; 1 km apart: 2.8" in in_words(promise.of_places()["place"])
     assert promise.per_report.whole == pytest.approx(far.per_report)
     assert promise.for_ever.whole == pytest.approx(far.for_ever or 0)
@@ -132,6 +134,19 @@ def test_places_beside_another_attribute_keep_their_own_budgets() -> None:
     scheme = scheme_with(place(geo=NEAR, geo_inf=WIDE), of_size(5), eps_inf=2, eps_1=1)
     assert [question.label for question in scheme.questions] == ["geo-grid", "l-grr"]
     assert scheme.questions[0].budget == Budget(2.75, 1.375)
+
+
+def test_a_plan_divides_what_places_leave_among_the_other_questions() -> None:
+    """Failure would look like: a plan of places beside two attributes ends with an error, or proposes more than all."""
+    scheme = scheme_with(place(geo=NEAR, share=0.4), of_size(5, "b"), of_size(2, "c"), eps=1)
+    shares = plan(scheme, devices=10_000, error=0.02, wanted={"c": 0.01}).shares
+    assert shares is not None and [one.name for one in shares.questions] == ["b", "c"]
+    assert sum(one.proposed for one in shares.questions) == pytest.approx(0.6)
+    for one in shares.questions:
+        assert one.error * sqrt(one.share / one.proposed) == pytest.approx(one.proposed_error)
+        assert one.proposed_error * sqrt(10_000 / shares.devices_needed) == pytest.approx(one.wanted, rel=1e-3)
+    with pytest.raises(SettingsError, match="has no formula"):
+        plan(scheme, wanted={"place": 0.01})
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,13 @@ def test_records_of_no_survey_and_of_other_terms_are_refused_again() -> None:
     assert Refusals(PUBLISHED, {}).of(letter(Garbage(b"?"))) is Reason.UNDECODABLE
 
 
+def test_a_letter_that_was_cut_is_not_sent_again() -> None:
+    """Failure would look like: half a frame on the reports topic, refused a second time for another reason."""
+    whole = letter(report(0))
+    assert Refusals(PUBLISHED, {}).of(replace(whole, size=len(whole.value))) is None
+    assert Refusals(PUBLISHED, {}).of(replace(whole, size=len(whole.value) + 1)) is Reason.TOO_LARGE
+
+
 def test_a_record_names_its_survey_and_period_also_if_that_is_not_known() -> None:
     about = letter(report(7)).named
     assert about is not None

@@ -18,7 +18,8 @@ from tests.helpers.crowd import scheme_of
 
 KEYRING = Keyring(bytes(range(16)))
 CONSISTENT = ("consistent", "consistent_low", "consistent_high")
-NUMBERS = ("estimate", "error", "low", "high", *CONSISTENT, "adjusted", "adjusted_error")
+ADJUSTED = ("adjusted_error", "adjusted_low", "adjusted_high")
+NUMBERS = ("estimate", "error", "low", "high", *CONSISTENT, "adjusted", *ADJUSTED)
 ATTRIBUTES = "{name: a, values: [x, y, z], mechanism: l-grr}, {name: b, values: [p, q]}"
 SCHEME = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3")
 FEW = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40")
@@ -85,6 +86,8 @@ def test_a_cross_has_a_row_for_each_pair_with_the_values_of_both_attributes() ->
     assert [(row["row"], row["column"]) for row in rows] == [(a, b) for a in "xyz" for b in "pq"]
     assert [axis.values for axis in published.axes] == [("x", "y", "z"), ("p", "q")]
     assert [row["adjusted"] for row in rows] == list(published.adjusted)
+    assert (published.adjusted_low < published.adjusted).all() and (published.adjusted < published.adjusted_high).all()
+    assert (published.consistent_low <= published.consistent).all()
     assert (published.adjusted_error < published.error).all(), "three tables know more than one"
     few = build_histogram("final", scheme, 0, {**counts, "a": statistics([5, 5, 5])})
     alone = build_histogram("final", scheme, 0, {**counts, "a": statistics([9, 3, 3])})

@@ -119,7 +119,7 @@ def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_el
     owner = Owner(partitions=1, lookup=NOISED.get)
     owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
     nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 5, "survey": "s", "closed_through": 0} | nothing
+    assert owner.merger.live("s").model_dump() == {"schema_version": 6, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:

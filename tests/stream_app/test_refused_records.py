@@ -1,4 +1,7 @@
-"""A record that a broker refuses sets its survey aside, as of the flush before; the others go on, and all are exact."""
+"""A record that a broker refuses sets its survey aside, as of the flush before; the others go on, and all are exact.
+
+A position that is refused is not there, and everything goes on.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ TOO_LARGE = StateError("the broker refuses a record as too large", "")
 
 @dataclass
 class Refusing:
-    """A worker some of whose records of the survey `bad` are refused. It reads on while it writes."""
+    """A worker some of whose records of the survey `bad` are refused, and some of whose positions.
+
+    It reads on while it writes.
+    """
 
     worker: Counting | Merging
     reader: LogReader
@@ -46,6 +52,15 @@ class Refusing:
 
     def flush(self) -> Flush:
         """What of a flush is written."""
+        flush = self._without_a_record()
+        if not self.on[0] or self.chance.random() < 0.6:
+            return flush
+        self.read(range(self.next_offset, min(self.next_offset + self.chance.randint(0, 3), self.end)))
+        self.reader.position_refused(flush)
+        stages = [[item for item in stage if not item.key.endswith(b"/position")] for stage in flush.stages[:-1]]
+        return Flush(flush.offset, tuple(map(tuple, stages)))
+
+    def _without_a_record(self) -> Flush:
         flush = self.worker.flush()
         places = [
             (number, item)

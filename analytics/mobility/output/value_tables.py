@@ -57,7 +57,8 @@ CROSSES = {
     **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
     "group": pa.bool_(),
     **_quantity("share"),
-    **dict.fromkeys(["adjusted", "adjusted_error", "consistent"], _NUMBER),
+    **_quantity("adjusted"),
+    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
     **_quantity("people"),
     "truth": _NUMBER,
 }
@@ -103,7 +104,7 @@ def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None
 def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
     if shares is None or window.visitors is None:
         return None
-    single = ("consistent", "consistent_low", "consistent_high", "adjusted", "adjusted_error", "truth")
+    single = ("consistent", "consistent_low", "consistent_high", *_quantity("adjusted"), "truth")
     return {
         "value": names,
         **_parts("share", shares.share),

@@ -7,6 +7,7 @@ import { randomBytes } from "@noble/hashes/utils.js";
 import { hex, unhex, utf8 } from "./bytes.js";
 import { DeviceError, refuse } from "./errors.js";
 import { fetchTerms, postReport } from "./gateway.js";
+import { nearestInside } from "./areas.js";
 import { metres, planeOf, settled } from "./places.js";
 import { checkedLimits, requireWithin } from "./limits.js";
 import { Respondent } from "./respondent.js";
@@ -214,13 +215,15 @@ function pairOf([first, second], places, attributes) {
 
 // The cell of a position, { latitude, longitude } or { x, y } in the grid's metres: the last one, while the device is near
 // it. It is kept in the device's state, so that a position that jitters has one memo.
-function cellOf({ name, grid }, position, survey) {
+function cellOf({ name, grid, inside }, position, survey) {
   const plane = planeOf(grid);
   const at = "latitude" in position && plane ? metres(plane, position) : position;
   if (!Number.isFinite(at.x) || !Number.isFinite(at.y))
     refuse("value", `${name} needs a cell, a latitude and longitude that its grid knows, or x and y in metres`);
   survey.stays ??= {};
-  survey.stays[name] = settled(grid, at, survey.stays[name]);
+  const last = survey.stays[name];
+  const number = settled(grid, at, last === undefined ? undefined : inside[last]);
+  survey.stays[name] = nearestInside(number, grid, inside);
   return survey.stays[name];
 }
 

@@ -4,10 +4,11 @@
 //     unary     the value is the one bit set among k       sue, oue
 //     hashed    the value is hashed to g symbols           loloha
 //     fresh     the same with a new hash in every report   olh
-//     plane     the value is a cell of a grid              geo-grid
+//     plane     the value is a cell of a grid              geo-grid, geo-tight
 //     buckets   d of the k bits, the same d for life       dbitflip
 
 import { symbolBytes } from "./bytes.js";
+import { Weighing } from "./areas.js";
 import { Displacement } from "./places.js";
 import { below, digest, eightBits, Rows, Table, uniform } from "./tables.js";
 
@@ -20,9 +21,9 @@ export function encodingOf(question) {
 
 function made(question) {
   const { encoding, k } = question;
-  if (encoding.kind === "direct") return new Direct(k, question);
+  if (encoding.kind === "direct") return new Direct(k, question, shifts(k));
   if (encoding.kind === "unary") return new Unary(k, question);
-  if (encoding.kind === "plane") return new Plane(k, encoding, question);
+  if (encoding.kind === "plane") return new Direct(k, question, movesOf(question));
   if (encoding.kind === "hashed") return new Hashed(k, encoding.g, question);
   if (encoding.kind === "fresh") return new Fresh(k, encoding.g, question);
   return new Buckets(k, encoding.d, question);
@@ -43,12 +44,17 @@ class Direct {
   #first;
   #second;
 
-  constructor(k, { first, second, fakes, fakeShares }) {
+  constructor(k, { first, second, fakes, fakeShares }, noise) {
     this.#k = k;
     this.#fakes = fakes;
     this.#fakeTable = once(() => new Table(fakeShares));
-    this.#first = once(() => this.#noise(first, fakes === "bare" ? fakeShares : undefined));
-    this.#second = second && once(() => this.#noise(second));
+    this.#first = once(() => noise(first, fakes === "bare" ? fakeShares : undefined));
+    this.#second = second && once(() => noise(second));
+  }
+
+  // Both rounds of noise, as they draw.
+  get rounds() {
+    return [this.#first(), ...(this.#second ? [this.#second()] : [])];
   }
 
   get digests() {
@@ -82,59 +88,21 @@ class Direct {
     return [symbol];
   }
 
-  // Noise is a shift: by 0 with p, by each other amount with q. So one table serves all symbols.
-  #noise(round, fakeShares) {
-    if (isMatrix(round)) return new Rows(round.ends, round.inside);
-    const truth = [round.p, ...new Array(this.#k - 1).fill(round.q)];
-    return fakeShares ? new Table(truth, fakeShares) : new Table(truth);
-  }
-
   #perturbed(symbol, noise, draws) {
-    if (noise instanceof Rows) return noise.one(symbol, draws);
-    return (symbol + noise.one(draws)) % this.#k;
+    return noise instanceof Table ? (symbol + noise.one(draws)) % this.#k : noise.one(symbol, draws);
   }
 }
 
-// One cell of a grid, moved over it.
-class Plane {
-  #k;
-  #first;
-  #second;
+// Noise is a shift: by 0 with p, by each other amount with q. So one table serves all symbols.
+const shifts = (k) => (round, fakeShares) => {
+  if (isMatrix(round)) return new Rows(round.ends, round.inside);
+  const truth = [round.p, ...new Array(k - 1).fill(round.q)];
+  return fakeShares ? new Table(truth, fakeShares) : new Table(truth);
+};
 
-  constructor(k, { columns, rows }, { first, second }) {
-    this.#k = k;
-    this.#first = once(() => new Displacement(columns, rows, first.rate));
-    this.#second = second && once(() => new Displacement(columns, rows, second.rate));
-  }
-
-  get digests() {
-    return { traits: [], first: [this.#first().digest], second: this.#second ? [this.#second().digest] : [] };
-  }
-
-  trait() {
-    return undefined;
-  }
-
-  cell(value) {
-    return value;
-  }
-
-  memoise(cell, own, draws) {
-    return this.#first().one(cell, draws);
-  }
-
-  perturb(memo, draws) {
-    return this.#second ? this.#second().one(memo, draws) : memo;
-  }
-
-  finish(symbol) {
-    return symbolBytes(symbol, this.#k);
-  }
-
-  supports(symbol) {
-    return [symbol];
-  }
-}
+// Of places: all cells of a grid are displaced alike, or those inside an area are weighed.
+const movesOf = ({ grid, inside }) => (round) =>
+  round.masses ? new Weighing(grid, inside, round) : new Displacement(grid.columns, grid.rows, round.rate);
 
 // One bit set among k; bit i is bit i % 8 of byte i / 8, and spare bits are 0.
 class Unary {
@@ -217,7 +185,7 @@ class Hashed {
   constructor(k, g, question) {
     this.#k = k;
     this.#g = g;
-    this.#symbols = new Direct(g, question);
+    this.#symbols = new Direct(g, question, shifts(g));
     this.#digits = digitsOf(g);
   }
 
@@ -297,7 +265,7 @@ class Fresh {
   constructor(k, g, question) {
     this.#k = k;
     this.#g = g;
-    this.#symbols = new Direct(g, question);
+    this.#symbols = new Direct(g, question, shifts(g));
     this.#digits = freshDigits(k, g);
   }
 

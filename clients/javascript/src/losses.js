@@ -2,6 +2,8 @@
 //
 // Every figure is exact or too large, never too small, up to the 2^-64 to which tables are exact.
 
+import { costOf, costOfBoth } from "./areas.js";
+import { encodingOf } from "./encodings.js";
 import { refuse } from "./errors.js";
 import { byDistance } from "./tables.js";
 
@@ -11,6 +13,7 @@ const KEPT = { p: 1, q: 0 }; // a second round that changes nothing: the memo it
 // What a question about places tells is counted for two places so far apart, in metres: any two on the map would be told
 // apart, and nearness is what its noise protects.
 const NEAR = 500;
+const MOST_CELLS = 400; // of which a whole channel of two rounds is gone through
 
 // { report, life }: of one report, and of all memos that a device may ever have; `life` is null where reports add up.
 // `withinBudgets` says whether all of it is what the declared budgets allow.
@@ -22,7 +25,13 @@ export function lossesOf(terms) {
   const report = over(one.map(({ whole }) => whole));
   const lives = questions.map((question, i) => lossOfValues(question, ever[i], memosOf(question, terms.memoCap)));
   const life = terms.longitudinal ? over(lives) : null;
-  return { report, life, withinBudgets: withinBudgets(terms, one, ever, over) };
+  return {
+    report,
+    life,
+    get withinBudgets() {
+      return withinBudgets(terms, one, ever, over);
+    },
+  };
 }
 
 function withinBudgets(terms, one, ever, over) {
@@ -58,9 +67,9 @@ function memosOf({ k, encoding }, cap) {
 // After t linked answers from one memo: `whole` between any two values, `unit` between neighbours of an ordered domain
 // (otherwise the same), and what the figures of fakes need.
 function lossOf(question, t) {
-  const { first, second, grid } = question;
+  const { first, second, grid, geo, geoInf } = question;
   if (grid) {
-    const rate = t === 1 && second ? Math.min(first.rate, second.rate) : first.rate;
+    const rate = declaredRate(grid, t === 1 ? (geo ?? geoInf) : (geoInf ?? geo)); // which `placeFits` verifies
     return { whole: (rate * NEAR) / grid.cell, unit: rate };
   }
   if (first.ends) return matrixLoss(first, t === 1 ? second : null);
@@ -68,12 +77,19 @@ function lossOf(question, t) {
   return { ...found, unit: found.whole };
 }
 
-// Budgets of places are by distance: what a cell side costs must be what the declared level and radius say.
-function placeFits({ grid, first, second, geo, geoInf }) {
+const declaredRate = (grid, { level, radius }) => (level * grid.cell) / radius;
+
+// Budgets of places are by distance: what a cell side costs must be what the declared level and radius say. A second
+// round may cost more than one report, because the memo hides some of it: then all of the channel is gone through.
+function placeFits(question) {
+  const { grid, inside, first, second, geo, geoInf } = question;
   if (!grid) return true;
-  const allowed = ({ level, radius }) => slightlyMore((level * grid.cell) / radius);
-  if (second) return first.rate <= allowed(geoInf) && second.rate <= allowed(geo);
-  return first.rate <= allowed(geoInf ?? geo);
+  const allowed = (reach) => slightlyMore(declaredRate(grid, reach));
+  const cost = (round) => (round.masses ? costOf(grid, inside, round) : round.rate);
+  if (cost(first) > allowed(geoInf ?? geo)) return false;
+  if (!second || (!second.masses && second.rate <= allowed(geo))) return true;
+  if (inside.length > MOST_CELLS) return false;
+  return costOfBoth(grid, inside, ...encodingOf(question).rounds.map(({ chances }) => chances)) <= allowed(geo);
 }
 
 const isBits = ({ encoding }) => encoding.kind === "unary" || encoding.kind === "buckets";

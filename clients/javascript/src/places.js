@@ -4,8 +4,8 @@
 
 import { below, digest, notBelow } from "./tables.js";
 
-const WORD = 1n << 64n;
-const ANYWHERE = 1n << 24n; // of 2^64: the chance of each cell to be reported whatever the truth is
+export const WORD = 1n << 64n;
+export const ANYWHERE = 1n << 24n; // of 2^64: the chance of each cell to be reported whatever the truth is
 const BITS = 62;
 const INVERSE_LN2 = 1.4426950408889634;
 const [LN2_HIGH, LN2_LOW] = [0.6931471803691238, 1.9082149292705877e-10];
@@ -22,7 +22,7 @@ function power(n) {
 }
 
 // floor(e^-x 2^bits).
-function weight(x, bits) {
+export function weight(x, bits) {
   const n = Math.floor(x * INVERSE_LN2);
   const rest = x - n * LN2_HIGH - n * LN2_LOW;
   let total = COEFFICIENTS[17];
@@ -70,8 +70,22 @@ export class Displacement {
     const [columns, rows] = [this.#columns, this.#rows];
     const [word, other] = draws.longs(2);
     const drawn = notBelow(this.#cuts, word);
-    if (drawn === this.#cuts.length) return below(columns * rows, other);
-    const [up, across] = [Math.floor(drawn / (2 * columns - 1)), drawn % (2 * columns - 1)];
+    return drawn === this.#cuts.length ? below(columns * rows, other) : this.#moved(cell, drawn);
+  }
+
+  // The chance of each cell, by the true one.
+  get chances() {
+    const size = this.#columns * this.#rows;
+    return Array.from({ length: size }, (_, cell) => {
+      const row = new Float64Array(size).fill(Number(ANYWHERE) / 2 ** 64);
+      this.#cuts.forEach((end, i) => (row[this.#moved(cell, i)] += Number(end - (i ? this.#cuts[i - 1] : 0n)) / 2 ** 64));
+      return row;
+    });
+  }
+
+  #moved(cell, displacement) {
+    const [columns, rows] = [this.#columns, this.#rows];
+    const [up, across] = [Math.floor(displacement / (2 * columns - 1)), displacement % (2 * columns - 1)];
     const row = clamped(Math.floor(cell / columns) + up - (rows - 1), rows);
     return row * columns + clamped((cell % columns) + across - (columns - 1), columns);
   }
@@ -80,7 +94,7 @@ export class Displacement {
 const clamped = (place, size) => Math.min(Math.max(place, 0), size - 1);
 
 // The cell of a position in metres: the last one, until the position is more than half a cell outside of it; otherwise
-// the one that it is in, or the nearest.
+// the one that it is in, or the nearest. Cells are numbers row * columns + column.
 export function settled({ origin, cell, columns, rows }, { x, y }, last) {
   const [across, up] = [(x - origin[0]) / cell, (y - origin[1]) / cell];
   if (last !== undefined) {

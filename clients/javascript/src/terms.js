@@ -5,6 +5,7 @@ import { hex } from "./bytes.js";
 import { calendarOf } from "./calendar.js";
 import { encodingOf, freshDigits, largestDomain } from "./encodings.js";
 import { DeviceError, refuse } from "./errors.js";
+import { insideOf } from "./areas.js";
 import { LEAST_RATE, MOST_RATE } from "./places.js";
 import { lossesOf, requireWithinBudgets } from "./losses.js";
 import { Table, uniform } from "./tables.js";
@@ -46,7 +47,8 @@ const ZONE = ["name", "offsets", "until"];
 const MAX_OFFSETS = 500;
 const ATTRIBUTE = ["geo", "geo_inf", "grid", "mechanism", "name", "parameter", "prior", "range", "share", "values"];
 const CROSS = ["mechanism", "of", "parameter", "share"];
-const GRID = ["at", "cell", "columns", "crs", "origin", "rows"];
+const GRID = ["at", "cell", "columns", "crs", "inside", "origin", "rows"];
+const MAX_WEIGHED = 400; // cells
 const MAX_QUESTIONS = 64; // of attributes, and of crosses
 const QUESTION = ["encoding", "fakes", "first", "mechanism", "second", "tables"];
 
@@ -182,7 +184,7 @@ function questionOf(name, values, prior, asked, solution, place) {
   const symbols = encoding.g ?? k;
   const ordered = encoding.kind === "direct" && asked.first?.ends !== undefined;
   const bits = encoding.kind === "unary" || encoding.kind === "buckets";
-  const round = (given) => (encoding.kind === "plane" ? displaced(given) : ordered ? matrix(given, k) : flip(given, bits, symbols));
+  const round = (given) => (encoding.kind === "plane" ? moved(given, k, place.asked) : ordered ? matrix(given, k) : flip(given, bits, symbols));
   const fakes = oneOf(asked.fakes, solution.startsWith("rs") ? ["zero", "bare", "noisy"] : [null], "fakes");
   if (fakes !== null) {
     need(!ordered && ["direct", "unary"].includes(encoding.kind) && fakes !== (bits ? "bare" : "zero"), "fakes");
@@ -227,21 +229,32 @@ function placeTerms({ grid, geo, geo_inf: geoInf, values, range }, { encoding },
   need(values === undefined && range === undefined, "values");
   const [columns, rows] = [whole(grid.columns, 2, MAX_VALUES, "columns"), whole(grid.rows, 2, MAX_VALUES, "rows")];
   need(columns * rows <= MAX_VALUES && positive(grid.cell), "grid");
+  need(grid.inside === undefined || list(grid.inside, MAX_VALUES, "inside").every((run) => typeof run === "string"), "inside");
+  const inside = insideOf(grid);
+  need(inside !== undefined, "inside");
   const pair = (given) => Array.isArray(given) && given.length === 2 && given.every(Number.isFinite);
   need((grid.at === undefined || pair(grid.at)) && (grid.origin === undefined || pair(grid.origin)), "grid");
-  const names = Array.from({ length: columns * rows }, (_, i) => `x${i % columns}y${Math.floor(i / columns)}`);
+  const names = inside.map((i) => `x${i % columns}y${Math.floor(i / columns)}`);
   const reaches = [geo, geoInf].filter((reach) => reach !== undefined);
   for (const reach of reaches) need(positive(reach.level) && positive(reach.radius), "geo");
   need(reaches.length > 0 === (encoding.kind === "plane"), "geo");
   need(reaches.length === 0 || solution === "smp", "solution");
   const full = { origin: [0, 0], ...grid };
-  return { values: names, asked: { grid: full, geo, geoInf } };
+  return { values: names, asked: { grid: full, inside, geo, geoInf } };
 }
 
 const positive = (value) => typeof value === "number" && Number.isFinite(value) && value > 0;
 
-// A round that moves a cell over its grid: what one cell side of distance costs.
-function displaced({ rate }) {
+// A round that moves a cell: over its whole grid, by what one cell side of distance costs, or inside an area, by what
+// weights fall by over a cell side, and by the mass of each cell.
+function moved({ rate, slope, masses }, k, { grid }) {
+  if (masses !== undefined) {
+    need(k <= MAX_WEIGHED && positive(slope) && slope >= LEAST_RATE / 2 && slope <= MOST_RATE, "slope");
+    need(list(masses, k, "masses").length === k && masses.some((mass) => mass > 0), "masses");
+    for (const mass of masses) whole(mass, 0, 2 ** 40, "masses");
+    return { slope, masses };
+  }
+  need(grid.inside === undefined, "inside");
   need(positive(rate) && rate >= LEAST_RATE && rate <= MOST_RATE, "rate");
   return { rate };
 }

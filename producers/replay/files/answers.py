@@ -11,6 +11,7 @@ from protocols.errors import ReplayError
 from protocols.survey import Attribute
 
 UNKNOWN = -1
+QUARTERS = 4  # of a cell: south-west, south-east, north-west, north-east
 
 
 def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
@@ -41,6 +42,18 @@ def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool)
     >>> cells(pa.array(["47.001", "47.008", "48", ""]), pa.array(["6.001", "6.012", "6", "6"]), place, False).tolist()
     [0, 4, -1, -1]
     """
+    found = quarters(first, second, attribute, metres)
+    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS).astype(np.int32)
+
+
+def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
+    """The quarter of the grid's cells that each position is in, `cell * QUARTERS + quarter`, or UNKNOWN.
+
+    >>> grid = {"at": [47.0, 6.0], "cell": "500m", "columns": 3, "rows": 2}
+    >>> place = Attribute.model_validate({"name": "place", "grid": grid, "geo": {"level": 1, "radius": "400m"}})
+    >>> quarters(pa.array(["10", "300", "740"]), pa.array(["260", "10", "740"]), place, True).tolist()
+    [2, 1, 16]
+    """
     grid = attribute.grid
     if grid is None:
         raise ReplayError(f"attribute {attribute.name!r} has no grid", "map one column to it, or declare a grid")
@@ -59,7 +72,8 @@ def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool)
     known = np.isfinite(x) & np.isfinite(y)
     x, y = np.where(known, x, grid.origin[0]), np.where(known, y, grid.origin[1])
     inside = known & (grid.outside(x, y) == 0)
-    return np.where(inside, grid.cells_at(x, y), UNKNOWN).astype(np.int32)
+    halves = [np.floor((at - start) / grid.cell * 2) % 2 for at, start in zip((x, y), grid.origin, strict=True)]
+    return np.where(inside, grid.cells_at(x, y) * QUARTERS + halves[0] + 2 * halves[1], UNKNOWN).astype(np.int32)
 
 
 def _numbers(column: pa.Array) -> NDArray[np.float64]:

@@ -6,19 +6,18 @@ from functools import cached_property
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Whole
+from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.errors import InfeasibleError
+from protocols.mechanisms.places.area import Area
+from protocols.mechanisms.places.convolution import Convolution
 from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts
-from protocols.mechanisms.rounds import MatrixRound
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.randomness.drawing import MANY, invert
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below
 
-DENSE = 1024  # cells up to which the whole channel matrix is computed
 
-
-class PlanarRound(MatrixRound):
+class PlanarRound(PlaceRound):
     """Noise on the cells of a grid: `rate` is what one cell side of distance costs.
 
     >>> noise = PlanarRound(3, 2, 1.0)
@@ -26,17 +25,18 @@ class PlanarRound(MatrixRound):
     ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], True)
     """
 
-    columns: int
-    rows: int
-    rate: float
+    carries = True
 
-    def __init__(self, columns: int, rows: int, rate: float) -> None:
-        for name, given in (("columns", columns), ("rows", rows), ("rate", rate), ("known_logs", None)):
-            object.__setattr__(self, name, given)
+    def __init__(self, columns: int, rows: int, rate: float, through: float | None = None) -> None:
+        self._set(area=Area(columns, rows), rate=rate, through=rate if through is None else through)
 
     @property
-    def cells(self) -> int:
-        return self.columns * self.rows
+    def columns(self) -> int:
+        return self.area.columns
+
+    @property
+    def rows(self) -> int:
+        return self.area.rows
 
     @property
     def numbers(self) -> dict[str, float]:  # type: ignore[override]
@@ -49,14 +49,40 @@ class PlanarRound(MatrixRound):
         pieces = np.diff(cuts(self.columns, self.rows, self.rate), prepend=np.uint64(0))
         return np.asarray(pieces.astype(np.float64).reshape(2 * self.rows - 1, -1) / WORD)
 
+    @property
+    def table(self) -> Words:
+        return cuts(self.columns, self.rows, self.rate)[None]
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Each report is likeliest from its own cell; those at the border also have what is moved inside.
+
+        >>> noise = PlanarRound(4, 3, 1.0)
+        >>> low, high = noise.bounds
+        >>> bool((noise.matrix >= low).all() and (noise.matrix <= high + 1e-15).all() and high[0] > high[5])
+        True
+        >>> bool(abs(noise.best_guesses - noise.matrix.max(axis=0).sum()) < 1e-9)
+        True
+        """
+        law, every = self.chances, ANYWHERE / WORD
+        up, across = (np.array([1] + [0] * (size - 2) + [2]) for size in (self.rows, self.columns))
+        rows = slice(self.rows - 1, self.rows), slice(None, self.rows), slice(self.rows - 1, None)
+        columns = slice(self.columns - 1, self.columns), slice(None, self.columns), slice(self.columns - 1, None)
+        own = np.array([[law[r, c].sum() for c in columns] for r in rows])
+        return np.full(self.cells, every), np.asarray(own[up[:, None], across].ravel() + every)
+
+    def forward(self, shares: Floats) -> Floats:
+        plane = shares.reshape(*shares.shape[:-1], self.rows, self.columns)
+        return Convolution.of(self.columns, self.rows, self.rate).forward(plane).reshape(shares.shape)
+
+    def backward(self, votes: Floats) -> Floats:
+        plane = votes.reshape(*votes.shape[:-1], self.rows, self.columns)
+        return Convolution.of(self.columns, self.rows, self.rate).backward(plane).reshape(votes.shape)
+
     @cached_property
     def matrix(self) -> Floats:
         """P(cell y | cell x), from the integers that devices draw with; for grids of up to `DENSE` cells."""
-        if self.cells > DENSE:
-            raise InfeasibleError(
-                f"a grid of {self.cells:,} cells: the matrix of its channel is too large to go through",
-                f"it is computed for up to {DENSE:,} cells: use larger cells, or audit with --only place",
-            )
+        self.refuse_many()
         law = self.chances.ravel()
         across, up = np.arange(1 - self.columns, self.columns), np.arange(1 - self.rows, self.rows)
         found = np.empty((self.cells, self.cells))
@@ -71,12 +97,12 @@ class PlanarRound(MatrixRound):
     def sample(self, cells: Whole, draws: Draws) -> Column:
         """The noisy cell of each row."""
         words = draws.blocks(1).view("<u8")
-        table = cuts(self.columns, self.rows, self.rate)
+        table = self.table
         zeros = np.zeros(len(cells), dtype=np.uint8)
-        drawn = invert(table[None], zeros, words[:, 0], len(draws) >= MANY).astype(np.int64)
+        drawn = invert(table, zeros, words[:, 0], len(draws) >= MANY).astype(np.int64)
         up, across = np.divmod(drawn, 2 * self.columns - 1)
         row, column = np.divmod(cells.astype(np.int64), self.columns)
         row = (row + up - (self.rows - 1)).clip(0, self.rows - 1)
         column = (column + across - (self.columns - 1)).clip(0, self.columns - 1)
-        found = np.where(drawn == len(table), below(self.cells, words[:, 1]), row * self.columns + column)
+        found = np.where(drawn == table.shape[1], below(self.cells, words[:, 1]), row * self.columns + column)
         return np.asarray(found.astype(smallest_unsigned(self.cells)))

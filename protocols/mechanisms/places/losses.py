@@ -2,57 +2,77 @@
 
 from __future__ import annotations
 
-from math import hypot, inf
+from math import inf
 
 import numpy as np
 
-from protocols.arrays.aliases import Floats
+from protocols.arrays.aliases import Floats, Whole
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.law import ANYWHERE, WORD
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Round
 
 
 def rate_after(first: Round, second: Round | None, t: float = 1) -> float:
     """What one cell side of distance costs, at most, after t linked reports from one memo; infinity: for ever.
 
-    Given the memo, t reports cost t times the second rate; and never more than the memo itself.
+    It is never more than the memo costs. Where round 1 moves all cells alike, t reports cost at most t times the rate
+    of round 2; elsewhere only one report is known to cost less than the memo.
 
-    >>> memo, fresh = PlanarRound(9, 9, 2.0), PlanarRound(9, 9, 0.7)
+    >>> memo, fresh = PlanarRound(9, 9, 2.0), PlanarRound(9, 9, 0.7, through=0.6)
     >>> [rate_after(memo, fresh, t) for t in (1, 2, 10)], rate_after(memo, None)
-    ([0.7, 1.4, 2.0], 2.0)
+    ([0.6, 1.4, 2.0], 2.0)
     """
-    assert isinstance(first, PlanarRound) and (second is None or isinstance(second, PlanarRound))
-    return first.rate if second is None or t == inf else min(first.rate, t * second.rate)
+    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if second is None or t == inf or (t > 1 and not first.carries):
+        return first.rate
+    return min(first.rate, second.through if t == 1 else t * second.rate)
 
 
-def widest(noise: PlanarRound) -> float:
-    """The largest distance on its grid, in cell sides."""
-    return hypot(noise.columns - 1, noise.rows - 1)
+def moved(first: Round, second: Round | None = None) -> tuple[Floats, Floats]:
+    """How far reports are from their places: distances in cell sides, ascending, and their chances.
 
+    On a whole grid as if it had no border; inside an area over all its cells alike.
 
-def best_guesses(noise: PlanarRound) -> float:
-    """The sum over all reports of the largest chance that any cell gives them: each is likeliest from its own cell.
-
-    >>> noise = PlanarRound(5, 4, 0.8)
-    >>> bool(abs(best_guesses(noise) - noise.matrix.max(axis=0).sum()) < 1e-9)
-    True
-    """
-    law, rows, columns = noise.chances, noise.rows, noise.columns
-    stays = law[rows - 1, columns - 1]
-    edge_rows, edge_columns = law[rows - 1 :, columns - 1].sum(), law[rows - 1, columns - 1 :].sum()
-    corner = law[rows - 1 :, columns - 1 :].sum()
-    inside = (rows - 2) * (columns - 2) * stays
-    edges = 2 * (columns - 2) * edge_rows + 2 * (rows - 2) * edge_columns
-    return float(inside + edges + 4 * corner + noise.cells * ANYWHERE / WORD)
-
-
-def moved(law: Floats) -> tuple[Floats, Floats]:
-    """How far a law of displacements moves: distances in cell sides, ascending, and their chances.
-
-    >>> far, chances = moved(PlanarRound(199, 199, 0.2).chances)
+    >>> far, chances = moved(PlanarRound(199, 199, 0.2))
     >>> round(float(far @ chances), 1), round(float(far**2 @ chances))
     (10.0, 150)
     """
-    up, across = (np.arange(size) - size // 2 for size in law.shape)
-    far, place = np.unique((up[:, None] ** 2 + across**2).ravel(), return_inverse=True)
-    return np.sqrt(far), np.asarray(np.bincount(place, law.ravel()), dtype=np.float64)
+    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if isinstance(first, PlanarRound):
+        law = first.chances
+        if isinstance(second, PlanarRound):
+            size = 2 * law.shape[0] - 1, 2 * law.shape[1] - 1
+            law = np.fft.irfft2(np.fft.rfft2(law, size) * np.fft.rfft2(second.chances, size), size)
+        up, across = (np.arange(size) - size // 2 for size in law.shape)
+        return _by_distance(up[:, None] ** 2 + across**2, law)
+    return _by_distance(first.area.squares, (first.matrix if second is None else first.matrix @ second.matrix))
+
+
+def averaged_square(first: Round, second: Round | None, t: float, memoised: bool) -> float:
+    """The mean square distance, in cell sides, of the mean of t linked reports from their place.
+
+    Displacements have no direction, far from the border. Inside an area reports are drawn towards its middle, which no
+    number of reports averages away.
+    """
+    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if isinstance(first, PlanarRound):
+        parts = [_mean_square(first) / (1 if memoised else t)]
+        return sum(parts) + (_mean_square(second) / t if second is not None else 0.0)
+    places = first.area.positions.astype(np.float64)
+    memo = first.matrix if memoised else np.eye(first.cells)
+    fresh = first.matrix if not memoised else np.eye(first.cells) if second is None else second.matrix
+    centres = fresh @ places
+    scatter = fresh @ (places**2).sum(axis=1) - (centres**2).sum(axis=1)
+    off = ((places[:, None] - centres) ** 2).sum(axis=2)
+    return float((memo * (off + scatter / t)).sum(axis=1).mean())
+
+
+def _mean_square(noise: PlaceRound) -> float:
+    far, chances = moved(noise)
+    return float(np.square(far) @ chances)
+
+
+def _by_distance(squares: Whole, chances: Floats) -> tuple[Floats, Floats]:
+    far, place = np.unique(squares.ravel(), return_inverse=True)
+    found = np.bincount(place, chances.ravel())
+    return np.sqrt(far), np.asarray(found / found.sum(), dtype=np.float64)

@@ -81,8 +81,8 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `asides` the surveys that are set aside in partitions, `counters` the counters of our partitions, `alarms` what is
-    unusual about the newest final of each survey.
+    `asides` the surveys that are set aside in partitions, `refused` the partitions whose position is refused,
+    `counters` the counters of our partitions, `alarms` what is unusual about the newest final of each survey.
     """
 
     def __init__(
@@ -90,12 +90,14 @@ class StateCollector(Collector):
         lag: Callable[[], Mapping[TP, int]],
         faults: Callable[[], Mapping[TP, LogFault]],
         asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
+        refused: Callable[[], Iterable[TP]],
         counters: Callable[[], Iterable[PartitionCounter]],
         alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
         self._asides = asides
+        self._refused = refused
         self._counters = counters
         self._alarms = alarms
 
@@ -117,6 +119,11 @@ class StateCollector(Collector):
             for survey in surveys:
                 asides.add_metric([survey, tp.topic, str(tp.partition)], 1)
         yield asides
+        what = "A partition whose position the broker refuses as too large: 1"
+        refused = GaugeMetricFamily("hearsay_position_refused", what, labels=["topic", "partition"])
+        for tp in self._refused():
+            refused.add_metric([tp.topic, str(tp.partition)], 1)
+        yield refused
         open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
             for survey, reports in list(counter.lost.items()):

@@ -27,6 +27,7 @@ from stream_app.log.marks import LogFault
 from stream_app.log.skipped import Skipped
 
 SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
+POSITION_HINT = "read in docs/runbooks/HearsayPositionRefused.md what to do"
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 
 log = structlog.get_logger(__name__)
@@ -49,6 +50,7 @@ class PartitionTask(Generic[R]):
         self.has_gap = False  # a record came that is not the next one
         self.last_wanted = -1  # the next offset, when it was last looked at
         self.attempts = 0  # how often records were fetched again from there
+        self.is_position_refused = False  # a broker takes it for too large
         self.outcomes: Outcomes = Counter()  # what became of reports that are not written yet
         self._pace = Pace()
         self._finishing = False
@@ -154,7 +156,27 @@ class PartitionTask(Generic[R]):
         self._flush_begun.set()
         if flush:
             with FLUSH_SECONDS.labels(self._table.name).time():
-                await self._writer.write(flush, self._table, self.reader.refused)
+                refusal = await self._writer.write(flush, self._table, self.reader.refused)
                 self._say_failures()
+            self._say_position(refusal)
+            if refusal is not None:
+                self.reader.position_refused(flush)
+                self.outcomes += outcomes
+                return
         self.written_through = flush.offset
         note_outcomes(outcomes)
+
+    def _say_position(self, refusal: Exception | None) -> None:
+        """Say when a position is refused for the first time, and when one is written again."""
+        if refusal is not None and not self.is_position_refused:
+            log.error(
+                "the position is refused, and everything else goes on",
+                topic=self.tp.topic,
+                partition=self.tp.partition,
+                why=str(refusal),
+                written_through=self.acknowledged - 1,
+                hint=POSITION_HINT,
+            )
+        if refusal is None and self.is_position_refused:
+            log.info("the position is written again", topic=self.tp.topic, partition=self.tp.partition)
+        self.is_position_refused = refusal is not None

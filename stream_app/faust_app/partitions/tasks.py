@@ -86,6 +86,11 @@ class PartitionTasks(Generic[R]):
         return {tp: fault for tp, fault in found.items() if fault is not None}
 
     @property
+    def refused_positions(self) -> list[TP]:
+        """The partitions whose position a broker refuses as too large."""
+        return [task.tp for task in self if task.is_position_refused]
+
+    @property
     def asides(self) -> dict[TP, Mapping[str, Aside]]:
         """The surveys that are set aside, by partition."""
         return {task.tp: task.reader.asides for task in self}

@@ -16,7 +16,7 @@ from tests.hearsay.library.surveys import survey
 
 NAMES = {
     "Device", "Fleet", "HearsayError", "Limits", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey",
-    "plan", "read_results", "run",
+    "plan", "read_results", "run", "synthesize",
 }  # fmt: skip
 HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
 

@@ -80,7 +80,7 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
     assert published[1].attributes[0].statistics.gaps.tolist() == [2]
 
 
-OF_CROSSES = ["row", "column", "adjusted", "adjusted_error"]
+OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
 
 
 def test_counts_give_what_reports_give() -> None:

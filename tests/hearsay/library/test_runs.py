@@ -18,7 +18,14 @@ def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -
     ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
     read = hearsay.read_results(tmp_path)
     assert read["histograms"] == ran["histograms"]
-    published = ["suppressed", "kind", "row", "column", "adjusted", "adjusted_error"]
+    published = [
+        "suppressed",
+        "kind",
+        "row",
+        "column",
+        "adjusted",
+        *(f"adjusted_{part}" for part in ("error", "low", "high")),
+    ]
     estimated = hearsay.estimate(survey(), []).column_names
     assert [name for name in read["histograms"].column_names if name not in published] == estimated
     assert ran["visitors"]["truth"].to_pylist() == [round(n) for n in read["visitors"]["visitors"].to_pylist()]

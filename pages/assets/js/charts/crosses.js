@@ -9,6 +9,8 @@ import { heat, shadesKey } from "../parts/heat.js";
 import { capitalised, measureChoice, measureOf, percentShare } from "./attribute.js";
 import { partOf, whySuppressed, windowControl, windowOf } from "./windows.js";
 
+// The place of each fit in a row of the table; its interval follows it.
+const FIT_AT = { estimate: 5, adjusted: 8, consistent: 11 };
 const FITS = [["estimate", "unbiased estimates"], ["adjusted", "estimates that agree with both attributes"], ["consistent", "the consistent table"]];
 
 // Of which values or groups a table can be, with the place of its first pair in the columns.
@@ -63,7 +65,8 @@ export function pairsChart(attribute) {
       columns: [
         column(first.name, readable(first.name)), column(second.name, readable(second.name)), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number),
         column("share", "share", percentShare), column("share_low", "share, low", percentShare), column("share_high", "share, high", percentShare),
-        column("adjusted", "agreeing with both", percentShare), column("consistent", "consistent", percentShare), column("truth", "truth", whole),
+        column("adjusted", "agreeing with both", percentShare), column("adjusted_low", "agreeing, low", percentShare), column("adjusted_high", "agreeing, high", percentShare),
+        column("consistent", "consistent", percentShare), column("consistent_low", "consistent, low", percentShare), column("consistent_high", "consistent, high", percentShare), column("truth", "truth", whole),
       ],
       rows: pairRows(context, attribute),
     }),
@@ -73,13 +76,12 @@ export function pairsChart(attribute) {
         box.replaceChildren();
         return;
       }
-      const share = measureOf(context) === "share", show = share ? percent : number;
-      const ends = (row) => (share ? [100 * row[5], 100 * row[6], 100 * row[7]] : [row[2], row[3], row[4]]).map(show);
+      const share = measureOf(context) === "share";
       heat(box, listed.map((row, at) => {
-        const [value, low, high] = ends(row);
+        const { value, low, high } = fitText(context, attribute, row);
         return {
           row: rows.indexOf(row[0]), column: columns.indexOf(row[1]), value: values[at] == null ? null : Math.max(0, values[at]),
-          text: values[at] == null ? "" : share ? percent(values[at], 0) : short(values[at]), title: `${row[0]}, ${row[1]}: ${value} (${low} to ${high})`,
+          text: values[at] == null ? "" : share ? percent(values[at], 0) : short(values[at]), title: `${row[0]}, ${row[1]}: ${value}${low ? ` (${low} to ${high})` : ""}`,
         };
       }), { rows, columns, rowTitle: `rows: ${readable(first.name)}`, columnTitle: `columns: ${readable(second.name)}` }, `${capitalised(first.name)} by ${readable(second.name)}; the table below has all numbers`);
     },
@@ -88,9 +90,17 @@ export function pairsChart(attribute) {
 
 // What the cells show: people or per cent, of the chosen fit.
 function shaded(context, attribute, rows) {
-  const share = measureOf(context) === "share", at = { estimate: 5, adjusted: 8, consistent: 9 }[fitOf(context, attribute)];
+  const share = measureOf(context) === "share", at = FIT_AT[fitOf(context, attribute)];
   const visitors = windowOf(context)?.visitors?.value ?? null;
   return rows.map((row) => (row[at] == null ? null : row[at] * (share ? 100 : visitors)));
+}
+
+// The number and the interval of the chosen fit, as text.
+function fitText(context, attribute, row) {
+  const at = FIT_AT[fitOf(context, attribute)], share = { value: row[at], low: row[at + 1], high: row[at + 2], error: null };
+  const found = measureOf(context) === "share" ? { value: 100 * share.value, low: share.low && 100 * share.low, high: share.high && 100 * share.high } : product(share, windowOf(context).visitors);
+  const text = measureOf(context) === "share" ? percent : number;
+  return { value: text(found.value), low: found.low == null ? null : text(found.low), high: found.high == null ? null : text(found.high) };
 }
 
 function pairRows(context, attribute) {
@@ -101,6 +111,7 @@ function pairRows(context, attribute) {
     const pair = from + i * columns.length + j, at = groups ? pair : placeIn(part, pair);
     if (at < 0) return null;
     const share = entry(shares.share, at), people = product(share, window.visitors);
-    return [row, name, people.value, people.low, people.high, share.value, share.low, share.high, shares.adjusted?.[at] ?? null, shares.consistent?.[at] ?? null, shares.truth?.[at] ?? null];
+    const fits = ["adjusted", "adjusted_low", "adjusted_high", "consistent", "consistent_low", "consistent_high", "truth"].map((figure) => shares[figure]?.[at] ?? null);
+    return [row, name, people.value, people.low, people.high, share.value, share.low, share.high, ...fits];
   })).filter(Boolean);
 }

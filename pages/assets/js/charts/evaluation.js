@@ -111,7 +111,22 @@ function allFigures() {
   };
 }
 
+// How far estimated places are off: only of evaluations on a grid.
+function placeErrors() {
+  const rowsOf = (context) => scoresOf(context).flatMap((score) => Object.entries(score.places).map(([name, errors]) => [score.method, score.eps, name, errors.metres.value, errors.metres.error, errors.areas?.value, errors.areas?.error]));
+  const metres = (value) => value.toFixed(0), share = (value) => value.toFixed(4);
+  return {
+    id: "place-errors", wide: true, plain: true, shown: (context) => rowsOf(context).length > 0, title: () => "Places: metres and areas",
+    hint: () => "Metres: by how much people must be moved, on average, to be where they are. Areas: the root mean square error of an area's share. Budgets of mechanisms for places are for two places the survey's radius apart, and those of the others for any two.",
+    table: (context) => ({
+      name: "errors of places",
+      columns: [column("method", "method"), column("eps", "eps", String), column("attribute", "attribute"), column("metres", "metres", metres), column("metres_error", "standard error", metres), column("areas", "areas", share), column("areas_error", "standard error", share)],
+      rows: rowsOf(context),
+    }),
+  };
+}
+
 export function evaluationSections(context) {
   const failed = context.document.record.infeasible.map((one) => ["hint", `${one.method} at eps ${one.eps}:`, one.infeasible]);
-  return [{ id: "errors", title: "Errors", parts: [...[byBudget(), againstTheory(), allFigures()].map((spec) => framed(spec, context)), textPart("infeasible", "Not possible", failed)] }];
+  return [{ id: "errors", title: "Errors", parts: [...[placeErrors(), byBudget(), againstTheory(), allFigures()].map((spec) => framed(spec, context)), textPart("infeasible", "Not possible", failed)] }];
 }

@@ -1,0 +1,113 @@
+"""Hysteresis of positions: a person keeps the last cell until more than half a cell outside of it, as a device does.
+
+Positions are spooled as quarters of cells, which say in which half of its cell each is, from west to east and from
+south to north. That decides whether a position is within half a cell of another cell. The last cells are true places:
+they are kept in the replay's workspace, one file for the last period that was reported, until all files are replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from producers.replay.choosing import Events
+from producers.replay.files.answers import QUARTERS, UNKNOWN
+from protocols.errors import ReplayError
+from protocols.randomness import Devices
+from protocols.survey import Attribute, Grid
+from servers.private_files import private_directory, write_private
+
+Whole = NDArray[np.int64]
+
+
+class Stays:
+    """The last cells of all devices, for the attributes whose values are positions."""
+
+    def __init__(self, attributes: tuple[Attribute, ...], positions: Mapping[str, object], workspace: Path, name: str):
+        self._grids = [
+            (place, attribute.name, attribute.grid)
+            for place, attribute in enumerate(attributes)
+            if attribute.name in positions and attribute.grid is not None
+        ]
+        self._directory, self._name = workspace, name
+        self._devices: Devices = np.empty(0, dtype=np.uint64)  # ascending
+        self._cells = np.empty((0, len(self._grids)), dtype=np.int64)
+        self._new: list[tuple[Devices, Whole]] = []
+        self._begun = not self._grids
+
+    def begin(self, period: int) -> None:
+        """Go on after a period, if nothing was settled yet: with the cells of an earlier attempt, if it is not -1."""
+        if not self._begun and period >= 0:
+            try:
+                with np.load(self._path(period), allow_pickle=False) as found:
+                    self._devices, self._cells = found["devices"], found["cells"]
+            except (OSError, ValueError, KeyError):
+                raise ReplayError(
+                    f"{self._path(period)} is missing or damaged",
+                    f"remove {self._directory / f'{self._name}.json'}, and the files are replayed again",
+                ) from None
+        self._begun = True
+
+    def settle(self, events: Events) -> None:
+        """Quarters become cells: those of their positions, or the last one of their device if that is near enough."""
+        for column, (place, _, grid) in enumerate(self._grids):
+            quarters = events["values"][:, place].astype(np.int64)
+            last = self._last(events["device"], column)
+            cells = np.where(quarters == UNKNOWN, UNKNOWN, quarters // QUARTERS)
+            stays = (quarters != UNKNOWN) & (last != UNKNOWN)
+            stays[stays] = near(grid, quarters[stays], last[stays])
+            events["values"][:, place] = np.where(stays, last, cells)
+
+    def note(self, devices: Devices, values: Mapping[str, Whole]) -> None:
+        """What devices report in this period, ascending."""
+        if self._grids:
+            self._new.append((devices, np.stack([values[name] for _, name, _ in self._grids], axis=1)))
+
+    def keep(self, period: int) -> None:
+        """Make the cells of this period the last ones, and store them."""
+        if not self._grids:
+            return
+        devices = np.concatenate([self._devices, *(devices for devices, _ in self._new)])
+        cells = np.concatenate([self._cells, *(cells for _, cells in self._new)])
+        self._devices, place = np.unique(devices, return_inverse=True)
+        kept = np.full((len(self._devices), len(self._grids)), UNKNOWN, dtype=np.int64)
+        for column in range(len(self._grids)):
+            known = cells[:, column] != UNKNOWN
+            kept[place[known], column] = cells[known, column]  # of several, the last one holds
+        self._cells, self._new = kept, []
+        text = BytesIO()
+        np.savez(text, devices=self._devices, cells=self._cells)
+        private_directory(self._directory)
+        write_private(self._path(period), text.getvalue())
+
+    def forget(self, but: int | None = None) -> None:
+        """Remove what was stored, except after one period."""
+        for path in self._directory.glob(f"{self._name}.*.stays"):
+            if but is None or path != self._path(but):
+                path.unlink()
+
+    def _last(self, devices: Devices, column: int) -> Whole:
+        if not len(self._devices):
+            return np.full(len(devices), UNKNOWN, dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._devices, devices), len(self._devices) - 1)
+        return np.where(self._devices[place] == devices, self._cells[place, column], UNKNOWN)
+
+    def _path(self, period: int) -> Path:
+        return self._directory / f"{self._name}.{period}.stays"
+
+
+def near(grid: Grid, quarters: Whole, cells: Whole) -> NDArray[np.bool_]:
+    """Whether positions are in their cells, or at most half a cell outside of them.
+
+    >>> grid = Grid(at=(47, 6), cell=100, columns=4, rows=2)
+    >>> near(grid, np.array([QUARTERS * 1 + 0, QUARTERS * 1 + 1, QUARTERS * 5 + 2]), np.array([0, 0, 1])).tolist()
+    [True, False, False]
+    """
+    cell, quarter = np.divmod(quarters, QUARTERS)
+    halves = 2 * grid.area.positions[cell] + np.stack([quarter // 2, quarter % 2], axis=1)
+    apart = halves - 2 * grid.area.positions[cells]
+    return np.asarray(((apart >= -1) & (apart <= 2)).all(axis=1))

@@ -1,0 +1,97 @@
+"""A round of noise on the cells of any area: each cell has a weight, which falls with distance (PROTOCOLS 10).
+
+A report names cell j with a chance proportional to m_j e^(-s d), d its distance from the true cell. The sums T_i of
+these over all cells differ between true cells, so a cell side costs
+
+    s + the largest |ln T_i - ln T_i'| / d(i, i')
+
+which is at most 2 s whatever the masses m are. Where all sums are the same it is s: the mechanism is tight.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from protocols.arrays.aliases import Column, Floats, Whole, Words
+from protocols.mechanisms.places.area import Area
+from protocols.mechanisms.places.law import ANYWHERE, WORD, falling
+from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.randomness.drawing import MANY, invert
+from protocols.randomness.keystream import Draws
+
+UNIT = 1 << 30  # a mass of 1
+_BITS = 52
+
+
+class WeighedRound(PlaceRound):
+    """Noise on the cells of an area: `slope` is what weights fall by per cell side, `rate` what that side costs.
+
+    >>> noise = WeighedRound(Area(3, 2, (0, 1, 5)), 0.5, (UNIT, UNIT, UNIT), 1.0)
+    >>> noise.matrix.sum(axis=1).round(12).tolist(), bool(noise.matrix.argmax(axis=1).tolist() == [0, 1, 2])
+    ([1.0, 1.0, 1.0], True)
+    """
+
+    slope: float
+    masses: tuple[int, ...]
+    carries = False
+
+    def __init__(
+        self, area: Area, slope: float, masses: tuple[int, ...], rate: float, through: float | None = None
+    ) -> None:
+        self._set(area=area, slope=slope, masses=masses, rate=rate, through=rate if through is None else through)
+
+    @property
+    def numbers(self) -> dict[str, float | list[int]]:  # type: ignore[override]
+        """What its table follows from."""
+        return {"slope": self.slope, "masses": list(self.masses)}
+
+    @property
+    def table(self) -> Words:
+        return cuts(self.area, self.slope, self.masses)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """P(cell y | cell x), from the integers that devices draw with."""
+        self.refuse_many()
+        pieces = np.diff(self.table, prepend=np.uint64(0), axis=1)
+        return np.asarray((np.concatenate([pieces, self._rest], axis=1)).astype(np.float64) / WORD)
+
+    @property
+    def _rest(self) -> Words:
+        return np.asarray(np.uint64(0) - self.table[:, -1:])  # up to 2^64
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        return np.asarray(self.matrix.min(axis=0)), np.asarray(self.matrix.max(axis=0))
+
+    def forward(self, shares: Floats) -> Floats:
+        return np.asarray(shares @ self.matrix)
+
+    def backward(self, votes: Floats) -> Floats:
+        return np.asarray(votes @ self.matrix.T)
+
+    def sample(self, cells: Whole, draws: Draws) -> Column:
+        """The noisy cell of each row."""
+        return invert(self.table, cells, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
+
+
+@lru_cache(maxsize=16)
+def cuts(area: Area, slope: float, masses: tuple[int, ...]) -> Words:
+    """Where [0, 2^64) is cut: for each true cell, a piece for each cell.
+
+    Each cell has a chance of `ANYWHERE` whatever the truth is. What rounding changes is far below this, so the promise
+    is exact although the table has whole numbers.
+    """
+    squares, place = np.unique(area.squares, return_inverse=True)
+    mantissa, power = falling(slope * np.sqrt(squares.astype(np.float64)))
+    falls = np.floor(np.ldexp(mantissa, (_BITS - power).astype(np.int64))).astype(np.int64).tolist()
+    share, found = WORD - ANYWHERE * area.k, []
+    for row in place.reshape(area.k, area.k).tolist():
+        running = list(accumulate(falls[each] * mass for each, mass in zip(row, masses, strict=True)))
+        found.append([total * share // running[-1] + ANYWHERE * (j + 1) for j, total in enumerate(running[:-1])])
+    table = np.array(found, dtype=np.uint64)
+    table.flags.writeable = False
+    return table

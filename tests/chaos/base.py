@@ -1,0 +1,38 @@
+"""What every ordeal on a broker has: a cluster to use, a directory, a seed, and workers that are killed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from hearsay.running.worker_process import WorkerProcess
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
+
+
+class KafkaOrdeal(ABC):
+    """Faults while something is counted on topics of its own. The same seed brings the same faults."""
+
+    def __init__(
+        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
+    ) -> None:
+        self._kafka = kafka
+        self._topics = topics
+        self._directory = directory
+        self._random = Random(seed)
+        self._draws = np.random.default_rng(seed)
+        self._say = say
+
+    @abstractmethod
+    def run(self, faults: int) -> None:
+        """Bring so many faults, and fail unless everything was counted once."""
+
+    def _kill(self, worker: WorkerProcess, what: str) -> None:
+        """End a worker as a crash would, and start it again."""
+        self._say(f"kill -9 of a worker {what}")
+        worker.kill()
+        worker.start()
