@@ -3,6 +3,8 @@
 An entry exists before a period commits it, so a commit names an entry, unless the store has lost it. If two processes
 commit two entries of one device, the first one counts for both. Nothing is created for a device that has committed: its
 entry is fetched by its tag, also when its record has filled since.
+
+Work is done in steps, so that several attributes can be looked up together.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.layout import CHUNK, Bytes, Placed, Words
+from memo_store.connection.together import Steps
 from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import MemoTable
+from protocols.arrays import Column
 from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
@@ -31,41 +35,44 @@ class AttributeEntries:
         self._question = question
         self._table = table
 
-    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> tuple[Entries, Flags]:
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Steps[tuple[Entries, Flags]]:
         """The entry that each device reports in this period, and whether a period without a commit would have it too.
 
-        Raises `EpochLost`, and StoreError if the period is closed.
+        Raises StoreError if the period is closed.
         """
         commits = self._state.commits(self._table.name, period)
         pads = self._state.sealer.commit_pads(self._question.name, devices, period)
         committed, words = commits.known(placed.names)
         wanted = np.where(committed, words ^ pads, self._tags(devices, cells))
-        found, tags, sealed = self._find(placed, wanted, exact=committed)
+        found, tags, sealed = yield from self._find(placed, wanted, exact=committed)
         missing = np.flatnonzero(~found & ~committed)
         if len(missing):
-            commits.read_on(placed.names[missing])
+            yield from commits.read_on(placed.names[missing])
             missing = missing[~commits.known(placed.names[missing])[0]]
-            tags[missing], sealed[missing] = self._create(placed.part(missing), devices[missing], cells[missing])
+            ours = yield from self._create(placed.part(missing), devices[missing], cells[missing])
+            tags[missing], sealed[missing] = ours
             found[missing] = True
-        counting = commits.commit(placed.names, (tags ^ pads)[placed.first]) ^ pads
+        counting = (yield from commits.committing(placed.names, (tags ^ pads)[placed.first])) ^ pads
         current = found & (counting == tags)
         others = np.flatnonzero(~current)
         if len(others):
             part = placed.part(others), devices[others], cells[others], counting[others]
-            tags[others], sealed[others] = self._committed(*part)
+            tags[others], sealed[others] = yield from self._committed(*part)
         return (tags, sealed), current & ~committed
 
-    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
+    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Steps[Entries]:
         """The entries with these tags, which the devices have committed.
 
         An entry that the store has lost is created again, from the cell that has its tag. If no cell has it, two
         devices share a name of 8 bytes and the commit is the other one's: this device reports its own cell.
         """
-        found, tags, sealed = self._find(placed, tags, exact=np.ones(len(tags), dtype=np.bool_))
+        exact = np.ones(len(tags), dtype=np.bool_)
+        found, tags, sealed = yield from self._find(placed, tags, exact)
         lost = np.flatnonzero(~found)
         if len(lost):
             known, cells = self._cells_of(devices[lost], tags[lost], cells[lost])
-            tags[lost], sealed[lost] = self._create(placed.part(lost), devices[lost], cells, reported=known)
+            again = yield from self._create(placed.part(lost), devices[lost], cells, reported=known)
+            tags[lost], sealed[lost] = again
         return tags, sealed
 
     def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> tuple[Flags, Values]:
@@ -80,16 +87,16 @@ class AttributeEntries:
             known[hits], cells[hits] = True, cell
         return known, cells
 
-    def _find(self, placed: Placed, tags: Words, exact: Flags) -> tuple[Flags, Words, Bytes]:
+    def _find(self, placed: Placed, tags: Words, exact: Flags) -> Steps[tuple[Flags, Words, Bytes]]:
         """Which devices have their entry, its tag and the sealed memo (see `MemoTable.pick`)."""
-        run, table = self._state.link.run, self._table
-        picked = [
-            table.pick(run(table.read(placed.part(rows))), tags[rows], exact[rows]) for rows in placed.slices(CHUNK)
-        ]
+        picked = []
+        for rows in placed.slices(CHUNK):
+            answers = yield self._table.read(placed.part(rows))
+            picked.append(self._table.pick(answers, tags[rows], exact[rows]))
         found, tags, sealed = (np.concatenate(column) for column in zip(*picked, strict=True))
         return found, tags, sealed
 
-    def _create(self, placed: Placed, devices: Devices, cells: Values, reported: Flags | None = None) -> Entries:
+    def _create(self, placed: Placed, devices: Devices, cells: Values, reported: Flags | None = None) -> Steps[Entries]:
         """Propose the derived memos. Returns the entries that count: ours, another process's, or those held at the cap.
 
         Entries that were reported before the store lost them count in any case, even if others fill the record now.
@@ -100,15 +107,19 @@ class AttributeEntries:
         for rows in placed.slices(CHUNK):
             part = placed.part(rows)
             memos = layout.to_bytes(self._respondent.memoise(self._question, devices[rows], cells[rows]))
-            ours = memos ^ self.pads(devices[rows], proposed[rows])
-            answers = self._state.epochs.run(table.propose(part, proposed[rows], ours))
+            ours = memos ^ self._pads(devices[rows], proposed[rows])
+            answers = yield table.propose(part, proposed[rows], ours)
             tags[rows], sealed[rows] = table.overrule(part, proposed[rows], ours, answers)
             if reported is not None:
                 again = reported[rows] & (tags[rows] != proposed[rows])
                 tags[rows][again], sealed[rows][again] = proposed[rows][again], ours[again]
         return tags, sealed
 
-    def pads(self, devices: Devices, tags: Words) -> Bytes:
+    def memos(self, devices: Devices, tags: Words, sealed: Bytes) -> Column:
+        """The memos of entries."""
+        return self._question.mechanism.encoding.memo.from_bytes(sealed ^ self._pads(devices, tags))
+
+    def _pads(self, devices: Devices, tags: Words) -> Bytes:
         """What the memos of these entries are sealed with."""
         return self._state.sealer.pads(self._question.name, devices, tags, self._table.memo_bytes)
 

@@ -1,20 +1,22 @@
 """The memos of one survey in the store.
 
-The order of a report is: `presence.status` (may it be made, and with which gap), `lookup` per attribute (finds or
+The order of a report is: `presence.status` (may it be made, and with which gap), `lookup_all` (finds or
 creates the device's memo entry, then commits it for the period), the sink's confirmation, `presence.delivered`. Every
 step may be repeated, so a crash between two of them is repaired by starting again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Seen
-from memo_store.connection.layout import Placed, Words
-from memo_store.entries import AttributeEntries
+from memo_store.connection.layout import CHUNK, Placed, Words
+from memo_store.connection.together import together
+from memo_store.entries import AttributeEntries, Entries
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
 from memo_store.registry import SurveyRecord, memo_table
@@ -25,6 +27,19 @@ from protocols.mechanisms import Values
 from protocols.question import Question
 from protocols.randomness import Devices
 from protocols.respondent import Respondent
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What is looked up of one attribute: the memos of these devices for these cells."""
+
+    question: Question
+    devices: Devices
+    cells: Values
+
+    def part(self, rows: NDArray[np.intp]) -> Lookup:
+        """Some of the devices."""
+        return Lookup(self.question, self.devices[rows], self.cells[rows])
 
 
 @dataclass(frozen=True)
@@ -74,21 +89,48 @@ class SurveyMemos:
         """
         return self.lookup_entries(question, devices, cells, period).memos
 
+    def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
+        """The same of several attributes; those of few devices together, in the batches that one of them needs."""
+        return [found.memos for found in self._look_up(lookups, period)]
+
     def lookup_entries(self, question: Question, devices: Devices, cells: Values, period: int) -> FoundEntries:
-        """The same, with what a cache must know of the entries."""
+        """The same of one, with what a cache must know of the entries."""
+        (found,) = self._look_up([Lookup(question, devices, cells)], period)
+        return found
+
+    def _look_up(self, lookups: Sequence[Lookup], period: int) -> list[FoundEntries]:
         survey = self._state.scheme.survey
         if not survey.longitudinal:
             raise StoreError(f"survey {survey.id!r} is one-shot and memoises nothing", "use commit_values instead")
-        encoding = question.mechanism.encoding
-        _check_cells(question, cells, encoding.states)
-        placed = self._placed(devices)
-        devices, cells = devices[placed.order], cells[placed.order]
-        cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
-        entries = AttributeEntries(self._state, self.respondent, question, self._tables[question.name])
+        for lookup in lookups:
+            _check_cells(lookup.question, lookup.cells, lookup.question.mechanism.encoding.states)
         self._state.require_open(period)
-        (tags, sealed), current = self._state.guarded(period, entries.reported, placed, devices, cells, period)
-        memos = encoding.memo.from_bytes(sealed ^ entries.pads(devices, tags))
-        return FoundEntries(placed.restored(tags), placed.restored(memos), placed.restored(current))
+        return [found for some in _in_batches(lookups) for found in self._look_up_together(some, period)]
+
+    def _look_up_together(self, lookups: Sequence[Lookup], period: int) -> list[FoundEntries]:
+        prepared = [self._prepared(lookup) for lookup in lookups]
+
+        def work() -> list[tuple[Entries, NDArray[np.bool_]]]:
+            return together(
+                self._state.epochs,
+                [entries.reported(placed, devices, cells, period) for entries, placed, devices, cells in prepared],
+            )
+
+        found = []
+        for (entries, placed, devices, _), ((tags, sealed), current) in zip(
+            prepared, self._state.guarded(period, work), strict=True
+        ):
+            memos = entries.memos(devices, tags, sealed)
+            found.append(FoundEntries(placed.restored(tags), placed.restored(memos), placed.restored(current)))
+        return found
+
+    def _prepared(self, lookup: Lookup) -> tuple[AttributeEntries, Placed, Devices, Values]:
+        """The entries of an attribute, and what is looked up, in the order of pseudonyms."""
+        placed = self._placed(lookup.devices)
+        devices, cells = lookup.devices[placed.order], lookup.cells[placed.order]
+        cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
+        table = self._tables[lookup.question.name]
+        return AttributeEntries(self._state, self.respondent, lookup.question, table), placed, devices, cells
 
     def commit_entries(self, question: Question, devices: Devices, tags: Words, period: int) -> Words:
         """Commit entries that were looked up before, each device's in one row. Returns the tags that count.
@@ -132,6 +174,18 @@ class SurveyMemos:
 
     def _placed(self, devices: Devices) -> Placed:
         return Placed.of(self._sealer.pseudonyms(devices))
+
+
+def _in_batches(lookups: Sequence[Lookup]) -> Iterator[list[Lookup]]:
+    """Neighbours together, as long as they have no more devices than fit into one batch."""
+    some: list[Lookup] = []
+    for lookup in lookups:
+        if some and sum(len(other.devices) for other in some) + len(lookup.devices) > CHUNK:
+            yield some
+            some = []
+        some.append(lookup)
+    if some:
+        yield some
 
 
 def _check_cells(question: Question, cells: Values, states: int) -> None:

@@ -11,10 +11,12 @@ forgotten when the store has lost data, or when others may have written to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_memos import Lookup, SurveyMemos
 from protocols.arrays import Column, PackedBits, smallest_unsigned
 from protocols.mechanisms import Encoding, Values
 from protocols.question import Question
@@ -44,14 +46,14 @@ class AttributeCache:
         self._memos: Column = np.zeros((self.devices * self._slots, *shape), dtype=layout.dtype)
         self._marks = np.zeros(self.devices * self._slots, dtype=mark)  # 0: empty; c + 1: cell c
 
-    def lookup(self, memos: SurveyMemos, question: Question, devices: Devices, cells: Values, period: int) -> Column:
-        """Memos from here where they are known, else from the store."""
-        found, known = self._find(devices, cells)
-        missing = np.flatnonzero(~known)
-        if len(missing):
-            found[missing] = memos.lookup(question, devices[missing], cells[missing], period)
-            self._keep(devices[missing], cells[missing], found[missing])
-        return found
+    def known(self, lookup: Lookup) -> tuple[Column, Rows]:
+        """The memos that are known here, and the rows of those that are not."""
+        found, known = self._find(lookup.devices, lookup.cells)
+        return found, np.flatnonzero(~known)
+
+    def keep(self, lookup: Lookup, memos: Column) -> None:
+        """Keep what the store has found."""
+        self._keep(lookup.devices, lookup.cells, memos)
 
     def _find(self, devices: Devices, cells: Values) -> tuple[Column, NDArray[np.bool_]]:
         """A memo for each device, and whether it is the one of its cell."""
@@ -82,7 +84,9 @@ class CappedCache(AttributeCache):
         self._tags = np.zeros(self.devices, dtype=np.uint64)
         self._checked = 0
 
-    def lookup(self, memos: SurveyMemos, question: Question, devices: Devices, cells: Values, period: int) -> Column:
+    def lookup(self, memos: SurveyMemos, lookup: Lookup, period: int) -> Column:
+        """Memos from here where the store commits them, else from the store."""
+        question, devices, cells = lookup.question, lookup.devices, lookup.cells
         self._check(memos, period)
         found, known = self._find(devices, cells)
         held = np.flatnonzero(known)
@@ -124,11 +128,32 @@ class MemoCache:
         caches = {q.name: kind(q.mechanism.encoding, devices, size // len(questions)) for q in cached}
         self._caches = {name: cache for name, cache in caches.items() if cache.devices}  # those with any room
 
-    def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:
-        cache = self._caches.get(question.name)
-        if cache is None:
-            return self._memos.lookup(question, devices, cells, period)
-        return cache.lookup(self._memos, question, devices, cells, period)
+    def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
+        """Those of a survey with `memo_cap` one by one, each with its commits; of others, what is not here at once."""
+        columns = [self._known(lookup, period) for lookup in lookups]
+        asked = [lookup.part(rows) for lookup, (_, rows) in zip(lookups, columns, strict=True) if len(rows)]
+        answers = iter(self._memos.lookup_all(asked, period) if asked else [])
+        found = []
+        for lookup, (column, rows) in zip(lookups, columns, strict=True):
+            if len(rows):
+                memos = next(answers)
+                if lookup.question.name in self._caches:
+                    self._caches[lookup.question.name].keep(lookup.part(rows), memos)
+                    column[rows] = memos
+                else:
+                    column = memos
+            found.append(column)
+        return found
+
+    def _known(self, lookup: Lookup, period: int) -> tuple[Column, Rows]:
+        """The memos of a lookup, and the rows that the store must still be asked for."""
+        cache = self._caches.get(lookup.question.name)
+        if isinstance(cache, CappedCache):
+            return cache.lookup(self._memos, lookup, period), np.empty(0, dtype=np.intp)
+        if cache is not None:
+            return cache.known(lookup)
+        layout = lookup.question.mechanism.encoding.memo
+        return layout.from_bytes(np.empty((0, layout.bytes), dtype=np.uint8)), np.arange(len(lookup.devices))
 
     def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
         return self._memos.commit_values(question, devices, values, period)

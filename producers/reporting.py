@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.presence import Presence
+from memo_store.survey_memos import Lookup
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
@@ -40,7 +41,7 @@ Rows = NDArray[np.intp]
 class Memos(Protocol):
     """The memos of one survey: the store, or a cache in front of it."""
 
-    def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column: ...
+    def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]: ...
     def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
 
 
@@ -180,30 +181,26 @@ class Reporter:
         ineligible = len(rows) - len(eligible) - repeats
         rows, gaps = rows[eligible], status.gaps[eligible]
         devices = truth.devices[rows]
+        groups = [group for group in self._respondent.asked(devices, truth.period) if len(group[1])]
+        answers = iter(self._answers(truth, [(q, rows[members]) for asked, members in groups for q in asked]))
         orders, encoded = [np.empty(0, dtype=np.intp)], []
-        for questions, members in self._respondent.asked(devices, truth.period):
-            if len(members):
-                order, frames = self._frames(truth, questions, rows[members], tokens, gaps[members])
-                orders.append(members[order])
-                encoded += frames
+        for asked, members in groups:
+            columns = {question.name: next(answers) for question in asked}
+            order, frames = self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
+            orders.append(members[order])
+            encoded += frames
         return _Portion(devices, np.concatenate(orders), encoded, repeats, ineligible)
 
     def _frames(
-        self, truth: Presences, questions: Sequence[Question], rows: Rows, tokens: Tokens, gaps: Gaps
+        self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]
     ) -> tuple[Rows, list[_Encoded]]:
-        """The reports of rows that answer these questions, and the order of the rows in them."""
-        devices, tokens = truth.devices[rows], tokens[rows]
-        answers = {}
-        for question in questions:
-            values = {source.name: truth.values[source.name][rows] for source in question.sources}
-            _require_known(question, truth.period, values)
-            answers[question.name] = self._answers(question, devices, truth.period, question.places(values))
+        """The reports of rows that answer the same questions, and the order of the rows in them."""
         cuts = self._cut(tokens)
         order = np.concatenate([cut for _, cut in cuts])
         reports = Frame(
             self.scheme.survey.id,
             self.scheme.fingerprint,
-            truth.period,
+            period,
             tokens.take(order),
             gaps.take(order),
             {name: column.take(order, axis=0) for name, column in answers.items()},
@@ -251,14 +248,33 @@ class Reporter:
         progress(so_far)
         return so_far
 
-    def _answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
-        """Values to cells to memos to answers. In a one-shot survey, committed values to answers."""
+    def _answers(self, truth: Presences, asked: Sequence[tuple[Question, Rows]]) -> list[Column]:
+        """The answers of some rows to each question: values to cells to memos to answers.
+
+        The memos of all questions are looked up together. In a one-shot survey, committed values become answers.
+        """
+        respondent, period = self._respondent, truth.period
+        lookups = []
+        for question, rows in asked:
+            values = {source.name: truth.values[source.name][rows] for source in question.sources}
+            _require_known(question, period, values)
+            lookups.append(Lookup(question, truth.devices[rows], question.places(values)))
         if not self.scheme.survey.longitudinal:
-            committed = self._memos.commit_values(question, devices, values, period)
-            return self._respondent.answer_once(question, devices, period, committed)
-        cells = self._respondent.cells(question, devices, values)
-        memos = self._memos.lookup(question, devices, cells, period)
-        return self._respondent.report(question, devices, period, memos)
+            return [
+                respondent.answer_once(
+                    one.question,
+                    one.devices,
+                    period,
+                    self._memos.commit_values(one.question, one.devices, one.cells, period),
+                )
+                for one in lookups
+            ]
+        lookups = [replace(one, cells=respondent.cells(one.question, one.devices, one.cells)) for one in lookups]
+        found = self._memos.lookup_all(lookups, period) if lookups else []
+        return [
+            respondent.report(one.question, one.devices, period, memos)
+            for one, memos in zip(lookups, found, strict=True)
+        ]
 
 
 def _require_known(question: Question, period: int, values: Mapping[str, Values]) -> None:

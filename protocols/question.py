@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Values
-from protocols.mechanisms.channels import Channel
+from protocols.mechanisms.channels import Channel, SupportChannel, variance_at_zero
 from protocols.mechanisms.encodings import FakeKind
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MechanismRecord
@@ -109,6 +109,11 @@ class Question:
     def channel(self) -> Channel:
         """The channel of one report."""
         return self.mechanism.channel(self.share, self.fake_answer)
+
+    @cached_property
+    def variance(self) -> float:
+        """n times the variance of an estimate at frequency 0, by which mechanisms are compared; 0 of a matrix."""
+        return variance_at_zero(self.channel) if isinstance(self.channel, SupportChannel) else 0.0
 
     @cached_property
     def memo_channel(self) -> Channel:

@@ -20,6 +20,8 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     >>> printable("café ✓ 5 – 7", "ascii")
     'caf? + 5 - 7'
     """
+    if text.isascii() and text.isprintable():
+        return text
     safe = UNSAFE.sub("?", text)
     try:
         safe.encode(encoding)

@@ -10,6 +10,7 @@ import scipy  # its parts are imported when they are used: readers of results do
 from protocols.arrays import Floats, Whole
 
 STEPS = 40  # of a bisection
+EXACT = 1e-6  # relative error of a share, of which three digits are published
 
 
 def at_most(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
@@ -120,6 +121,8 @@ def smallest_true(test: Callable[[float], bool]) -> float | None:
         return None
     low, high = 0.0, 1.0
     for _ in range(STEPS):
+        if high - low < EXACT * low:
+            break
         middle = (low + high) / 2
         low, high = (low, middle) if test(middle) else (middle, high)
     return high

@@ -16,7 +16,7 @@ from analytics.windows.first_reports import ByGap, first_reports
 from analytics.windows.presence_noise import noise_error, noise_quantile
 from protocols.scheme import Scheme
 
-AGREED = "agreed visitors"  # beside the names of attributes, which have no spaces
+AGREED, UNBIASED = "agreed visitors", "unbiased visitors"  # beside the names of attributes, which have no spaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class CountHistory:
         return [self.reports[kind] for kind in self.scheme.kinds]
 
     def _unbiased(self, window: Window) -> int:
-        return sum(self._first_reports(kind, window) for kind in self.scheme.kinds)
+        return self._first_reports(UNBIASED, window)
 
     def _first_reports(self, name: str, window: Window) -> int:
         """The sum of the first reports of a window, from sums that all windows with the same beginning share."""
@@ -137,7 +137,7 @@ class CountHistory:
             for row, period in zip(table, periods, strict=True):
                 row[period.gaps.astype(np.intp) - 1] = period.counts
             tables[name] = np.flip(np.cumsum(np.flip(table, axis=1), axis=1), axis=1)
-        return tables
+        return tables | {UNBIASED: np.sum([tables[kind] for kind in self.scheme.kinds], axis=0)}
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

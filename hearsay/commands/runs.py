@@ -77,7 +77,7 @@ def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str
     from hearsay.reports.area_files import area_shapes
     from hearsay.reports.files import latest, open_results
     from hearsay.reports.page import report_page, write_page
-    from hearsay.reports.tables import answers_table, visitors_table
+    from hearsay.reports.tables import MOST_ATTRIBUTES, answers_table, visitors_table
     from hearsay.running.data_directory import DataDirectory
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
@@ -86,7 +86,7 @@ def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
         report = simulate(survey, scenario, data, kafka, step, stop)
     console.out.print(visitors_table(report))
-    console.out.print(answers_table(report, latest(report)))
+    console.out.print(answers_table(report, latest(report), MOST_ATTRIBUTES))
     with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
     directory = DataDirectory(data)

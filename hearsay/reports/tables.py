@@ -24,6 +24,7 @@ from analytics.mobility import (
 from pages.about import words as words_of
 
 MOST_VALUES = 12
+MOST_ATTRIBUTES = 12  # after a run
 MOST_COLUMNS = 4  # of a table of pairs
 MOST_ROWS = 40
 BAR = 16
@@ -68,8 +69,11 @@ def _footnotes(report: MobilityReport, lacking: set[str]) -> Iterator[str]:
         yield "some windows may count devices twice: presence records were lost"
 
 
-def answers_table(report: MobilityReport, window: WindowReport) -> RenderableType:
-    """The answers of one window: estimates, half the width of their intervals, and the truth where it is known."""
+def answers_table(report: MobilityReport, window: WindowReport, most: int | None = None) -> RenderableType:
+    """The answers of one window: estimates, half the width of their intervals, and the truth where it is known.
+
+    `most` limits for how many attributes; the others are counted.
+    """
     head = f"\nAnswers, {_when(report, window)}"
     if window.suppressed or window.visitors is None:
         return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
@@ -79,8 +83,10 @@ def answers_table(report: MobilityReport, window: WindowReport) -> RenderableTyp
         head += f", {_percent(window.baseline)} against {window.baseline.against}"
     tables = [
         _answers(report.asked(attribute.name), attribute, window.visitors, words["people"])
-        for attribute in window.attributes
+        for attribute in window.attributes[:most]
     ]
+    if left := len(window.attributes) - len(tables):
+        tables.append(Text(f"\nand {left:,} more attributes: `hearsay report` shows all of them", style="dim"))
     if not tables:
         tables = [Text("With presence_epsilon, only single periods have answers: choose one with --period.")]
     return Group(Text(head, style="italic"), *tables)

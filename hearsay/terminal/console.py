@@ -25,7 +25,8 @@ class SafeConsole(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=printable(segment.text, self.encoding))
+            shown = segment.text if segment.control else printable(segment.text, self.encoding)
+            yield segment if shown is segment.text else segment._replace(text=shown)
 
 
 out = SafeConsole(highlight=False)

@@ -71,7 +71,7 @@ class Epochs:
     """The epoch records of all shards, as this process knows them."""
 
     def __init__(self, link: Link, seen: Seen = ()) -> None:
-        self._link = link
+        self.link = link
         self._epochs = [epoch.encode() for epoch, _ in seen]
         self._writes = [writes for _, writes in seen]
         self.store_id = secrets.token_hex(8)  # unless the store has one
@@ -94,7 +94,7 @@ class Epochs:
         commands += [("HSETNX", key, "writes", 0) for key in keys]
         commands += [("HSETNX", key, "epoch", secrets.token_hex(8)) for key in keys]
         commands += [("HMGET", key, "epoch", "writes", "confirmed") for key in keys]
-        answers = self._link.run(commands, atomic=True)
+        answers = self.link.run(commands, atomic=True)
         self.store_id, records = answers[1].decode(), answers[-SHARDS:]
         emptied = bool(self._epochs) and [epoch for epoch, _, _ in records] != self._epochs
         reverted = [
@@ -102,7 +102,7 @@ class Epochs:
             for shard, (epoch, writes, _) in enumerate(records)
             if self._epochs and epoch == self._epochs[shard] and int(writes) < self._writes[shard]
         ]
-        self._link.run([("HDEL", keys[shard], "confirmed") for shard in reverted])
+        self.link.run([("HDEL", keys[shard], "confirmed") for shard in reverted])
         self.disturbances += 1
         self._epochs = [epoch for epoch, _, _ in records]
         self._writes = [int(writes) for _, writes, _ in records]
@@ -114,19 +114,19 @@ class Epochs:
 
     def confirm_history(self) -> None:
         """Confirm that every shard's history is complete: nothing was lost, and it goes on."""
-        self._link.run([("HSET", key, "confirmed", 1) for key in _keys()], atomic=True)
+        self.link.run([("HSET", key, "confirmed", 1) for key in _keys()], atomic=True)
         self.confirmed = True
 
     def start_history(self) -> None:
         """Give every shard a new epoch, with a confirmed history, and note that data was lost."""
         self._note_loss()
         fields = ("writes", 0, "confirmed", 1)
-        self._link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in _keys()], atomic=True)
+        self.link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in _keys()], atomic=True)
         self._epochs = []  # what was seen before belongs to the history that ended
         self.read()
 
     def _note_loss(self) -> None:
-        self._link.ask("SET", LOSS_NOTE, 1)
+        self.link.ask("SET", LOSS_NOTE, 1)
 
     def run(self, calls: Sequence[Call]) -> list[list[Any]]:
         """Run guarded scripts in one batch. Returns what each returned. Raises `EpochLost`."""
@@ -137,7 +137,7 @@ class Epochs:
             )
             for call in calls
         ]  # fmt: skip
-        answers = self._link.run(commands, atomic=True)
+        answers = self.link.run(commands, atomic=True)
         for call, (writes, *_) in zip(calls, answers, strict=True):
             if writes == LOST:
                 raise EpochLost
@@ -147,7 +147,7 @@ class Epochs:
 
     def verify(self) -> None:
         """Raise `EpochLost` if a shard has lost data. Call it after reads, which have no guard of their own."""
-        for shard, (epoch, writes) in enumerate(self._link.run([("HMGET", key, "epoch", "writes") for key in _keys()])):
+        for shard, (epoch, writes) in enumerate(self.link.run([("HMGET", key, "epoch", "writes") for key in _keys()])):
             if epoch != self._epochs[shard] or int(writes) < self._writes[shard]:
                 raise EpochLost
             self.disturbances += int(writes) != self._writes[shard]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from memo_store.connection.epochs import Call, Epochs
 from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
 from memo_store.connection.link import Command
+from memo_store.connection.together import Steps, together
 from memo_store.tables.word_table import WordTable
 from protocols.errors import StoreError
 
@@ -44,42 +45,49 @@ class PeriodCommits:
         """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
         return self._known.find(names)
 
-    def read_on(self, names: Words) -> None:
+    def read_on(self, names: Words) -> Steps[None]:
         """Read what others have committed meanwhile in the shards of these devices (ascending).
 
-        Raises `EpochLost`, and StoreError if the period is closed.
+        Raises StoreError if the period is closed.
         """
-        self._run([self._call(shard, b"") for shard, _ in shard_slices(names)])
+        yield from self._learn([self._call(shard, b"") for shard, _ in shard_slices(names)])
 
-    def commit(self, names: Words, sealed: Words) -> Words:
+    def committing(self, names: Words, sealed: Words) -> Steps[Words]:
         """The sealed words that count for these devices (ascending): those committed before, else these.
 
-        Raises `EpochLost`, and StoreError if the period is closed.
+        Raises StoreError if the period is closed.
         """
         committed = False
         while not committed:
             known, found = self._known.find(names)
-            committed = self._append(names[~known], sealed[~known])
+            committed = yield from self._append(names[~known], sealed[~known])
         return np.where(known, found, sealed)
+
+    def commit(self, names: Words, sealed: Words) -> Words:
+        """The same at once. Raises `EpochLost`, too."""
+        (counting,) = together(self._epochs, [self.committing(names, sealed)])
+        return counting
 
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
         names, sealed = self._known.entries()
         order = np.argsort(names)
-        while not self._append(names[order], sealed[order]):
+        while not together(self._epochs, [self._append(names[order], sealed[order])])[0]:
             pass
 
-    def _append(self, names: Words, sealed: Words) -> bool:
+    def _append(self, names: Words, sealed: Words) -> Steps[bool]:
         """Append commits to the strings of their shards. False if others had appended: their commits are now known."""
         commits = np.stack([names, sealed], axis=1).astype("<u8")
-        return self._run([self._call(shard, commits[rows].tobytes()) for shard, rows in shard_slices(names)])
+        return (
+            yield from self._learn([self._call(shard, commits[rows].tobytes()) for shard, rows in shard_slices(names)])
+        )
 
     def _call(self, shard: int, text: bytes) -> Call:
         return Call("commit", shard, commits_key(self._table, shard, self._period), (self._read[shard], text))
 
-    def _run(self, calls: list[Call]) -> bool:
-        unread = [text for (text,) in self._epochs.run(calls)]
+    def _learn(self, calls: list[Call]) -> Steps[bool]:
+        unread = [text for (text,) in (yield calls)]
         if None in unread:
             raise period_closed(self._survey, self._period)
         texts = [theirs or call.arguments[1] for call, theirs in zip(calls, unread, strict=True)]

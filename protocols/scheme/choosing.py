@@ -13,7 +13,6 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
-from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
@@ -230,8 +229,7 @@ class Choosing:
 
 def total_variance(questions: tuple[Question, ...]) -> float:
     """Of all affine channels; a matrix is never one of several options."""
-    channels = [question.channel for question in questions]
-    return sum(variance_at_zero(channel) for channel in channels if isinstance(channel, SupportChannel))
+    return sum(question.variance for question in questions)
 
 
 def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:

@@ -79,7 +79,7 @@ def test_a_crash_after_a_memo_was_created_and_before_it_was_committed_is_repaire
         raise Crash
 
     with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(PeriodCommits, "commit", crash)
+        patch.setattr(PeriodCommits, "committing", crash)
         look_up(store.survey(people(cap)), 3, 0)
     repaired = look_up(store.survey(people(cap)), 4, 0)
     assert look_up(store.survey(people(cap)), 5, 0) == repaired

@@ -11,7 +11,7 @@ import redis
 
 from memo_store.connection.link import Command, Link
 from memo_store.store import MemoStore
-from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_memos import Lookup, SurveyMemos
 from producers.memo_cache import MemoCache
 from protocols.errors import HistoryLost, StoreUnavailable
 from protocols.mechanisms import Values
@@ -41,7 +41,8 @@ def cached(memos: SurveyMemos, room: int = ROOM) -> MemoCache:
 
 
 def look_up(memos: MemoCache | SurveyMemos, people: Respondent, cells: Values, period: int) -> list[Any]:
-    return memos.lookup(people.scheme.questions[0], EVERYONE, cells, period).tolist()
+    (found,) = memos.lookup_all([Lookup(people.scheme.questions[0], EVERYONE, cells)], period)
+    return list(found.tolist())
 
 
 def everybody(cell: int) -> Values:
