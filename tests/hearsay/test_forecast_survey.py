@@ -80,7 +80,7 @@ def test_pairs_of_a_cross_and_their_groups_are_forecast(tmp_path: Path) -> None:
         "--devices",
         "300",
         "--periods",
-        "16",
+        "24",
         "--data",
         str(tmp_path / "data"),
     ]
