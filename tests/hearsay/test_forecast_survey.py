@@ -68,6 +68,33 @@ def test_a_backtest_is_against_the_truth_if_the_scenario_is_named(data: Path) ->
     assert isinstance(other.exception, ScenarioError)
 
 
+def test_pairs_of_a_cross_and_their_groups_are_forecast(tmp_path: Path) -> None:
+    (tmp_path / "survey.yaml").write_text(
+        """{id: pairs, start: 2026-01-05T00:00:00Z, period: 1d, eps: 6, clock: source, attributes: [
+            {name: plan, values: [free, paid]}, {name: os, values: [a, b, c], groups: {open: [b, c]}}],
+            crosses: [{of: [plan, os], share: 0.6}]}"""
+    )
+    words = [
+        "run",
+        str(tmp_path / "survey.yaml"),
+        "--devices",
+        "300",
+        "--periods",
+        "24",
+        "--data",
+        str(tmp_path / "data"),
+    ]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    found = series(tmp_path / "data", "--attribute", "plan*os", "--season", "0")
+    pairs = [f"plan*os={plan}*{os}" for plan in ("free", "paid") for os in "abc"]
+    assert [name for name in found if "=" in name] == [*pairs, "plan*os=free*open", "plan*os=paid*open"]
+    whole = found["plan*os=free*open"]["forecasts"][0]["mean"]
+    parts = [found[f"plan*os=free*{os}"]["forecasts"][0]["mean"] for os in "bc"]
+    assert whole == pytest.approx(sum(parts), rel=0.35)
+    for one in found.values():
+        assert one["forecasts"][0]["truth_low_95"] < one["forecasts"][0]["mean"] < one["forecasts"][0]["truth_high_95"]
+
+
 def test_what_cannot_be_forecast_is_said(data: Path) -> None:
     refused = forecast(data, "--value", "gold").exception
     assert isinstance(refused, SurveyError) and "its values: free, paid, paying, trial" in str(refused)

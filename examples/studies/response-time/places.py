@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from incidents import Floats, Incidents, Whole
-from scipy.signal import fftconvolve
 from scipy.spatial import cKDTree
 
+from analytics.estimation.places import advance, best_steps
+from protocols.mechanisms import PlanarChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 
 MOST_CELLS = 16_000
-TINY = 1e-300
-STEPS = 15  # of the iteration that finds where incidents are: more would fit the noise
 
 
 @dataclass(frozen=True)
@@ -82,41 +81,26 @@ def randomised(incidents: Incidents, around: Map, budget: Budget, seed: int) -> 
 def expected(incidents: Incidents, reported: Whole, around: Map, budget: Budget) -> tuple[Floats, Floats, Floats]:
     """The expected distance to the station in metres, east and north, given the reported cell and the station.
 
-    Where the incidents of a station are is estimated from their reports; the chances of a displacement are public.
-    Nothing else is used.
+    Where the incidents of a station are is estimated from their reports, as a collector estimates places: the busiest
+    station decides how many steps are taken. The chances of a displacement are public. Nothing else is used.
     """
-    law, shape = _law(around, budget), (around.rows, around.columns)
-    x, y = (part.reshape(shape) for part in around.centres(np.arange(around.rows * around.columns)))
+    channel = Scheme(around.survey(budget)).questions[0].channel
+    assert isinstance(channel, PlanarChannel)
+    east, north = around.centres(np.arange(channel.k))
     found = np.empty((3, len(incidents)))
     stations, which = np.unique(np.stack([incidents.station_x, incidents.station_y]), axis=1, return_inverse=True)
-    for place, (station_x, station_y) in enumerate(stations.T):
+    busiest = np.bincount(reported[which.ravel() == np.bincount(which.ravel()).argmax()], minlength=channel.k)
+    steps = best_steps(busiest, channel, np.random.default_rng(0))
+    for place, (x, y) in enumerate(stations.T):
         own = np.flatnonzero(which.ravel() == place)
-        prior = _where(np.bincount(reported[own], minlength=x.size).reshape(shape), law)
-        likely = np.maximum(fftconvolve(prior, law, mode="same"), TINY)
-        for row, figure in enumerate((np.hypot(x - station_x, y - station_y), x, y)):
-            mean = fftconvolve(prior * figure, law, mode="same") / likely
-            found[row, own] = mean.ravel()[reported[own]]
-    return found[0], found[1], found[2]
-
-
-def _where(counts: Whole, law: Floats) -> Floats:
-    """Where reports with these counts come from: a few steps of expectation and maximisation."""
-    prior = np.full(counts.shape, 1 / counts.size)
-    for _ in range(STEPS):
-        seen = np.maximum(fftconvolve(prior, law, mode="same"), TINY)
-        prior = np.maximum(prior * fftconvolve(counts / seen, law, mode="same"), 0)
-        prior /= prior.sum()
-    return prior
+        shares = advance(np.bincount(reported[own], minlength=channel.k) / len(own), channel, steps)
+        figures = np.stack([np.hypot(east - x, north - y), east - around.west, north - around.south])
+        likely = channel.support(shares * np.stack([np.ones(channel.k), *figures]))[:, reported[own]]
+        found[:, own] = likely[1:] / likely[0]
+    return found[0], found[1] + around.west, found[2] + around.south
 
 
 def areas_of(incidents: Incidents, x: Floats, y: Floats) -> dict[str, Whole]:
     """The areas of points: those of the nearest true incident, because outlines are not needed then."""
     _, nearest = cKDTree(np.stack([incidents.x, incidents.y], axis=1)).query(np.stack([x, y], axis=1))
     return {name: column[nearest] for name, column in incidents.areas.items()}
-
-
-def _law(around: Map, budget: Budget) -> Floats:
-    """The chances of all displacements on the grid."""
-    up, across = np.arange(1 - around.rows, around.rows), np.arange(1 - around.columns, around.columns)
-    law = np.exp(-budget.per_metre * around.cell * np.hypot(up[:, None], across))
-    return np.asarray(law / law.sum())

@@ -53,7 +53,7 @@ export function windowChart(attribute) {
       const window = windowOf(context), part = partOf(window, attribute);
       if (!part?.values) return whySuppressed(context, window, part);
       const counted = window.first === window.last ? "" : ", each with the first value in the window";
-      return `${capitalised(context.words.people)} by ${readable(attribute.name)}, from ${whole(part.n)} answers${counted}. Asked with ${attribute.mechanism}.`;
+      return `${capitalised(context.words.people)} by ${readable(attribute.name)}, from ${whole(part.n)} answers${counted}. Asked with ${attribute.mechanism}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}`;
     },
     controls: (context) => [windowControl(context)],
     key: (context) => {
@@ -85,7 +85,7 @@ function windowTable(context, attribute) {
     const at = placeIn(part, place), share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
     return [attribute.values[place], people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.smoothed?.value[at]), values.truth?.[at] ?? null];
   });
-  if (attribute.role === "area" || (!attribute.ordered && attribute.role === "plain" && rows.length > 12)) rows.sort((a, b) => b[1] - a[1]);
+  if (part.places || attribute.role === "area" || (!attribute.ordered && attribute.role === "plain" && rows.length > 12)) rows.sort((a, b) => b[1] - a[1]);
   return { name, columns, rows };
 }
 
@@ -107,7 +107,7 @@ export function bars(box, rows, name, unit) {
     x: { label: unit, grid: true, ticks: Math.max(3, Math.floor(width / 110)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
     y: { label: null, domain: shown.map(y), tickFormat: (text) => label(text, 24), tickSize: 0 }, marks,
   });
-  if (rows.length > MOST_BARS) box.append(make("p", { class: "hint" }, `The ${MOST_BARS} most frequent of ${whole(rows.length)} values are drawn. The table has all.`));
+  if (rows.length > MOST_BARS) box.append(make("p", { class: "hint" }, `The first ${MOST_BARS} of ${whole(rows.length)} values are drawn. The table has all.`));
 }
 
 export function gapsChart() {
