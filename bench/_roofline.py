@@ -1,14 +1,15 @@
-"""The least time that work can take on this machine: its AES, its look-ups and its columns, each at a measured rate.
+"""The least time that work can take on this machine: each thing it must do, at the rate measured for that thing alone.
 
-What the work needs is counted while it runs: bytes of keystream, and words looked up in a sampler's table. The bytes of
-the columns that it reads and writes are given. Rates are measured in the same process, on data that fits a core's
-cache, so nothing that moves the same data can be faster.
+Counted while the work runs: bytes of keystream (AES), counters that are written for it, words looked up in a sampler's
+table, and those looked up in the table of their own kind. The bytes of the columns that it reads and writes are given.
+Rates are measured in the same process, by the same loops, on data that fits a core's cache.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import astuple, dataclass
 from time import process_time
 from typing import Any
 from unittest.mock import patch
@@ -17,64 +18,86 @@ import numpy as np
 
 from bench.tables import best_of
 from protocols.arrays import frozen
-from protocols.randomness import BLOCK, Draws, drawing
-from protocols.randomness.drawing_loops import look_up
+from protocols.randomness import BLOCK, Draws, drawing_loops
 
 Work = Callable[[], object]
-BLOCKS, SLOTS = 1 << 15, 1 << 16
-LOOK_UP = "protocols.randomness.sampling.look_up"
+BLOCKS, SLOTS, BYTES, ROWS = 1 << 15, 1 << 16, 13, 1 << 14
+LOOK_UPS = ("look_up", "look_up_either", "look_up_from")
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds for a byte of keystream, for a word looked up, and for a byte that is copied."""
+    """Seconds for a byte of keystream, a counter, a word looked up, one of a kind of its own, and a byte copied."""
 
     aes: float
+    counting: float
     looking: float
+    own: float
     copying: float
+
+    def or_less(self, other: Rates) -> Rates:
+        """The better of two measurements of each."""
+        return Rates(*map(min, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes of keystream, and words looked up."""
+    """Bytes of keystream, counters, words looked up, and those of a kind of their own."""
 
     aes: int
+    counters: int
     words: int
+    own: int
 
     def seconds(self, rates: Rates, traffic: int) -> float:
         """The least time for them and for `traffic` bytes of columns."""
-        return self.aes * rates.aes + self.words * rates.looking + traffic * rates.copying
+        looked = self.words * rates.looking + self.own * rates.own
+        return self.aes * rates.aes + self.counters * rates.counting + looked + traffic * rates.copying
 
 
 def measure() -> Rates:
     draws = Draws(bytes(32), np.zeros(1, dtype=np.uint64), np.zeros(1, dtype=np.uint32))
-    counters, room = np.zeros((BLOCKS, 2), dtype="<u8"), np.empty(BLOCKS * BLOCK + BLOCK - 1, dtype=np.uint8)
+    counters, room = np.zeros((BLOCKS, 1, 2), dtype="<u8"), np.empty(BLOCKS * BLOCK + BLOCK - 1, dtype=np.uint8)
+    devices, cells = frozen(np.arange(BLOCKS, dtype=np.uint64)), frozen(np.arange(BLOCKS) % 100)
     rng = np.random.default_rng(1)
-    words, slots = rng.integers(0, SLOTS, SLOTS, dtype=np.uint16), rng.integers(0, 256, SLOTS, dtype=np.uint8)
-    symbols, target = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS * 8, dtype=np.uint8)
+    words, slots = rng.integers(0, SLOTS, SLOTS, dtype=np.uint16), rng.integers(0, 256, (9, SLOTS), dtype=np.uint8)
+    symbols, left = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
+    bits, every = rng.integers(0, SLOTS, ROWS * BYTES, dtype=np.uint16), frozen(np.ones(ROWS, dtype=np.bool_))
+    found = np.empty((ROWS, BYTES), dtype=np.uint8)
+    start = devices[:ROWS], np.uint64(0), np.uint64(BYTES), np.uint64(0)
+    target = np.empty(SLOTS * 8, dtype=np.uint8)
     source = frozen(np.ones_like(target))
+
+    def rate(work: Work, size: int) -> float:
+        return best_of(60, work, process_time) / size
+
     return Rates(
-        best_of(60, lambda: draws._encrypt(counters, room), process_time) / counters.nbytes,
-        best_of(60, lambda: look_up(words, slots, symbols), process_time) / len(words),
-        best_of(60, lambda: np.copyto(target, source), process_time) / (2 * len(target)),
+        rate(lambda: draws._encrypt(counters, room), counters.nbytes),
+        rate(lambda: drawing_loops.fill_shared(devices, cells, 0, 1, counters), BLOCKS),
+        rate(lambda: drawing_loops.look_up(words, slots[0], SLOTS, symbols, left), len(words)),
+        rate(lambda: drawing_loops.look_up_again(cells[:ROWS], every, *start, bits, slots, found), ROWS),
+        rate(lambda: np.copyto(target, source), 2 * len(target)),
     )
 
 
 def needs(work: Work) -> Needs:
-    """What the work needs, counted while it runs."""
-    encrypt, looking = Draws._encrypt, drawing.look_up
-    encrypted, looked = 0, 0
+    """What the work needs, counted while it runs. It has run before: what it keeps is not made again."""
+    counts = dict.fromkeys(("aes", "counters", "words", "own"), 0)
 
-    def counted_encrypt(draws: Draws, counters: Any, room: Any = None) -> Any:
-        nonlocal encrypted
-        encrypted += counters.nbytes
-        return encrypt(draws, counters, room)
+    def counted(owner: Any, name: str, what: str, size: Callable[..., int]) -> Any:
+        whole = getattr(owner, name)
 
-    def counted_look_up(*arguments: Any) -> Any:
-        nonlocal looked
-        looked += arguments[-1].size
-        return looking(*arguments)
+        def count(*arguments: Any) -> Any:
+            counts[what] += size(*arguments)
+            return whole(*arguments)
 
-    with patch.object(Draws, "_encrypt", counted_encrypt), patch(LOOK_UP, counted_look_up):
+        return patch.object(owner, name, count)
+
+    with ExitStack() as patched:
+        patched.enter_context(counted(Draws, "_encrypt", "aes", lambda _, counters, *room: counters.nbytes))
+        patched.enter_context(counted(drawing_loops, "fill_shared", "counters", lambda *a: a[-1].size // 2))
+        patched.enter_context(counted(drawing_loops, "look_up_again", "own", lambda _, there, *a: int(there.sum())))
+        for name in LOOK_UPS:
+            patched.enter_context(counted(drawing_loops, name, "words", lambda *a: a[-2].size))
         work()
-    return Needs(encrypted, looked)
+    return Needs(**counts)

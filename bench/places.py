@@ -11,7 +11,7 @@ from bench.tables import Table
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import PlanarChannel, PlanarRound
 
-SIDES = (16, 50, 128, 256)
+SIDES = (16, 32, 64, 128, 256)  # four times as many cells each
 RATE, DEVICES, REPORTS = 1.0, 200_000, 100_000
 
 

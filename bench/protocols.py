@@ -2,7 +2,7 @@
 
 Both do the same work on the same true values in the same run. Theirs takes one value per call and draws from numba's
 or numpy's generator; ours takes a column and derives every draw from an AES keystream, as production does. The last
-columns say what cannot be saved: the least time for the AES, the look-ups and the columns of a report (`_roofline`).
+columns say what cannot be saved: the least time for a report's counters, AES, look-ups and columns (`_roofline`).
 """
 
 from __future__ import annotations
@@ -51,11 +51,13 @@ class Contest:
 def run() -> Table:
     columns = ("", "ours ns/report", "theirs ns/report", "ratio", "wanted", "least ns", "ratio at least ns", "of it")
     found = Table(f"Protocols against multi-freq-ldpy 0.2.5: n = {N:,}, k = {K}, d = {D} for RS+FD", columns)
-    rates = _roofline.measure()
+    rates, raced = _roofline.measure(), []
     for contest in contests():
         ours, theirs = race(contest)
-        least = _roofline.needs(contest.ours).seconds(rates, contest.traffic * N)
-        ratio = theirs / ours
+        raced.append((contest, ours, theirs, _roofline.needs(contest.ours)))
+        rates = rates.or_less(_roofline.measure())  # again and again: whatever else the machine does hits these, too
+    for contest, ours, theirs, needs in raced:
+        least, ratio = needs.seconds(rates, contest.traffic * N), theirs / ours
         reached = ratio >= contest.target
         mark = "" if reached else "  missed"
         found.row(
@@ -65,9 +67,11 @@ def run() -> Table:
         if not reached:
             found.missed.append(f"{contest.name}: {ratio:,.0f}x instead of {contest.target:,.0f}x")
     found.remarks += [
-        f"measured here: AES {1e-9 / rates.aes:.1f} GB/s, {1e-6 / rates.looking:,.0f} million look-ups a second, "
+        f"measured here: AES {1e-9 / rates.aes:.1f} GB/s, a counter {1e9 * rates.counting:.2f} ns, a look-up "
+        f"{1e9 * rates.looking:.2f} ns, one in the table of its own kind {1e9 * rates.own:.2f} ns, "
         f"columns {1e-9 / rates.copying:.0f} GB/s",
-        "L-GRR: a memo has a block of its own, 16 bytes for the 2 it needs; RS+FD[OUE-z]: 13 look-ups an attribute",
+        "L-GRR: a memo has a counter and a block of its own, 16 bytes for the 2 it needs; RS+FD[OUE-z]: 13 look-ups an "
+        "attribute, one more in the device's own",
         "second round: theirs has no memo and makes both rounds for every report",
         "counting: theirs estimates too, which takes no time to speak of",
     ]

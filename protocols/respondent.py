@@ -13,6 +13,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
 from protocols.question import Question
+from protocols.randomness.drawing import are_same
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
@@ -30,7 +31,7 @@ class Respondent:
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
         known, sampled = self._sampled
-        if not np.array_equal(known, devices):  # kept, because it is needed for every attribute of a report
+        if not are_same(known, devices):  # kept, because it is needed for every attribute of a report
             draws = self.keyring.draws(("sampled", *self._survey), devices)
             sampled = self.scheme.sampled.sample(draws)
             sampled.flags.writeable = False

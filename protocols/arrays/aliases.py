@@ -24,6 +24,5 @@ Places = NDArray[np.intp]
 Tokens = Words
 Traits = Whole | None
 """What devices keep for life; None: nothing."""
-Tweaks = NDArray[np.uint32]
 Values = Whole
 """Values of an attribute, by their places in it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Counts, Whole
+from protocols.arrays.aliases import Bytes, Counts, Mask, Whole
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -65,7 +65,7 @@ def _sizes(groups: Whole, size: int, rows: int) -> Counts:
     return sizes if shown is groups else sizes * rows
 
 
-def frozen(column: Whole) -> Any:
+def frozen(column: Whole | Mask) -> Any:
     """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False

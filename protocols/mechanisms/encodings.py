@@ -19,11 +19,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole, Words
-from protocols.arrays.columns import Layout, PackedBits, Symbols, smallest_unsigned
+from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-from protocols.randomness.drawing import shift
+from protocols.randomness.drawing import clear, shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
@@ -198,7 +198,7 @@ class Direct(Plain):
             raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
         if kind == "noisy":
             return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
-        exempt = np.zeros(len(own), dtype=np.uint8), (~own).view(np.uint8)
+        exempt = np.zeros(len(own), dtype=np.int64), ~own
         return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
@@ -273,12 +273,11 @@ class Unary(Plain):
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
         """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
-        flip, narrow = bit_flip(noise), cells.astype(smallest_unsigned(self.k))
-        exempt = (narrow >> 3) * there, (1 + (narrow & 7)) * there
-        return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, exempt))
+        flip = bit_flip(noise)
+        return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, (cells, there)))
 
     def _cleared(self, column: Column) -> Column:
-        column[:, -1] &= np.uint8(0xFF & ~self.memo.spare)
+        clear(column, 0xFF & ~self.memo.spare)
         return column
 
     @property

@@ -6,18 +6,19 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
-from protocols.arrays.aliases import Column, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness import few_rows
-from protocols.randomness.few_rows import blocks_alone
+from protocols.randomness.few_rows import Starts, blocks_alone
+from protocols.randomness.memory import memory
 
 MANY = 2048
-Exempt = tuple[Whole, Whole]  # for each row: a place, and its kind
+Exempt = tuple[Whole, Mask]
+"""For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
+NO_CELLS, NOT_THERE = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
 
 
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
@@ -31,31 +32,60 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     from protocols.randomness.drawing_loops import fill_counters
 
     counters = np.empty((len(devices), count, 2), dtype="<u8")
-    fill_counters(frozen(devices), tweaks, first, counters)
+    fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
     return counters
 
 
-def shared_blocks(
-    devices: Words, tweaks: Whole, first: int, count: int, room: Words | None = None
-) -> tuple[Words, Words]:
-    """The counter blocks in which each row finds its words, and where in all of them its words begin.
+def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int, room: Words | None = None) -> Words:
+    """The counter blocks in which each row finds its words.
 
     Eight neighbours have one stream of blocks, numbered from `first`, and each of them the next `count` words of it.
     `room` is memory for many counters.
 
-    >>> counters, starts = shared_blocks(np.array([9, 15], dtype=np.uint64), np.array([5, 5], dtype=np.uint32), 0, 4)
-    >>> (counters >> np.array([0, 32], dtype=np.uint64)).tolist(), starts.tolist()
-    ([[[1, 0]], [[1, 3]]], [4, 12])
+    >>> counters = shared_blocks(np.array([9, 15], dtype=np.uint64), np.array([5, 5], dtype=np.uint32), 0, 4)
+    >>> (counters >> np.array([0, 32], dtype=np.uint64)).tolist()
+    [[[1, 0]], [[1, 3]]]
     """
     if len(devices) < MANY:
         return few_rows.shared_blocks(devices, tweaks, first, count)
     from protocols.randomness.drawing_loops import fill_shared
 
     size = (len(devices), blocks_alone(count), 2)
-    counters = np.empty(size, dtype="<u8") if room is None else room[: prod(size)].reshape(size)
-    starts = np.empty(len(devices), dtype=np.uint64)
-    fill_shared(frozen(devices), tweaks, first, count, counters, starts)
-    return counters, starts
+    counters = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
+    fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
+    return counters
+
+
+def stream_blocks(group: int, groups: int, tweak: int, first: int, count: int, room: Words) -> Words:
+    """`count` counter blocks for each of some streams that follow one another, in `room`.
+
+    >>> stream_blocks(7, 1, 5, 1, 2, np.empty(4, dtype="<u8")).tolist()
+    [[[7, 4294967301], [7, 8589934597]]]
+    """
+    if groups * count < MANY:
+        numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
+        return few_rows.counter_blocks(numbers, np.broadcast_to(np.uint32(tweak), groups), first, count)
+    from protocols.randomness.drawing_loops import fill_streams
+
+    counters = room.reshape(groups, count, 2)
+    fill_streams(group, tweak | first << 32, counters)
+    return counters
+
+
+def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, count: int) -> Words:
+    """A counter block of its own for each of some words, named by its place among the `count` words of all rows.
+
+    >>> devices, tweaks = np.array([7, 8], dtype=np.uint64), np.array([5, 6], dtype=np.uint32)
+    >>> (further_blocks(devices, tweaks, 1, np.array([5]), 3) >> np.array([0, 32], dtype=np.uint64)).tolist()
+    [[8, 3]]
+    """
+    if len(devices) < MANY:
+        return few_rows.further_blocks(devices, tweaks, first, left, count)
+    from protocols.randomness.drawing_loops import fill_further
+
+    counters = np.empty((len(left), 2), dtype="<u8")
+    fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+    return counters
 
 
 def extremes(devices: Words) -> tuple[int, int, bool]:
@@ -71,38 +101,88 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return drawing_loops.extremes(frozen(devices))
 
 
+def are_same(devices: Words, others: Words) -> bool:
+    """Whether two columns of devices are the same.
+
+    >>> are_same(np.arange(2, dtype=np.uint64), np.arange(3, dtype=np.uint64))
+    False
+    """
+    if len(devices) < MANY or len(devices) != len(others):
+        return np.array_equal(devices, others)
+    from protocols.randomness import drawing_loops
+
+    return drawing_loops.are_same(frozen(devices), frozen(others))
+
+
 def look_up(
-    slots: Column, filled: int, words: ShortWords, starts: Words | None, exempt: Exempt | None, symbols: Column
+    slots: Column, filled: int, words: ShortWords, starts: Starts, exempt: Exempt | None, symbols: Column
 ) -> Places:
     """symbols = slots[0, words], and where (flat) words are `filled` or more: those need further bits.
 
-    Each row's words begin at its start; without starts, one row's words follow the other's. In the exempt place of each
-    row, the word is looked up among the slots of the row's kind.
+    For an exempt symbol, the word is looked up among the slots of its kind.
 
     >>> slots, words = np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8), np.array([0, 2, 1, 1], dtype=np.uint16)
-    >>> symbols = np.empty((2, 2), dtype=np.uint8)
-    >>> look_up(slots, 2, words, None, None, symbols).tolist(), symbols.tolist()
+    >>> symbols, starts = np.empty((2, 2), dtype=np.uint8), Starts(np.arange(2, dtype=np.uint64), 0, 2, 0)
+    >>> look_up(slots, 2, words, starts, None, symbols).tolist(), symbols.tolist()
     ([1], [[4, 5], [4, 4]])
-    >>> look_up(slots, 2, words, None, (np.array([1, 0]), np.array([1, 0])), symbols).tolist(), symbols.tolist()
-    ([1], [[4, 9], [4, 4]])
+    >>> look_up(slots, 2, words, starts, (np.array([8, 0]), np.array([True, False])), symbols).tolist()
+    [1]
+    >>> symbols.tolist()
+    [[4, 9], [4, 4]]
     """
     if len(symbols) < MANY:
         return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
     from protocols.randomness import drawing_loops as loops
 
-    left = np.empty(symbols.size, dtype=np.intp)
-    if starts is not None:
-        found = loops.look_up_from(starts, words, slots[0], filled, symbols, left)
-    elif exempt is not None and symbols.shape[1] == 1:
-        loops.look_up_kinds(words, frozen(exempt[1]), slots, symbols.reshape(-1))
-        return left[: loops.find_beyond(words, filled, left)]
+    left, flat = memory.left(symbols.size), symbols.reshape(-1)
+    spread = (
+        frozen(starts.devices),
+        np.uint64(starts.first),
+        np.uint64(starts.apart),
+        np.uint64(starts.within),
+    )  # as numbers of one type, so that one compiled loop serves all
+    if starts.within:
+        found = loops.look_up_from(*spread, words, slots[0], filled, symbols, left)
+    elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
+        return left[: loops.look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
     else:
-        loops.look_up(words, slots[0], symbols.reshape(-1))
-        found = loops.find_beyond(words, filled, left)
+        found = loops.look_up(words, slots[0], filled, flat, left)
     if exempt is not None:
-        given = np.empty(0, dtype=np.uint64) if starts is None else starts
-        loops.look_up_again(frozen(exempt[0]), frozen(exempt[1]), words, given, slots, symbols)
-    return left[:found]
+        loops.look_up_again(frozen(exempt[0]), frozen(exempt[1]), *spread, words, slots, symbols)
+    return left[:found].copy()
+
+
+def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symbols: Column) -> None:
+    """Replace some symbols, named by their places among those of all rows, by those that further words say.
+
+    >>> symbols = np.zeros((2, 2), dtype=np.uint8)
+    >>> resolve(np.array([[10, 20]], dtype=np.uint64), np.array([1]), np.array([15], dtype=np.uint64), None, symbols)
+    >>> symbols.tolist()
+    [[0, 1], [0, 0]]
+    """
+    if len(symbols) < MANY:
+        few_rows.resolve(cuts, left, words, exempt, symbols)
+        return
+    from protocols.randomness import drawing_loops
+
+    cells, there = exempt or (NO_CELLS, NOT_THERE)
+    drawing_loops.resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+
+
+def clear(column: Column, kept: int) -> None:
+    """Clear all but the kept bits of each row's last byte.
+
+    >>> column = np.array([[255, 255]], dtype=np.uint8)
+    >>> clear(column, 15)
+    >>> column.tolist()
+    [[255, 15]]
+    """
+    if len(column) < MANY:
+        few_rows.clear(column, kept)
+        return
+    from protocols.randomness import drawing_loops
+
+    drawing_loops.clear(column, kept)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
@@ -134,3 +214,8 @@ def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column
     symbols = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
     drawing_loops.invert(cuts, rows, words, symbols)
     return symbols
+
+
+def _frozen_tweaks(tweaks: Whole) -> Whole:
+    """One tweak for all rows as it is: it has no column."""
+    return tweaks if tweaks.strides == (0,) else frozen(tweaks)

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from protocols.arrays.aliases import Whole, Words
+from protocols.arrays.aliases import Mask, Whole, Words
 from protocols.arrays.compiling import compiled
 
 ZERO, ONE, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 3, 7, 32))
+
+
+@compiled
+def cuts_below(cuts: Words, word: np.uint64) -> np.uint64:
+    """How many cuts a word is not below. A branch on a comparison would be guessed wrong half of the time."""
+    low, size = ZERO, len(cuts)
+    while size > 0:
+        half = (size + 1) >> 1
+        low += np.uint64(half) * np.uint64(cuts[low + np.uint64(half - 1)] <= word)
+        size >>= 1
+    return low
 
 
 @compiled
@@ -19,7 +30,7 @@ def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) ->
     """counters[row, i] = (device, tweak | (first + i) << 32): what the keystream encrypts."""
     rows, count, _ = counters.shape
     for row in range(rows):
-        device, tail = devices[row], np.uint64(tweaks[row]) | np.uint64(first) << HALF
+        device, tail = devices[row], np.uint64(np.uint32(tweaks[row])) | np.uint64(first) << HALF
         counters[row, 0, 0], counters[row, 0, 1] = device, tail
         for i in range(1, count):
             tail += ONE << HALF
@@ -27,17 +38,35 @@ def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) ->
 
 
 @compiled
-def fill_shared(devices: Words, tweaks: Whole, first: int, count: int, counters: Words, starts: Words) -> None:
+def fill_streams(group: int, tail: int, counters: Words) -> None:
+    """counters[row, i] = (group + row, tail + (i << 32))"""
+    rows, count, _ = counters.shape
+    for row in range(rows):
+        for i in range(count):
+            counters[row, i, 0] = np.uint64(group) + np.uint64(row)
+            counters[row, i, 1] = np.uint64(tail) + (np.uint64(i) << HALF)
+
+
+@compiled
+def fill_shared(devices: Words, tweaks: Whole, first: int, count: int, counters: Words) -> None:
     """counters[row, i] = (device // 8, tweak | (first + i) << 32), i from the block with the device's first word on."""
     rows, blocks, _ = counters.shape
     for row in range(rows):
         before, group = (devices[row] & SEVEN) * np.uint64(count), devices[row] >> THREE
-        tail = np.uint64(tweaks[row]) | (np.uint64(first) + (before >> THREE)) << HALF
+        tail = np.uint64(np.uint32(tweaks[row])) | (np.uint64(first) + (before >> THREE)) << HALF
         counters[row, 0, 0], counters[row, 0, 1] = group, tail
         for i in range(1, blocks):
             tail += ONE << HALF
             counters[row, i, 0], counters[row, i, 1] = group, tail
-        starts[row] = (np.uint64(blocks) * np.uint64(row) << THREE) + (before & SEVEN)
+
+
+@compiled
+def fill_further(devices: Words, tweaks: Whole, first: int, left: Whole, count: int, counters: Words) -> None:
+    """counters[i] = (device, tweak | (first + place) << 32), of the row and the place in it that left[i] names."""
+    for i in range(len(left)):
+        row, place = np.uint64(left[i]) // np.uint64(count), np.uint64(left[i]) % np.uint64(count)
+        counters[i, 0] = devices[row]
+        counters[i, 1] = np.uint64(np.uint32(tweaks[row])) | (np.uint64(first) + place) << HALF
 
 
 @compiled
@@ -51,60 +80,63 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
 
 
 @compiled
-def look_up(words: Whole, slots: Whole, symbols: Whole) -> None:
-    """symbols = slots[words]"""
+def are_same(devices: Words, others: Words) -> bool:
+    """Whether two columns of equal length are the same."""
+    differing = ZERO
+    for row in range(len(devices)):
+        differing |= devices[row] ^ others[row]
+    return bool(differing == ZERO)
+
+
+@compiled
+def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+    """symbols = slots[words]. Places of words that are `filled` or more are written to `left` and counted."""
+    found = 0
     for i in range(len(words)):
         symbols[i] = slots[words[i]]
-
-
-@compiled
-def look_up_kinds(words: Whole, kinds: Whole, slots: Whole, symbols: Whole) -> None:
-    """symbols = slots[kinds, words]"""
-    for i in range(len(words)):
-        symbols[i] = slots[np.uint64(kinds[i]), np.uint64(words[i])]
-
-
-@compiled
-def greatest(words: Whole) -> np.uint16:
-    top = np.uint16(0)
-    for i in range(len(words)):
-        top = max(top, words[i])
-    return top
-
-
-@compiled
-def find_beyond(words: Whole, filled: int, left: Whole) -> int:
-    """Write the places of words that are `filled` or more to `left`, and count them.
-
-    There are few of them, so only parts whose greatest word is one are searched.
-    """
-    found = 0
-    for start in range(0, len(words), 256):
-        part = words[start : start + 256]
-        if greatest(part) >= filled:
-            for i in range(len(part)):
-                if part[i] >= filled:
-                    left[found] = start + i
-                    found += 1
+        if words[i] >= filled:
+            left[found] = i
+            found += 1
     return found
 
 
 @compiled
-def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words], where each row's words begin at a place of their own.
+def look_up_either(words: Whole, there: Mask, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
+    """symbols = slots[there, words], and the rest as in `look_up`: each row has one symbol, of the kind 0 or 1."""
+    found = 0
+    for i in range(len(words)):
+        symbols[i] = slots[np.uint64(there[i]), np.uint64(words[i])]
+        if words[i] >= filled:
+            left[found] = i
+            found += 1
+    return found
 
-    Places of words that are `filled` or more are written to `left` and counted.
-    """
+
+@compiled
+def look_up_from(
+    devices: Words,
+    first: np.uint64,
+    apart: np.uint64,
+    within: np.uint64,
+    words: Whole,
+    slots: Whole,
+    filled: int,
+    symbols: Whole,
+    left: Whole,
+) -> int:
+    """As `look_up`, where each row's words begin at a place of their own (`few_rows.Starts`)."""
     rows, count = symbols.shape
     found = 0
     for row in range(rows):
-        word = words[starts[row]]
+        inside = (devices[row] - first) * np.uint64(count) & within
+        start = np.uint64(row) * apart + inside
+        word = words[start]
         symbols[row, 0] = slots[word]
         if word >= filled:
             left[found] = row * count
             found += 1
         for i in range(1, count):
-            word = words[starts[row] + np.uint64(i)]
+            word = words[start + np.uint64(i)]
             symbols[row, i] = slots[word]
             if word >= filled:
                 left[found] = row * count + i
@@ -113,13 +145,53 @@ def look_up_from(starts: Words, words: Whole, slots: Whole, filled: int, symbols
 
 
 @compiled
-def look_up_again(places: Whole, kinds: Whole, words: Whole, starts: Words, slots: Whole, symbols: Whole) -> None:
-    """symbols[row, place] = slots[kind, word] in one place of each row; a branch on the kind would be guessed wrong."""
+def look_up_again(
+    cells: Whole,
+    there: Mask,
+    devices: Words,
+    first: np.uint64,
+    apart: np.uint64,
+    within: np.uint64,
+    words: Whole,
+    slots: Whole,
+    symbols: Whole,
+) -> None:
+    """symbols[row, cell // 8] = slots[1 + cell % 8, word] in the rows where the cell is there.
+
+    These rows are listed first: a branch on `there` would be guessed wrong.
+    """
     rows, count = symbols.shape
+    own, found = np.empty(rows, dtype=np.uint32), ZERO
+    for i in range(rows):
+        own[found] = i
+        found += np.uint64(there[i])
+    for i in range(found):
+        row = np.uint64(own[i])
+        place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
+        inside = (devices[row] - first) * np.uint64(count) & within
+        symbols[row, place] = slots[kind, words[row * apart + inside + place]]
+
+
+@compiled
+def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, symbols: Whole) -> None:
+    """Some symbols, each named by its place among those of all rows: how many cuts of its kind its word is not below.
+
+    Kinds are as in `look_up_again`; without cells, all are of the first kind.
+    """
+    count = np.uint64(symbols.shape[1])
+    for i in range(len(left)):
+        row, place, kind = np.uint64(left[i]) // count, np.uint64(left[i]) % count, ZERO
+        if len(cells) and there[row] and np.uint64(cells[row]) >> THREE == place:
+            kind = ONE + (np.uint64(cells[row]) & SEVEN)
+        symbols[row, place] = cuts_below(cuts[kind], words[i])
+
+
+@compiled
+def clear(column: Whole, kept: int) -> None:
+    """Clear all but the kept bits of each row's last byte."""
+    rows, count = column.shape
     for row in range(rows):
-        place, kind = np.uint64(places[row]), np.uint64(kinds[row])
-        start = starts[row] if len(starts) else np.uint64(row) * np.uint64(count)
-        symbols[row, place] = slots[kind, words[start + place]]
+        column[row, count - 1] &= np.uint8(kept)
 
 
 @compiled
@@ -134,11 +206,4 @@ def shift(cells: Whole, shifts: Whole, k: int, shifted: Whole) -> None:
 def invert(cuts: Words, rows: Whole, words: Words, symbols: Whole) -> None:
     """symbols = how many cuts of its row each word is not below."""
     for i in range(len(words)):
-        row, low, high = cuts[rows[i]], 0, cuts.shape[1]
-        while low < high:
-            middle = (low + high) >> 1
-            if row[middle] <= words[i]:
-                low = middle + 1
-            else:
-                high = middle
-        symbols[i] = low
+        symbols[i] = cuts_below(cuts[rows[i]], words[i])

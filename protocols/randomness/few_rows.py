@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
+
+
+class Starts(NamedTuple):
+    """Where the words of each row begin: at row * apart + ((device - first) * count & within).
+
+    >>> devices = np.array([9, 15], dtype=np.uint64)
+    >>> Starts(devices, 0, 8, 7).of(4).tolist(), Starts(devices, 8, 0, (1 << 64) - 1).of(4).tolist()
+    ([4, 12], [4, 28])
+    """
+
+    devices: Words
+    first: int
+    apart: int
+    within: int
+
+    def of(self, count: int) -> Words:
+        """The start of every row that has `count` words."""
+        inside = (self.devices - np.uint64(self.first)) * np.uint64(count) & np.uint64(self.within)
+        return np.arange(len(self.devices), dtype=np.uint64) * np.uint64(self.apart) + inside
 
 
 def blocks_alone(count: int) -> int:
@@ -24,17 +44,24 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     counters = np.empty((len(devices), count, 2), dtype="<u8")
     numbers = (np.arange(count, dtype=np.uint64) + np.uint64(first)) << np.uint64(32)
     counters[:, :, 0] = devices[:, None]
-    counters[:, :, 1] = tweaks[:, None] | numbers[None, :]
+    counters[:, :, 1] = tweaks.astype(np.uint32)[:, None] | numbers[None, :]
     return counters
 
 
-def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> tuple[Words, Words]:
-    """The counter blocks of each row's words, and where its words begin: eight neighbours share a stream."""
-    blocks = blocks_alone(count)
-    before = (devices % np.uint64(8)).astype(np.int64) * count
-    counters = counter_blocks(devices // np.uint64(8), tweaks, first, blocks)
-    counters[:, :, 1] += (before[:, None] // 8).astype(np.uint64) << np.uint64(32)
-    return counters, (8 * blocks * np.arange(len(devices)) + before % 8).astype(np.uint64)
+def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
+    """The counter blocks of each row's words: eight neighbours share a stream."""
+    before = (devices % np.uint64(8)) * np.uint64(count) // np.uint64(8)
+    counters = counter_blocks(devices // np.uint64(8), tweaks, first, blocks_alone(count))
+    counters[:, :, 1] += before[:, None] << np.uint64(32)
+    return counters
+
+
+def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, count: int) -> Words:
+    """(device, tweak | (first + place) << 32) for some words, each named by its place among those of all rows."""
+    rows, places = np.divmod(left, count)
+    counters = counter_blocks(devices[rows], tweaks[rows], first, 1)[:, 0]
+    counters[:, 1] += places.astype(np.uint64) << np.uint64(32)
+    return counters
 
 
 def extremes(devices: Words) -> tuple[int, int, bool]:
@@ -47,20 +74,33 @@ def look_up(
     slots: Column,
     filled: int,
     words: ShortWords,
-    starts: Words | None,
-    exempt: tuple[Whole, Whole] | None,
+    starts: Starts,
+    exempt: tuple[Whole, Mask] | None,
     symbols: Column,
 ) -> Places:
-    """symbols = slots[0, words], in one place of each row slots[kind, word]; where words are `filled` or more."""
-    rows, count = symbols.shape
-    if starts is not None:
-        words = words[starts[:, None] + np.arange(count, dtype=np.uint64)]
-    words = words.reshape(rows, count)
+    """symbols = slots[0, words], of exempt ones slots[kind, word]; where words are `filled` or more."""
+    count = symbols.shape[1]
+    words = words[starts.of(count)[:, None] + np.arange(count, dtype=np.uint64)]
     symbols[:] = slots[0].take(words)
     if exempt is not None:
-        places, kinds = exempt
-        symbols[np.arange(rows), places] = slots[kinds, words[np.arange(rows), places]]
+        own, cells = np.flatnonzero(exempt[1]), exempt[0][exempt[1]]
+        symbols[own, cells // 8] = slots[1 + cells % 8, words[own, cells // 8]]
     return np.flatnonzero(words >= filled)
+
+
+def resolve(cuts: Words, left: Places, words: Words, exempt: tuple[Whole, Mask] | None, symbols: Column) -> None:
+    """Invert the cuts for some symbols, each named by its place among those of all rows."""
+    rows, places = np.divmod(left, symbols.shape[1])
+    kinds: Whole = np.zeros(len(left), dtype=np.int64)
+    if exempt is not None:
+        cells, there = exempt
+        kinds = (there[rows] & (cells[rows] // 8 == places)) * (1 + cells[rows] % 8)
+    symbols[rows, places] = invert(cuts, kinds, words)
+
+
+def clear(column: Column, kept: int) -> None:
+    """Clear all but the kept bits of each row's last byte."""
+    column[:, -1] &= np.uint8(kept)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:

@@ -17,7 +17,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Floats, Places, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.randomness.drawing import MANY, Exempt, invert, look_up
+from protocols.randomness.drawing import MANY, Exempt, invert, look_up, resolve
 from protocols.randomness.keystream import Draws
 
 Probabilities = Sequence[float] | Floats
@@ -61,7 +61,7 @@ class Table:
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
 
-        `exempt` names a place in each row, and the kind: the distribution to draw from there instead.
+        `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead.
         """
         if count is None:
             return self.sample(draws, 1, exempt)[:, 0]
@@ -76,11 +76,7 @@ class Table:
     def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
         """Draw the symbols of words beyond the filled slots, with 64 further bits each."""
         if len(left):
-            rows, places = np.divmod(left, out.shape[1])
-            kinds = np.zeros(len(rows), dtype=np.uint8)
-            if exempt is not None:
-                kinds = (exempt[0][rows] == places) * exempt[1][rows]
-            out.reshape(-1)[left] = invert(self._cuts, kinds, draws.extra(rows, places), len(draws) >= MANY)
+            resolve(self._cuts, left, draws.extra(left, out.shape[1]), exempt, out)
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities of this table, exactly."""

@@ -52,18 +52,34 @@ def inside_area(*rates: float) -> PlanarChannel:
     return PlanarChannel(tuple(weighed(Area(COLUMNS, ROWS, tuple(INSIDE)), rate) for rate in rates))
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("rates", [(0.3,), (1.0,), (2.75, 1.375)])
-def test_intervals_of_areas_cover_those_who_reported(rates: tuple[float, ...], whole: bool) -> None:
-    """Areas of 4 by 4 cells, 10,000 and 60,000 people. The estimate is biased: smoothing is part of the interval."""
+@pytest.mark.parametrize(
+    ("rates", "answering", "whole"),
+    [
+        ((0.3,), 1.0, True),
+        ((0.3,), 1.0, False),
+        ((1.0,), 1.0, True),
+        ((1.0,), 1.0, False),
+        ((2.75, 1.375), 1.0, True),
+        ((2.75, 1.375), 1.0, False),
+        ((2.75, 1.375), 0.3, True),
+    ],
+)
+def test_intervals_of_areas_cover(rates: tuple[float, ...], answering: float, whole: bool) -> None:
+    """Areas of 4 by 4 cells, 10,000 and 60,000 reports, of everybody or of three in ten; inside a grid, or an area.
+
+    The estimate is biased: smoothing is part of the interval.
+    """
     how, areas, inside, bias, width = channel(*rates), blocks(4), [], [], []
     if not whole:
         how, areas = inside_area(*rates), areas[:, INSIDE]
     for seed in range(4 if rates == (0.3,) else 12):  # there, fits take many steps
+        random, people = np.random.default_rng(seed), (10_000, 60_000)[seed % 2]
         shares = town(seed % 4) if whole else town(seed % 4)[INSIDE]
-        truth, counts = reported(shares / shares.sum(), how, (10_000, 60_000)[seed % 2], seed)
-        found = estimate(counts, counts.sum(), how, population=counts.sum(), groups=areas)
-        true = areas @ truth
+        places = random.multinomial(round(people / answering), shares / shares.sum())
+        some = places if answering == 1 else random.multivariate_hypergeometric(places, people)
+        counts = random.multinomial(some, how.matrix / how.matrix.sum(axis=1, keepdims=True)).sum(axis=0)
+        found = estimate(counts, people, how, population=places.sum(), groups=areas)
+        true = areas @ (places / places.sum())
         inside.append((found.low <= true) & (true <= found.high))
         bias.append(np.abs(found.value - true).mean())
         width.append((found.high - found.low).mean() / 2)

@@ -11,14 +11,19 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.randomness import few_rows
 from protocols.randomness.drawing import (
     MANY,
+    are_same,
+    clear,
     counter_blocks,
     extremes,
+    further_blocks,
     invert,
     look_up,
+    resolve,
     shared_blocks,
     shift,
+    stream_blocks,
 )
-from protocols.randomness.few_rows import blocks_alone
+from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
@@ -29,24 +34,33 @@ def same(found: Any, defined: Any) -> bool:
 
 
 def some_devices(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Devices, and two ways to have tweaks: one for all, and one each."""
+    """Devices, and ways to have tweaks: one for all, and one each."""
     rng = np.random.default_rng(n)
-    tweaks = [np.broadcast_to(np.uint32(7), n), rng.integers(0, 1 << 32, n).astype(np.uint32)]
+    each = rng.integers(0, 1 << 32, n)
+    tweaks = [np.broadcast_to(np.uint32(7), n), each, each.astype(np.uint32)]
     return rng.integers(0, 1 << 64, n, dtype=np.uint64), tweaks
 
 
 @SIZES
 def test_counter_blocks_are_as_defined(n: int) -> None:
-    devices, both = some_devices(n)
-    for tweaks in both:
+    devices, ways = some_devices(n)
+    left = np.flatnonzero(np.random.default_rng(n).random(3 * n) < 0.3)
+    for tweaks in ways:
         for first, count in ((0, 1), (3 << 24, 3)):
             blocks = counter_blocks(devices, tweaks, first, count)
             assert same(blocks, few_rows.counter_blocks(devices, tweaks, first, count))
-            shared, plain = (
-                shared_blocks(devices, tweaks, first, count),
-                few_rows.shared_blocks(devices, tweaks, first, count),
-            )
-            assert all(same(*pair) for pair in zip(shared, plain, strict=True))
+            shared = shared_blocks(devices, tweaks, first, count)
+            assert same(shared, few_rows.shared_blocks(devices, tweaks, first, count))
+            further = further_blocks(devices, tweaks, first, left, 3)
+            assert same(further, few_rows.further_blocks(devices, tweaks, first, left, 3))
+
+
+@SIZES
+def test_blocks_of_neighbouring_streams_are_those_of_each_stream(n: int) -> None:
+    for first, count in ((0, 1), (3 << 24, 3)):
+        blocks = stream_blocks(1 << 40, n, 7, first, count, np.empty(2 * n * count, dtype="<u8"))
+        groups = np.arange(n, dtype=np.uint64) + np.uint64(1 << 40)
+        assert same(blocks, few_rows.counter_blocks(groups, np.full(n, 7), first, count))
 
 
 @pytest.mark.parametrize("count", range(1, 30))
@@ -64,20 +78,48 @@ def test_extremes_are_as_defined(n: int) -> None:
 
 
 @SIZES
+def test_two_columns_of_devices_are_the_same_if_every_row_is(n: int) -> None:
+    devices = some_devices(n)[0]
+    other = devices.copy()
+    assert are_same(devices, other)
+    other[-1] ^= np.uint64(1)
+    assert not are_same(devices, other)
+    assert not are_same(devices, np.append(devices, devices[:1]))
+
+
+@SIZES
 @pytest.mark.parametrize("width", [1, 13])
 @pytest.mark.parametrize(("symbols", "filled"), [(200, 65_000), (300, 65_536), (70_000, 0)])
 def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled: int) -> None:
     rng = np.random.default_rng(n)
     slots = np.sort(rng.integers(0, symbols, (3, 1 << 16))).astype(np.min_scalar_type(symbols))
-    words = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
-    anywhere = rng.integers(0, len(words) - width + 1, n).astype(np.uint64)
-    places, kinds = rng.integers(0, width, n).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
-    for starts in (None, anywhere):
-        for exempt in (None, (places, kinds)):
+    in_order = rng.integers(0, 1 << 16, n * width).astype(np.uint16)
+    devices = rng.integers(100, 100 + n, n).astype(np.uint64)
+    cells, there = 8 * rng.integers(0, width, n), rng.random(n) < 0.5
+    cells += rng.integers(0, 2, n) if width > 1 else 0
+    among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
+    for words, starts in (
+        (in_order, Starts(devices, 0, width, 0)),
+        (in_order, Starts(devices, 100, 0, (1 << 64) - 1)),
+        (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
+    ):
+        for exempt in (None, (cells, there)):
             found, defined = np.empty((2, n, width), dtype=slots.dtype)
             left = look_up(slots, filled, words, starts, exempt, found)
             assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
             assert same(found, defined)
+            cuts, further = np.sort(rng.integers(0, 9, (3, 5))).astype(np.uint64), rng.integers(0, 9, len(left))
+            resolve(cuts, left, further.astype(np.uint64), exempt, found)
+            few_rows.resolve(cuts, left, further.astype(np.uint64), exempt, defined)
+            assert same(found, defined)
+
+
+@SIZES
+def test_bits_are_cleared_in_the_last_byte_of_each_row(n: int) -> None:
+    column = np.random.default_rng(n).integers(0, 256, (n, 3)).astype(np.uint8)
+    kept = column & np.array([255, 255, 15], dtype=np.uint8)
+    clear(column, 15)
+    assert same(column, kept)
 
 
 @SIZES
@@ -112,10 +154,10 @@ def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count
     ring = seeded_keyring(9)
     for devices in selections:
         tweaks = (devices % np.uint64(11)).astype(np.int64) if cells else 4
-        places, kinds = (devices % np.uint64(count)).astype(np.uint8), (devices % np.uint64(2)).astype(np.uint8)
-        together = table.sample(ring.draws(("a",), devices, tweaks), count, (places, kinds))
+        own, there = 8 * (devices % np.uint64(count)).astype(np.int64), devices % np.uint64(2) == 1
+        together = table.sample(ring.draws(("a",), devices, tweaks), count, (own, there))
         for row in (0, 1, len(devices) // 2, len(devices) - 1):
-            own = slice(row, row + 1)
-            tweak = tweaks[own] if isinstance(tweaks, np.ndarray) else tweaks
-            alone = table.sample(ring.draws(("a",), devices[own], tweak), count, (places[own], kinds[own]))
+            one = slice(row, row + 1)
+            tweak = tweaks[one] if isinstance(tweaks, np.ndarray) else tweaks
+            alone = table.sample(ring.draws(("a",), devices[one], tweak), count, (own[one], there[one]))
             assert np.array_equal(alone[0], together[row])

@@ -99,11 +99,10 @@ def test_purposes_devices_tweaks_and_lanes_share_no_bits() -> None:
         ring.draws(("a",), devices(1)).fork(1),
         ring.draws(("a",), devices(1)).fork(2),
     ]
-    rows, places = np.zeros(4, dtype=np.intp), np.arange(4)
     seen = {
         int(half)
         for stream in streams
-        for drawn in (stream.blocks(4), next(stream.parts(16))[1], stream.extra(rows, places))
+        for drawn in (stream.blocks(4), next(stream.parts(16))[1], stream.extra(np.arange(4), 4))
         for half in drawn.reshape(-1).view("<u8")
     }
     assert len(seen) == (8 + 4 + 4) * len(streams)  # a block has two halves, a device alone has 16 words of a stream
