@@ -5,6 +5,7 @@ import { bytes, changed, deviceAt, honest, named, withGateway } from "./helpers.
 const ID = "test";
 const values = { a: 1, b: 1 };
 const [DIRECT, BITS, ORDERED] = ["two rounds, l-grr", "two rounds, l-osue", "two rounds, l-geometric"];
+const [MOVED, WEIGHED] = ["two rounds, geo-grid", "two rounds, geo-tight"];
 const LOCAL = "local days, between hours";
 const zone = (change) => (terms) => change(terms.declared.time_zone, terms.declared.time_zone.offsets);
 const first = (change) => (terms) => change(terms.questions[0], terms);
@@ -46,6 +47,14 @@ const HOSTILE = {
   "no offsets": [LOCAL, zone((named) => (named.offsets = [])), "terms"],
   "days that begin before the survey": [LOCAL, zone((_, offsets) => (offsets[0][1] += 60)), "terms"],
   "zones with a key that nobody knows": [LOCAL, zone((named) => (named.rule = "EU")), "terms"],
+  "places that are hardly moved": [MOVED, first((q) => (q.second.rate *= 1.1)), "losses"],
+  "memos of places that are hardly moved": [MOVED, first((q) => (q.first.rate *= 1.01)), "losses"],
+  "weights that fall too steeply": [WEIGHED, first((q) => (q.first.slope *= 1.01)), "losses"],
+  "reports whose weights fall too steeply": [WEIGHED, first((q) => (q.second.slope *= 1.1)), "losses"],
+  "cells that are much likelier than others": [WEIGHED, first((q) => (q.first.masses[3] *= 100)), "losses"],
+  "masses below 0": [WEIGHED, first((q) => (q.second.masses[3] = -1)), "terms"],
+  "cells that are not on the grid": [WEIGHED, (terms) => (terms.declared.attributes[0].grid.inside[0] = "x1-9y0"), "terms"],
+  "other cells inside": [WEIGHED, (terms) => (terms.declared.attributes[0].grid.inside[0] = "x2-4y0"), "losses"],
   "another survey": [DIRECT, (terms) => (terms.declared.id = "other"), "terms"],
 };
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 
@@ -28,6 +29,11 @@ class PlanarChannel:
     @property
     def k(self) -> int:
         return self.rounds[0].cells
+
+    @property
+    def rate(self) -> float:
+        """What a cell side costs in one round that moves as far as all of them: squares of distances add up."""
+        return 1 / sqrt(sum(1 / noise.rate**2 for noise in self.rounds))
 
     def support(self, frequencies: Floats) -> Floats:
         """The chance of each cell to be reported, if these are the frequencies; any leading dimensions."""

@@ -10,7 +10,8 @@ of an interval is z times the root of
 
     the variance of refits to reports drawn from the fitted shares (parametric bootstrap), without what is due to
     sampling the devices where everybody reported
-    + the square of what six times as many further steps change
+    + the square of what twelve times as many further steps change
+    + a part of what such steps change on average in areas of the same shape (`unseen`)
 
 Groups are the sums of their cells, with intervals of their own from the same refits. `tests/analytics/test_places.py`
 measures how often the intervals cover.
@@ -25,13 +26,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.estimation.places.unseen import Unseen, unseen_of
 from analytics.estimation.votes import Floats
 from protocols.mechanisms import PlanarChannel
 
 HELD_OUT = 0.1
 MOST_STEPS = 600
 PATIENCE = 10  # steps without a better likelihood of the held-out reports, plus as many as were taken
-FURTHER = 6  # times as many steps show what stopping early has removed
+FURTHER = 12  # times as many steps show what stopping early has removed
 REFITS = 20
 LEAST_VARIANCE = 0.5  # of the refits': the share that stays, whatever sampling the devices is thought to add
 TINY = 1e-300
@@ -44,6 +46,7 @@ class Fit(NamedTuple):
     steps: int
     further: Floats
     refits: Floats
+    unseen: Unseen
 
 
 def fit_places(counts: NDArray[np.int64], channel: PlanarChannel) -> Fit:
@@ -75,7 +78,8 @@ def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
     further = advance(counts / n, channel, FURTHER * steps, shares)
     expected = channel.support(shares)
     drawn = random.multinomial(n, expected / expected.sum(), size=REFITS)
-    return Fit(shares, steps, further, advance(drawn / n, channel, steps))
+    unseen = unseen_of(further - shares, channel)
+    return Fit(shares, steps, further, advance(drawn / n, channel, steps), unseen)
 
 
 def best_steps(counts: NDArray[np.int64], channel: PlanarChannel, random: np.random.Generator) -> int:
@@ -110,7 +114,7 @@ def spread_of(fit: Fit, n: float, drawn: float, groups: NDArray[np.bool_] | None
     shares, further, refits = (_summed(part, groups) for part in (fit.shares, fit.further, fit.refits))
     variance = refits.var(axis=0, ddof=1)
     noise = np.maximum(variance - drawn * shares * (1 - shares) / n, LEAST_VARIANCE * variance)
-    return shares, np.sqrt(noise + (further - shares) ** 2)
+    return shares, np.sqrt(noise + (further - shares) ** 2 + fit.unseen.of(groups))
 
 
 def _summed(cells: Floats, groups: NDArray[np.bool_] | None) -> Floats:
@@ -122,7 +126,7 @@ def covariance_of(fit: Fit, places: NDArray[np.intp] | None) -> Floats:
     some = slice(None) if places is None else places
     apart = fit.refits[:, some] - fit.refits[:, some].mean(axis=0)
     removed = (fit.further - fit.shares)[some]
-    return np.asarray(apart.T @ apart / (REFITS - 1) + np.diag(removed**2))
+    return np.asarray(apart.T @ apart / (REFITS - 1) + np.diag(removed**2 + fit.unseen.of(None)))
 
 
 def _random(counts: bytes) -> np.random.Generator:
