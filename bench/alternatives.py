@@ -3,7 +3,7 @@
 The definitions are the published ones: subset selection of Ye and Barg (2018), PGR of Feldman, Nelson, Nguyen and
 Talwar (2022). Their chances are checked here by listing every report of a small case. A value of PGR is a point (w, 1)
 over the field of g elements, a report another point (a, b), and it supports the values with <a, w> + b = 0. That is an
-answer of olh whose hash and symbol are known up to a common factor, so its supports are decoded by one real FFT.
+answer of olh whose hash and symbol are known up to a common factor, so its supports are decoded as those of olh.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ REPORTS = 200_000
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 BUDGETS = (2.0, 3.0, 4.0)
 PRIMES = [n for n in range(2, 200) if all(n % d for d in range(2, n))]
-MOST_POINTS = 1 << 25
-"""As many cells as olh may have counters."""
+MOST_POINTS = 1 << 23
+"""As many as olh may have hashes."""
 
 Whole = NDArray[np.int64]
 
@@ -122,20 +122,8 @@ def pgr_reports(values: Whole, g: int, m: int, own: float) -> tuple[Whole, Whole
 
 
 def pgr_supports(hashes: Whole, symbols: Whole, g: int, m: int) -> Whole:
-    """How many reports support each of the g^m values: those that their hash sends to their symbol.
-
-    With w = exp(2 pi i / g), a report (a, y) supports v as often as 1/g times the sum of w^(c <a, v> - c y) over all c.
-    For c > 0 that is the Fourier transform, at v, of w^(-c y) at c a.
-    """
-    shape, factors = (g,) * m, np.arange(1, g)[:, None]
-    digits = np.unravel_index(hashes, shape)
-    places = np.ravel_multi_index(tuple(factors * digit % g for digit in digits), shape).ravel()
-    turns = (-2 * np.pi / g * (factors * symbols % g)).ravel()
-    spread = np.empty(g**m, dtype=np.complex128)
-    spread.real = np.bincount(places, np.cos(turns), minlength=g**m)
-    spread.imag = np.bincount(places, np.sin(turns), minlength=g**m)
-    total = np.fft.irfftn(spread.reshape(shape)[..., : g // 2 + 1], s=shape, axes=range(m)).ravel() * float(g) ** m
-    return np.rint((total + len(hashes)) / g).astype(np.int64)
+    """How many reports support each of the g^m values: those that their hash sends to their symbol."""
+    return FreshHash(g**m, g).supports((hashes * g + symbols).astype(np.uint32))
 
 
 def _digits(k: int, g: int) -> int:

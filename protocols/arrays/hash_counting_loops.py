@@ -1,4 +1,4 @@
-"""The loops behind `hash_counting`, compiled by numba at their first call and kept for the next process."""
+"""The loops behind `hash_counting` and `hash_waves`, compiled by numba at their first call and kept for later."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from protocols.arrays.aliases import Column
 from protocols.arrays.compiling import compiled
 
 Small = NDArray[np.int32]
+Spectrum = NDArray[np.complex128]
 
 
 @compiled
@@ -50,3 +51,39 @@ def exchange(table: Small, g: int, digits: int) -> None:
                         for s in range(g):
                             table[row + s] += twice[a, turned + s]
         stride //= g
+
+
+@compiled
+def spread(answers: Column, turns: Spectrum, half: Spectrum, g: int, digits: int) -> bool:
+    """Add to half[c x] the turn by -c y, for each answer (x, y) and each c = 1 .. g - 1; False if one is out of range.
+
+    Only places whose last digit is at most g // 2 are there. The hash 0 is at the place 0 for all c: its turns add up
+    to a whole number.
+    """
+    width = g // 2 + 1
+    x, turned = np.zeros(digits, dtype=np.int64), np.zeros(digits, dtype=np.int64)
+    for row in range(len(answers)):
+        rest, y = np.int64(answers[row]) // g, np.int64(answers[row]) % g
+        if rest == 0:
+            half[0] += g - 1 if y == 0 else -1
+            continue
+        for digit in range(digits - 1, -1, -1):
+            x[digit] = turned[digit] = rest % g
+            rest //= g
+        if rest != 0:
+            return False
+        turn = y
+        for _ in range(1, g):
+            if turned[digits - 1] < width:
+                place = 0
+                for digit in range(digits - 1):
+                    place = place * g + turned[digit]
+                half[place * width + turned[digits - 1]] += turns[turn]
+            turn += y
+            if turn >= g:
+                turn -= g
+            for digit in range(digits):
+                turned[digit] += x[digit]
+                if turned[digit] >= g:
+                    turned[digit] -= g
+    return True

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Values, Whole
 from protocols.arrays.columns import Symbols
@@ -16,8 +15,6 @@ from protocols.mechanisms.encodings import Direct, FakeKind, Plain, Tables, bit_
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import uniform
-
-Spectrum = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
@@ -100,21 +97,23 @@ class FreshHash(Plain):
         return joint
 
     def among(self, flip: Flip) -> Among:
-        """Over a group: how often a value lies on the line of two others is a convolution over all vectors of digits.
+        """Over a group: how much of all values lies on the lines of any two of its members.
 
-        For each c = 2 .. g - 1 the value is (1 - c) u + c w. The sum over all values is taken of Fourier transforms.
+        It follows from how often a hash sends a value and two members together: all hashes if the three are one,
+        1/g of them if they are on a line, 1/g^2 if they are not.
         """
         alone, more = self._pair(flip)
 
         def total(values: Floats, group: Mask) -> float:
             size = int(group.sum())
-            inside = float(values[group].sum())
-            masses = 2 * (size - 1) * inside
-            if self.g > 2 and size > 1:
-                spread, members = self._spectrum(values), self._spectrum(group.astype(np.float64))
-                found = sum(self._scaled(members, 1 - c) * self._scaled(members, c) for c in range(2, self.g))
-                masses += float(np.vdot(spread, found).real) / self.family - (self.g - 2) * inside
-            return size * (size - 1) * alone + more * masses
+            pairs = size * (size - 1)
+            if self.g == 2 or pairs == 0:  # nothing else is on a line of two values
+                return pairs * alone + more * 2 * (size - 1) * float(values[group].sum())
+            inside, mass = float(values[group].sum()), float(values.sum())
+            one, line, plane = (self.family / divisor - 1 for divisor in (1, self.g, self.g**2))  # hashes but 0
+            rest = inside * one + (size * mass - inside) * line + pairs * mass * plane
+            found = (self.g - 1) * self._sent_together(values, group)
+            return pairs * alone + more * (found - rest) / (line - plane)
 
         return total
 
@@ -152,7 +151,7 @@ class FreshHash(Plain):
 
     def supports(self, answers: Column) -> Counts:
         """How many of some answers support each value. It takes as long for a million of them as for one."""
-        return supports_of(answers, self.g, self.digits)[: self.k]
+        return supports_of(answers, self.g, self.digits, self.k)
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return np.stack([self.supports(answers[groups == group]) for group in range(size)])
@@ -164,11 +163,11 @@ class FreshHash(Plain):
         """How often two values are supported together, and how much more often if the truth is on their line."""
         return 1 / self.g**2, flip.p / self.g - 1 / self.g**2
 
-    def _on_line(self, u: Whole, w: Whole, c: int) -> Whole:
+    def _on_line(self, u: Whole, w: Whole, c: int | Whole) -> Whole:
         point, power = np.zeros_like(u), 1
         for _ in range(self.digits):
             (u, a), (w, b) = np.divmod(u, self.g), np.divmod(w, self.g)
-            point += (a + c * (b - a)) % self.g * power
+            point = point + (a + c * (b - a)) % self.g * power
             power *= self.g
         return point
 
@@ -176,17 +175,23 @@ class FreshHash(Plain):
         """The shares of points; a vector of digits beyond the last value has none."""
         return np.where(points < self.k, values[np.minimum(points, self.k - 1)], 0.0)
 
-    def _spectrum(self, shares: Floats) -> Spectrum:
-        whole = np.zeros(self.family)
-        whole[: self.k] = shares
-        return np.asarray(np.fft.fftn(whole.reshape((self.g,) * self.digits)), dtype=np.complex128)
+    def _sent_together(self, values: Floats, group: Mask) -> float:
+        """How much of all values is sent with two members of a group, over hashes: one of those that divide alike.
 
-    def _scaled(self, spectrum: Spectrum, factor: int) -> Spectrum:
-        """The spectrum at `factor` times each place: that of the set of so many times these vectors."""
-        places = np.arange(self.g) * factor % self.g
-        for axis in range(self.digits):
-            spectrum = spectrum.take(places, axis=axis)
-        return spectrum
+        The Fourier transform over all vectors of digits, at the multiples of a hash, is the transform over symbols of
+        what the hash sends to each. Members are transformed as real, shares as imaginary parts.
+        """
+        whole = np.zeros(self.family, dtype=np.complex128)
+        whole[: self.k] = group + 1j * values
+        spectrum = np.fft.fftn(whole.reshape((self.g,) * self.digits)).reshape(-1)
+        found, factors = 0.0, np.arange(self.g)
+        for power in (self.g**digit for digit in range(self.digits)):
+            for start in range(power, 2 * power, HASHES_AT_ONCE):  # hashes whose first digit other than 0 is 1
+                hashes = np.arange(start, min(start + HASHES_AT_ONCE, 2 * power))
+                sent = np.fft.ifft(spectrum[self._on_line(np.zeros_like(hashes), hashes, factors[:, None])], axis=0)
+                found += float((sent.real**2 * sent.imag).sum())
+        return found
 
 
+HASHES_AT_ONCE = 1 << 14
 NO_MEMO = "a hash that is new in every report leaves nothing to memoise"

@@ -39,6 +39,7 @@ def cases() -> Iterator[tuple[str, Scheme]]:
     yield "two bytes", scheme_with(of_size(300, mechanism="l-grr"), **one)
     long = {"first": 5, "last": 140_004, "step": 2}  # its values are not written out in the terms
     yield "very many values", scheme_with({"name": "a", "range": long}, eps=1)
+    yield "very many values, many symbols", scheme_with({"name": "a", "range": {"last": 149_999}}, eps=4)
     yield "published calibration", scheme_with(of_size(7, mechanism="l-grr"), **one, calibration="published")
     yield "taking turns", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=2)
     yield "taking turns, spl", scheme_with(of_size(4), of_size(3, "b"), eps=1, one_in=3, solution="spl", horizon=7)

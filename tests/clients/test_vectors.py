@@ -9,6 +9,7 @@ import pytest
 
 import hearsay
 from protocols.mechanisms import RECORDS
+from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Cross, Survey
 from protocols.wire import Frame, decode_report, decode_terms, row_faults
 from tests.clients.cases import cases, place_cases
@@ -44,6 +45,12 @@ def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
     shown = {"title", "description", "forecast", "areas", "groups", "role"}  # for people, and no part of the terms
     declared = {*Survey.model_fields, *Attribute.model_fields, *Cross.model_fields} - shown
     assert not [key for key in declared if f'"{key}"' not in known]
+
+
+def test_devices_in_javascript_take_the_hashes_that_surveys_may_have() -> None:
+    known = (LIBRARY / "src" / "terms.js").read_text()
+    assert f"const MOST_HASHES = 1 << {MOST_HASHES.bit_length() - 1};" in known
+    assert f"const FRESH_PRIMES = {list(PRIMES)};" in known
 
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])

@@ -13,7 +13,7 @@ import { Table, uniform } from "./tables.js";
 export const MAX_TERMS_BYTES = 8 << 20;
 const MAX_VALUES = 1 << 16;
 const MOST_VALUES = 1_000_000; // of answers with fresh hashes
-const MOST_ANSWERS = 1 << 25;
+const MOST_HASHES = 1 << 23;
 const FRESH_PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
 const MAX_ORDERED = 1024;
 const MAX_ONE_IN = 10_000;
@@ -262,7 +262,7 @@ function moved({ rate, slope, masses }, k, { grid }) {
 function encodingTerms(encoding, k, place) {
   const { kind, g, d } = encoding;
   if (kind === "fresh") {
-    need(FRESH_PRIMES.includes(g) && g ** (freshDigits(k, g) + 1) <= MOST_ANSWERS, "hash");
+    need(FRESH_PRIMES.includes(g) && g ** freshDigits(k, g) <= MOST_HASHES, "hash");
     return { kind, g };
   }
   if (kind === "plane") {

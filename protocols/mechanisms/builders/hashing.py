@@ -10,14 +10,14 @@ from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.mechanisms.rounds import grr
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
-MOST_COUNTERS = 1 << 25
-"""Of pairs of a hash and a symbol, of 4 bytes each: all of them are in memory while supports are counted."""
+MOST_HASHES = 1 << 23
+"""16 bytes each are in memory while supports are counted, unless a counter for each hash and symbol takes less."""
 MOST_VALUES = 1_000_000
 
 
 def build_olh(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Hash to g values, then GRR among them; g by default the prime with the smallest variance."""
-    feasible = [g for g in PRIMES if FreshHash(k, g).answer.count <= MOST_COUNTERS]
+    feasible = [g for g in PRIMES if FreshHash(k, g).family <= MOST_HASHES]
     if parameter is None:
         return min((_olh(k, budget, g) for g in feasible), key=_variance)
     if parameter not in feasible:
