@@ -126,7 +126,7 @@ def covariance_of(fit: Fit, places: NDArray[np.intp] | None) -> Floats:
     some = slice(None) if places is None else places
     apart = fit.refits[:, some] - fit.refits[:, some].mean(axis=0)
     removed = (fit.further - fit.shares)[some]
-    return np.asarray(apart.T @ apart / (REFITS - 1) + np.diag(removed**2 + fit.unseen.of(None)))
+    return np.asarray(apart.T @ apart / (REFITS - 1) + np.diag(removed**2 + fit.unseen.of(None)[some]))
 
 
 def _random(counts: bytes) -> np.random.Generator:
