@@ -24,6 +24,10 @@ attributes:
     grid: {at: [47, 6], cell: 500m, columns: 16, rows: 12}
     geo_inf: {level: 2.2, radius: 400m}
     geo: {level: 1.1, radius: 400m}
+  - name: home
+    grid: {at: [47, 6], cell: 500m, columns: 8, rows: 6, inside: [x1-6y0, x0-6y1, x0-3y2, x6-7y2, x0-3y3, x1-5y4]}
+    geo_inf: {level: 2.2, radius: 400m}
+    geo: {level: 1.1, radius: 400m}
   - {name: age, range: {last: 4}, mechanism: l-grr}
   - {name: purpose, values: [work, home, other], mechanism: l-grr}
 crosses: [{of: [age, purpose], mechanism: l-grr}]
