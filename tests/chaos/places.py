@@ -47,4 +47,4 @@ class PlacesOrdeal(FramesOrdeal):
             expected = estimate(counts, counts.sum(), question.channel, population=histogram.n)
             assert published.estimate is not None and published.error is not None
             for shown, recounted in ((published.estimate, expected.value), (published.error, expected.error)):
-                assert np.abs(shown - recounted).max() < 1e-6, "the same counts have the same estimates"
+                assert np.abs(shown - recounted).max() < 1e-5, "the same counts have the same estimates, but for digits"
