@@ -13,10 +13,11 @@ from pages.costs import costs
 from pages.events import Event, Record, event
 from protocols.question import Question
 from protocols.scheme import Scheme
-from protocols.survey import Survey
+from protocols.survey import Attribute, Survey
 
 WEEK, DAY = timedelta(weeks=1), timedelta(days=1)
 PLACES = {"area", "transition"}  # roles of attributes whose values are places
+LARGEST = 2**53  # of the whole numbers that a browser tells apart
 
 DEVICES = {"one": "device", "many": "devices", "people": "devices", "kicker": "Survey results"}
 VISITORS = {"one": "visitor", "many": "visitors", "people": "people", "kicker": "Mobility report"}
@@ -76,7 +77,15 @@ def _attribute(question: Question) -> Record:
         "role": question.role,
         "mechanism": question.label,
         "ordered": attribute.ordered,
-        "values": list(attribute.values),
+        **_names(attribute),
         "groups": groups,
         **({"axes": [axis.model_dump() for axis in axes_of(question)]} if question.axes else {}),
     }
+
+
+def _names(attribute: Attribute) -> Record:
+    """The names of an attribute's values; of a range its numbers, from which the page makes those that it shows."""
+    span = attribute.range
+    if span is None or max(-span.first, span.last) > LARGEST:
+        return {"values": list(attribute.values)}
+    return {"range": span.model_dump()}

@@ -165,7 +165,7 @@ def choose(words: Sequence[str], placed: bool = False) -> list[Method]:
     >>> [method.name for method in choose(["geometric", "l-geometric"])]
     ['smp[l-geometric]', 'spl[l-geometric]', 'smp[geometric]', 'spl[geometric]']
     >>> [method.name for method in choose(["longitudinal"], placed=True)][:2]
-    ['smp[l-geo-grid]', 'smp[allomfree]']
+    ['smp[l-geo-grid]', 'smp[l-geo-tight]']
     >>> choose(["l-grrr"])
     Traceback (most recent call last):
     protocols.errors.SettingsError: no method is called 'l-grrr' (say longitudinal, one-shot or all, ...

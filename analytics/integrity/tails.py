@@ -45,9 +45,9 @@ def mean_tail(mean: float, n: int, laws: Floats) -> float:
     means = laws @ np.arange(laws.shape[1])
     if means.min() <= mean <= means.max():
         return 1.0
-    sign = 1.0 if mean > means.max() else -1.0
-    slope = sign * _least(lambda size: bool(sign * (_tilted(laws, sign * size)[1] - mean) >= 0))
-    power, _ = _tilted(laws, slope)
+    sign, logs = 1.0 if mean > means.max() else -1.0, _logs(laws)
+    slope = sign * _least(lambda size: bool(sign * (_tilted(logs, sign * size)[1] - mean) >= 0))
+    power, _ = _tilted(logs, slope)
     return min(1.0, 2 * float(np.exp(min(0.0, n * (power - slope * mean)))))
 
 
@@ -59,22 +59,33 @@ def mean_limit(level: float, n: int, laws: Floats, sign: float) -> float:
     >>> round(limit, 4), round(mean_tail(limit, 1000, coin), 4)
     (0.5514, 0.01)
     """
+    logs = _logs(laws)
 
     def enough(size: float) -> bool:
-        power, mean = _tilted(laws, sign * size)
+        power, mean = _tilted(logs, sign * size)
         return bool(n * (sign * size * mean - power) >= np.log(2 / level))
 
-    return _tilted(laws, sign * _least(enough))[1]
+    return _tilted(logs, sign * _least(enough))[1]
 
 
-def _tilted(laws: Floats, slope: float) -> tuple[float, float]:
-    """Of numbers X with the worst law: ln E[exp(slope X)], and its derivative: the mean of X under tilted chances."""
-    places = np.arange(laws.shape[1])
-    top = max(0.0, slope * places[-1])
-    weights = laws * np.exp(slope * places - top)
+def _logs(laws: Floats) -> Floats:
+    """The logarithms of chances; those of 0 are -inf."""
+    return np.log(laws, out=np.full(laws.shape, -np.inf), where=laws > 0)
+
+
+def _tilted(logs: Floats, slope: float) -> tuple[float, float]:
+    """Of numbers X with the worst law: ln E[exp(slope X)], and its derivative: the mean of X under tilted chances.
+
+    Weights are relative to the largest of their law: of many numbers, those of all others may be too small for a float.
+    """
+    places = np.arange(logs.shape[1])
+    powers = logs + slope * places
+    tops = powers.max(axis=1, keepdims=True)
+    weights = np.exp(powers - tops)
     totals = weights.sum(axis=1)
-    worst = int(np.argmax(totals))
-    return float(top + np.log(totals[worst])), float(weights[worst] @ places / totals[worst])
+    sums = tops[:, 0] + np.log(totals)
+    worst = int(np.argmax(sums))
+    return float(sums[worst]), float(weights[worst] @ places / totals[worst])
 
 
 def _least(test: Callable[[float], bool]) -> float:

@@ -11,6 +11,7 @@ from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.losses import averaged_square
+from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound
 
@@ -32,6 +33,7 @@ __all__ = [
     "MatrixChannel",
     "MatrixRound",
     "MechanismRecord",
+    "PlaceRound",
     "PlanarChannel",
     "PlanarRound",
     "SupportChannel",

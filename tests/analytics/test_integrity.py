@@ -10,6 +10,7 @@ import pytest
 
 from analytics.integrity import ALPHA, Closed, Integrity, flow_of, integrity_of, robust
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
+from analytics.integrity.tails import mean_limit, mean_tail
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.privacy import width_laws
 from protocols.question import Question
@@ -63,6 +64,38 @@ def test_the_widths_of_devices_follow_their_law_whatever_the_values_are(attribut
         assert widths.sum() == 20_000 and widths @ np.arange(13) == supports.sum()
         found = Answers(20_000, supports, widths, question.channel, laws)
         assert all(check(found, LEVEL).p > 1e-3 for check in CHECKS.values())
+
+
+def test_few_honest_answers_of_very_many_bits_pass_and_forged_ones_are_noticed() -> None:
+    """Failure would look like: chances too small for a float, and every period of such a survey seems forged."""
+    k, n = 65_536, 40
+    scheme = scheme_of(f"{{name: a, range: {{last: {k - 1}}}, mechanism: oue}}", ONCE)
+    question, laws = scheme.questions[0], width_laws(scheme.questions[0])
+    seen = answers_of(question, Respondent(scheme, seeded_keyring(4)), np.arange(n))
+    widths = question.mechanism.encoding.count_widths(seen)
+    supports = question.mechanism.encoding.count(seen, np.zeros(n, dtype=np.int64), 1)[0]
+    found = Answers(n, supports, widths, question.channel, laws)
+    assert all(check(found, LEVEL).p > 1e-3 for check in CHECKS.values())
+    smallest = sum_check(found, LEVEL).smallest
+    assert smallest is not None and smallest < 0.1
+    each = np.repeat(np.arange(k + 1), widths)
+    each[: 1 + round(smallest * n)] = 1
+    forged = Answers(n, supports, np.bincount(each, minlength=k + 1), question.channel, laws)
+    assert sum_check(forged, LEVEL).p < LEVEL
+
+
+@pytest.mark.parametrize("k", [3000, 65_536])
+def test_tails_of_very_many_bits_are_those_of_a_normal_law(k: int) -> None:
+    """Chernoff's bound of a normal mean is 2 exp(-z^2 / 2)."""
+    laws, n = width_laws(asked(k, "oue", ONCE)), 40
+    mean = float(laws[0] @ np.arange(k + 1))
+    error = float(np.sqrt(laws[0] @ (np.arange(k + 1) - mean) ** 2 / n))
+    for z in (-6, -3, -0.5, 0.5, 3, 6):
+        expected = min(1.0, 2 * np.exp(-(z**2) / 2))
+        assert mean_tail(mean + z * error, n, laws[:1]) == pytest.approx(expected, rel=0.2)
+    for sign in (-1, 1):
+        limit = mean_limit(LEVEL, n, laws[:1], sign)
+        assert (limit - mean) / error == pytest.approx(sign * np.sqrt(2 * np.log(2 / LEVEL)), rel=0.01)
 
 
 @pytest.mark.parametrize("question", CASES.values(), ids=CASES)

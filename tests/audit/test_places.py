@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from audit.closed.forged_places import middle
-from audit.closed.places import averaged
+from audit.closed.places import averaged, blind
 from audit.computed import FORGERS, computed
 from audit.intervals import Trials
 from audit.measured.forging import forged_gain
@@ -21,7 +21,10 @@ from tests.audit.observing import Answer, honest, observe
 from tests.helpers.surveys import of_size, scheme_with
 
 GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
+SMALL = {"at": [47.0, 6.0], "cell": "200m", "columns": 20, "rows": 15}
+SOME = {**SMALL, "inside": [f"x{3 * (row // 5)}-{19 - row % 5}y{row}" for row in range(15)]}
 NEAR, WIDE = {"level": 1.0986, "radius": "200m"}, {"level": 2.1972, "radius": "200m"}
+REACHES = [{"geo": NEAR}, {"geo_inf": WIDE}, {"geo_inf": WIDE, "geo": NEAR}]
 DEVICES = 800
 
 
@@ -34,12 +37,24 @@ def measured(scheme: Scheme, periods: int) -> float:
     return [figure.measured or 0.0 for figure in place_figures(observe(scheme, values))][-1]
 
 
-@pytest.mark.parametrize("reaches", [{"geo": NEAR}, {"geo_inf": WIDE}, {"geo_inf": WIDE, "geo": NEAR}])
+@pytest.mark.parametrize("reaches", REACHES)
 def test_carried_out_it_reaches_its_closed_form(reaches: dict[str, Any]) -> None:
     scheme = scheme_of(**reaches)
     for periods in (1, 12):
         best = averaged(scheme.questions[0], periods, scheme.survey.longitudinal)
         assert measured(scheme, periods) == pytest.approx(best, rel=0.1)
+
+
+@pytest.mark.parametrize("reaches", REACHES)
+def test_inside_an_area_it_reaches_the_mean_over_all_its_cells(reaches: dict[str, Any]) -> None:
+    scheme = scheme_with({"name": "place", "grid": SOME, **reaches})
+    (question,) = scheme.questions
+    values = {"place": np.tile(np.resize(np.arange(question.k), 4 * question.k), (12, 1))}
+    figures = list(place_figures(observe(scheme, values)))
+    assert [(figure.reports, figure.trials) for figure in figures] == [(1, 4 * question.k), (12, 4 * question.k)]
+    for figure in figures:
+        best = averaged(question, figure.reports, scheme.survey.longitudinal)
+        assert figure.measured == pytest.approx(best, rel=0.05) and best < blind(question)
 
 
 def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_less_than_the_memo() -> None:
@@ -62,9 +77,10 @@ def test_devices_that_forget_their_memos_are_found_by_it() -> None:
     assert figure.high is not None and figure.best is not None and figure.high < 0.6 * figure.best
 
 
-def test_an_audit_of_places_beside_values_computes_all_attacks() -> None:
+@pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
+def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
     scheme = scheme_with(
-        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6}, "geo": NEAR, "geo_inf": WIDE},
+        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6, "inside": inside}, "geo": NEAR, "geo_inf": WIDE},
         of_size(5),
         eps_inf=2,
         eps_1=1,
@@ -83,12 +99,10 @@ def linked(scheme: Scheme, answer: Answer = honest, people: int = 4000) -> tuple
     return trials, first_guess([question], crowd, scheme.survey.longitudinal)
 
 
-SMALL = {"at": [47.0, 6.0], "cell": "200m", "columns": 20, "rows": 15}
-
-
-@pytest.mark.parametrize("reaches", [{"geo": NEAR}, {"geo_inf": WIDE}, {"geo_inf": WIDE, "geo": NEAR}])
-def test_devices_are_recognised_as_often_as_computed(reaches: dict[str, Any]) -> None:
-    trials, best = linked(scheme_with({"name": "place", "grid": SMALL, **reaches}))
+@pytest.mark.parametrize("grid", [SMALL, SOME], ids=["whole", "inside"])
+@pytest.mark.parametrize("reaches", REACHES)
+def test_devices_are_recognised_as_often_as_computed(reaches: dict[str, Any], grid: dict[str, Any]) -> None:
+    trials, best = linked(scheme_with({"name": "place", "grid": grid, **reaches}))
     low, high = trials.interval(0.001)
     assert low <= best <= high
 
@@ -119,14 +133,19 @@ def test_places_link_less_than_bits_of_as_many_values_and_more_than_symbols() ->
     assert symbols < places < bits / 5
 
 
-def test_forged_reports_move_a_place_as_far_as_computed() -> None:
+@pytest.mark.parametrize("grid", [SMALL, SOME], ids=["whole", "inside"])
+def test_forged_reports_move_a_place_as_far_as_computed(grid: dict[str, Any]) -> None:
     """Naming the target moves more than the forgers' share: no honest place makes reports that are so near together."""
-    scheme = scheme_with({"name": "place", "grid": SMALL, "geo": NEAR})
-    (question,) = scheme.questions
-    values = {"place": np.random.default_rng(5).integers(question.k, size=(1, 20_000))}
-    seen, target = observe(scheme, values), middle(question)
-    found = {forgery: forged_gain(seen, question, target, forgery, 0.01) for forgery in FORGERS}
-    for gain in found.values():  # how many steps are taken depends on the draws, and the peak on the steps
-        assert gain is not None and gain.moved == pytest.approx(gain.expected, abs=0.003, rel=0.5)
-    moved = {forgery: gain.moved for forgery, gain in found.items() if gain is not None}
-    assert moved["best"] > 0.01 > moved["lying"] > 0.0002 and abs(moved["random"]) < 0.002
+    scheme = scheme_with({"name": "place", "grid": grid, "geo": NEAR})
+    (question,), found = scheme.questions, np.zeros((3, len(FORGERS), 2))
+    for population in range(len(found)):  # how many steps are taken depends on the draws, and the peak on the steps
+        values = {"place": np.random.default_rng(population).integers(question.k, size=(1, 20_000))}
+        seen, target = observe(scheme, values), middle(question)
+        for at, forgery in enumerate(FORGERS):
+            gain = forged_gain(seen, question, target, forgery, 0.01)
+            assert gain is not None
+            found[population, at] = gain.moved, gain.expected
+    moved = dict(zip(FORGERS, found.mean(axis=0).tolist(), strict=True))
+    for measured, expected in moved.values():
+        assert measured == pytest.approx(expected, abs=0.003, rel=0.5)
+    assert moved["best"][0] > 0.01 > moved["lying"][0] > 0.0002 and abs(moved["random"][0]) < 0.002

@@ -111,6 +111,20 @@ def test_positions_of_a_table_are_taken_as_replay_takes_them(survey: Path, tmp_p
     assert isinstance(error, ScenarioError) and "1 of 801 rows" in error.message
 
 
+def test_inside_an_area_only_what_stays_inside_is_compared_and_other_positions_are_refused(
+    survey: Path, tmp_path: Path
+) -> None:
+    survey.write_text(SURVEY.replace("rows: 6}", "rows: 6, inside: [x0-4y0, x0-4y1, x0-7y2, x0-7y3, x3-7y4, x3-7y5]}"))
+    found = outcomes_of(survey, "--methods", "geo-tight,geo-grid,smp[grr]", "--devices", "3000", "--eps", "1")
+    assert "only some of its cells are inside" in found["smp[geo-grid]"]["infeasible"]
+    tight, grr = (found[f"smp[{name}]"]["places"]["place"] for name in ("geo-tight", "grr"))
+    assert all(0 < tight[error]["value"] < grr[error]["value"] for error in ("metres", "areas"))
+    table = tmp_path / "people.csv"
+    table.write_text("lat,lon\n47.201,6.001\n47.201,6.05\n")  # in x0y0, and in x7y0
+    error = call(survey, "--csv", str(table), "--position", "lat,lon=place").exception
+    assert isinstance(error, ScenarioError) and "1 of 2 rows" in error.message
+
+
 def test_what_does_not_go_with_places_is_refused(survey: Path, tmp_path: Path) -> None:
     assert "belong to --places" in call(survey, "--metres").output.replace("\n", " ")
     assert "neither" in call(survey, "--crosses", "a*b").output

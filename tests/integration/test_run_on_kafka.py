@@ -46,7 +46,8 @@ TURNS = """
 {id: turns, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, eps: 2, one_in: 3,
  attributes: [{name: version, values: [old, new]}, {name: feature, range: {last: 11}},
               {name: page, range: {last: 299}, mechanism: olh},
-              {name: town, grid: {at: [47, 6], cell: 500m, columns: 6, rows: 5}, geo: {level: 1.1, radius: 400m}}],
+              {name: town, geo: {level: 1.1, radius: 400m},
+               grid: {at: [47, 6], cell: 500m, columns: 6, rows: 5, inside: [x0-3y0, x0-5y1, x1-5y2, x2-3y3]}}],
  crosses: [{of: [version, feature], share: 0.5}]}
 """
 PLACED = f"""{SURVEY}

@@ -48,3 +48,12 @@ test("a final histogram shows a period that has no mobility report yet", () => {
   const survey = told(live(histogram(0, 7)), { kind: "histogram", survey: "s", key: "histogram/s/0", record: histogram(0, 8, "final") });
   assert.deepEqual(periodsOf(survey).map((row) => [row.state, row.visitors.value]), [["final", 8]]);
 });
+
+test("names of a range are made when they are asked for", () => {
+  const attributes = [{ name: "a", range: { first: -5, last: 12, step: 5 } }, { name: "b", range: { first: 0, last: 999_999, step: 1 } }, { name: "c", values: ["x", "y"] }];
+  const [steps, many, listed] = told({ kind: "survey", survey: "s", key: "survey/s", record: { attributes } }).about.attributes.map((attribute) => attribute.values);
+  assert.deepEqual(Array.from(steps, (_, place) => steps.at(place)), ["-5--1", "0-4", "5-9", "10-12"]);
+  assert.deepEqual(["0-4", "10-12", "10-14", "15-19", "x"].map(steps.indexOf), [1, 3, -1, -1, -1]);
+  assert.deepEqual([many.length, many.at(77), many.indexOf("999999"), many.indexOf("1000000"), many.indexOf("07")], [1_000_000, "77", 999_999, -1, -1]);
+  assert.deepEqual(listed, ["x", "y"]);
+});

@@ -51,21 +51,21 @@ export function compareChart(attribute) {
     title: () => `${capitalised(attribute.name)}: compared`,
     hint: () => `Up to ${LINES} values in one chart. Bands are intervals of 95 %.`,
     controls: (context) => [measureChoice(context), ...filterControls(context, attribute), boxes(context, attribute)],
-    key: (context) => compared(context, attribute).map((place, at) => sign(`stroke s${at}`, label(attribute.values[place]))),
+    key: (context) => compared(context, attribute).map((place, at) => sign(`stroke s${at}`, label(attribute.values.at(place)))),
     table: (context) => {
       const measure = measureOf(context), show = measure === "share" ? percent : number;
       const columns = [column("value", readable(attribute.name)), column("period", "period"), column("begin", "from"), column("state", "state"), column(measure, measure, show), column("low", "low", show), column("high", "high", show)];
       const rows = compared(context, attribute).flatMap((place) => valueSeries(context.survey, attribute, place, measure).map((point) => [
-        attribute.values[place], point.period, point.begin, point.state, point.value, point.low, point.high]));
+        attribute.values.at(place), point.period, point.begin, point.state, point.value, point.low, point.high]));
       return { name: `${attribute.name} compared`, columns, rows };
     },
     draw: (box, _, context) => {
       const measure = measureOf(context), show = measure === "share" ? percent : number;
       const lines = compared(context, attribute).map((place, at) => ({
-        name: attribute.values[place], kind: `s${at}`, joined: true, banded: true,
+        name: attribute.values.at(place), kind: `s${at}`, joined: true, banded: true,
         points: valueSeries(context.survey, attribute, place, measure).map((point) => {
           const { text, ...made } = timed(point, context.survey, show);
-          return { ...made, smoothed: null, truth: null, text: () => `${label(attribute.values[place])} ${text()}` };
+          return { ...made, smoothed: null, truth: null, text: () => `${label(attribute.values.at(place))} ${text()}` };
         }),
       }));
       if (lines.length) timeline(box, { lines }, { height: 300, label: `${capitalised(attribute.name)}: values compared over time`, format: measure === "share" ? (value) => `${value} %` : number });
@@ -80,7 +80,7 @@ function boxes(context, attribute) {
     const next = on ? [...chosen, place] : chosen.filter((one) => one !== place);
     context.set({ [`compare.${attribute.name}`]: next.slice(-LINES).join(",") || "none" });
   };
-  const box = (place) => make("label", { class: "box" }, make("input", { type: "checkbox", checked: chosen.includes(place), onchange: (event) => toggle(place, event.target.checked) }), make("span", {}, label(attribute.values[place])));
+  const box = (place) => make("label", { class: "box" }, make("input", { type: "checkbox", checked: chosen.includes(place), onchange: (event) => toggle(place, event.target.checked) }), make("span", {}, label(attribute.values.at(place))));
   return make("fieldset", { class: "boxes" }, make("legend", {}, "Compare"), ...shown.map(box));
 }
 
@@ -92,7 +92,7 @@ export function changeNowChart(attribute) {
   };
   const rowsOf = (context) => {
     const changed = changesIn(context, attribute, periodOf(context));
-    const rows = shownValues(context, attribute).map((place) => [attribute.values[place], changed(place)]);
+    const rows = shownValues(context, attribute).map((place) => [attribute.values.at(place), changed(place)]);
     return rows.map(([name, point]) => [name, point.now, point.then, point.value, point.low, point.high]).sort((a, b) => (b[3] ?? -Infinity) - (a[3] ?? -Infinity));
   };
   return {

@@ -18,7 +18,7 @@ const FEW = 8;
 export function shownValues(context, attribute) {
   const wanted = (context.view[`filter.${attribute.name}`] ?? "").toLocaleLowerCase();
   const places = rankedValues(context.survey, attribute);
-  return wanted ? places.filter((place) => attribute.values[place].toLocaleLowerCase().includes(wanted)) : places;
+  return wanted ? places.filter((place) => attribute.values.at(place).toLocaleLowerCase().includes(wanted)) : places;
 }
 
 // Where there are many values: a field that leaves some of them.
@@ -54,7 +54,7 @@ export function overTimeChart(attribute) {
     draw: (box, _, context) => {
       const measure = measureOf(context), { survey } = context;
       const cells = shownValues(context, attribute).map((place) => ({
-        id: `${id}-${place}-${measure}`, title: attribute.values[place],
+        id: `${id}-${place}-${measure}`, title: attribute.values.at(place),
         points: () => valueSeries(survey, attribute, place, measure).map((point) => timed(point, survey, measure === "share" ? percent : number)),
       }));
       multiples(box, cells, { label: "estimates over time", format: measure === "share" ? (value) => `${value} %` : number }, allShown(context, id));
@@ -95,7 +95,7 @@ function overTimeTable(context, attribute) {
   const rows = shownValues(context, attribute).flatMap((place) => {
     const shares = valueSeries(survey, attribute, place, "share");
     return valueSeries(survey, attribute, place).map((point, at) => [
-      attribute.values[place], point.period, point.begin, point.state, point.value, point.low, point.high, shares[at].value == null ? null : shares[at].value / 100, point.smoothed, point.truth]);
+      attribute.values.at(place), point.period, point.begin, point.state, point.value, point.low, point.high, shares[at].value == null ? null : shares[at].value / 100, point.smoothed, point.truth]);
   });
   return { name: `${attribute.name} over time`, columns, rows };
 }
@@ -136,7 +136,7 @@ export function changeChart(attribute) {
     draw: (box, _, context) => {
       const span = rangeOf(context), places = [EVERYBODY, ...shownValues(context, attribute)];
       const cells = places.map((place) => ({
-        id: `${id}-${place}-${span?.first}-${span?.last}`, title: place === EVERYBODY ? `all ${context.words.many}` : attribute.values[place],
+        id: `${id}-${place}-${span?.first}-${span?.last}`, title: place === EVERYBODY ? `all ${context.words.many}` : attribute.values.at(place),
         points: () => drawnChanges(context, attribute, place, span),
       }));
       multiples(box, cells, { label: "change against the baseline in per cent", format: (value) => `${value > 0 ? "+" : ""}${value} %`, kind: "change", empty: "Nothing to compare: the baseline is not precise enough." }, allShown(context, id));
@@ -193,6 +193,6 @@ function changeTable(context, attribute) {
     column("baseline", "baseline", number), column("compared", "compared with", whole), column("percent", "change", signed), column("low", "low", signed), column("high", "high", signed),
   ];
   const rows = [EVERYBODY, ...shownValues(context, attribute)].flatMap((place) => changes(context, attribute, place).map((point) => [
-    place === EVERYBODY ? `all ${context.words.many}` : attribute.values[place], point.period, point.begin, point.now, point.then, point.compared, point.value, point.low, point.high]));
+    place === EVERYBODY ? `all ${context.words.many}` : attribute.values.at(place), point.period, point.begin, point.now, point.then, point.compared, point.value, point.low, point.high]));
   return { name: `${attribute.name} change`, columns, rows };
 }

@@ -13,7 +13,7 @@ const SHOWS = { people: number, share: percent, change: signed };
 const LARGEST_CHANGE = 50; // per cent, from which on shades no longer grow
 
 export function mapChart(attribute) {
-  const id = `${attribute.name}-map`, places = new Map(attribute.values.map((value, place) => [value, place]));
+  const id = `${attribute.name}-map`, places = new Map(Array.from(attribute.values, (_, place) => [attribute.values.at(place), place]));
   const features = ({ survey }) => survey.about.shapes.features.filter((feature) => places.has(feature.properties.name));
   const rowsOf = (context) => periodsOf(context.survey).filter((row) => row.attributes.get(attribute.name)?.values);
   const chosen = (context) => rowsOf(context).find((row) => String(row.period) === context.view.period) ?? rowsOf(context).at(-1);

@@ -1,7 +1,7 @@
 // What the role of an attribute adds: dwell times, flows, and groups of values.
 
 import { entry, isKnown, product } from "../state/quantities.js";
-import { periodsOf, placeIn, rankedValues, windowName, windowsOf } from "../state/series.js";
+import { periodsOf, placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { number, readable, short, wall, whole, windowLabel } from "../state/words.js";
 import { make } from "../parts/dom.js";
@@ -88,9 +88,9 @@ export function flowsChart(attribute) {
 function flowRows(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute);
   if (!part?.values || !isKnown(window.visitors)) return [];
-  return (part.places ?? attribute.values.map((_, place) => place)).map((place) => {
-    const ends = attribute.values[place].split(ARROW).map((end) => end.trim());
-    const people = product(entry(part.values.share, placeIn(part, place)), window.visitors);
+  return placesOf(part).map((place, at) => {
+    const ends = attribute.values.at(place).split(ARROW).map((end) => end.trim());
+    const people = product(entry(part.values.share, at), window.visitors);
     return ends.length === 2 ? [...ends, people.value, people.low, people.high] : null;
   }).filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // Truth against estimates, where devices are simulated and the truth is known.
 
-import { periodsOf, valueSeries } from "../state/series.js";
+import { periodsOf, rankedValues, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, readable, whole, windowLabel } from "../state/words.js";
 import { sign } from "../parts/frame.js";
@@ -11,9 +11,9 @@ const MOST_POINTS = 2000;
 function truthRows({ survey }) {
   const rows = [];
   for (const attribute of survey.about.attributes) {
-    for (const [place, value] of attribute.values.entries()) {
+    for (const place of rankedValues(survey, attribute)) {
       for (const point of valueSeries(survey, attribute, place)) {
-        if (point.truth != null && point.value != null) rows.push([attribute.name, value, point.period, point.begin, point.truth, point.value, point.low, point.high, point.end]);
+        if (point.truth != null && point.value != null) rows.push([attribute.name, attribute.values.at(place), point.period, point.begin, point.truth, point.value, point.low, point.high, point.end]);
         if (rows.length >= MOST_POINTS) return rows;
       }
     }

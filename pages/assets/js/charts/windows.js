@@ -2,7 +2,7 @@
 
 import { entry, isKnown, product } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
-import { placeIn, windowName, windowsOf } from "../state/series.js";
+import { placesOf, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { label, number, percent, readable, whole } from "../state/words.js";
 import { growingChoice, make } from "../parts/dom.js";
@@ -80,10 +80,9 @@ function windowTable(context, attribute) {
   ];
   const values = part?.values, name = `${attribute.name} in one window`;
   if (!values || !isKnown(window.visitors)) return { name, columns, rows: [] };
-  const places = part.places ?? attribute.values.map((_, place) => place);
-  const rows = places.map((place) => {
-    const at = placeIn(part, place), share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
-    return [attribute.values[place], people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.smoothed?.value[at]), values.truth?.[at] ?? null];
+  const rows = placesOf(part).map((place, at) => {
+    const share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
+    return [attribute.values.at(place), people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.smoothed?.value[at]), values.truth?.[at] ?? null];
   });
   if (part.places || attribute.role === "area" || (!attribute.ordered && attribute.role === "plain" && rows.length > 12)) rows.sort((a, b) => b[1] - a[1]);
   return { name, columns, rows };

@@ -1,5 +1,7 @@
 // The state of a page: what it was told, by survey. One reducer serves static pages and the live page.
 
+import { named } from "./names.js";
+
 export function emptyState() {
   return { surveys: new Map(), documents: new Map() };
 }
@@ -23,7 +25,7 @@ export function apply(state, event) {
   const survey = state.surveys.get(id);
   survey.revision += 1;
   if (kind !== "live" && kind !== "status") survey.published += 1;
-  if (kind === "survey") survey.about = record;
+  if (kind === "survey") survey.about = { ...record, attributes: record.attributes.map(named) };
   else if (kind === "mobility") survey.periods.set(record.period, record);
   else if (kind === "histogram") takeHistogram(survey, record);
   else if (kind === "forecast") takeForecast(survey, record);

@@ -66,6 +66,11 @@ export function placeIn(part, value) {
   return part.places ? part.places.indexOf(value) : value;
 }
 
+// Which values the columns of a record have: all, or those that it names.
+export function placesOf(part) {
+  return part.places ?? part.values.share.value.map((_, place) => place);
+}
+
 // The unbiased share of a value in a period or window, or of one of its groups.
 export function shareOf(part, value, group = null) {
   if (group != null) return entry(part?.groups?.share, group);
@@ -92,18 +97,18 @@ export function pointAt(row, attribute, value, measure = "people") {
   return point;
 }
 
-// The people with each value in all of these periods together, and which values there are; added to those of others.
-function added(attribute, rows, others = null) {
-  const length = attribute.values.length, sums = new Float64Array(others?.sums ?? length), seen = new Uint8Array(others?.seen ?? length);
+// The people with each value that there is, in all of these periods together; added to those of others.
+function added(attribute, rows, others = []) {
+  const sums = new Map(others);
   for (const row of rows) {
     const part = row.attributes.get(attribute.name);
-    part?.values?.share.value.forEach((share, at) => {
-      const value = part.places ? part.places[at] : at;
-      if (share != null && isKnown(row.visitors)) sums[value] += share * row.visitors.value;
-      seen[value] = 1;
+    if (!part?.values) continue;
+    placesOf(part).forEach((value, at) => {
+      const share = part.values.share.value[at], people = share != null && isKnown(row.visitors) ? share * row.visitors.value : 0;
+      sums.set(value, (sums.get(value) ?? 0) + people);
     });
   }
-  return { sums, seen };
+  return sums;
 }
 
 // The values of an attribute, the most frequent over all periods first; ordered ones stay in their order.
@@ -112,9 +117,9 @@ export function rankedValues(survey, attribute) {
   if (!kept.by.has(attribute.name)) {
     const rows = periodsOf(survey), final = (row) => row.state === "final";
     const published = remembered(survey, `sums of ${attribute.name}`, () => added(attribute, rows.filter(final)));
-    const { sums, seen } = added(attribute, rows.filter((row) => !final(row)), published);
-    const places = attribute.values.map((_, value) => value).filter((value) => seen[value]);
-    if (!attribute.ordered && attribute.role !== "dwell") places.sort((a, b) => sums[b] - sums[a]);
+    const sums = added(attribute, rows.filter((row) => !final(row)), published);
+    const places = [...sums.keys()].sort((a, b) => a - b);
+    if (!attribute.ordered && attribute.role !== "dwell") places.sort((a, b) => sums.get(b) - sums.get(a));
     kept.by.set(attribute.name, places);
   }
   return kept.by.get(attribute.name);
