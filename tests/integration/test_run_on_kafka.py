@@ -93,7 +93,7 @@ def same_records(data: Path, directory: Path, kafka: str) -> None:
     here = library.synthesize(data, survey="turns", rows=700, window=(0, 2), seed=5)
     there = library.synthesize(kafka=kafka, survey="turns", rows=700, window=(0, 2), seed=5)
     assert here.equals(there, check_metadata=True) and here.num_rows == 700
-    assert here.column_names == ["version", "feature", "page"]
+    assert here.column_names == ["version", "feature", "page", "town"]
 
 
 def test_a_cluster_publishes_what_one_process_does(
