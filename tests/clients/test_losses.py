@@ -9,6 +9,7 @@ import pytest
 
 from hearsay.library.device.limits import Spending
 from protocols.arrays.columns import PackedBits
+from protocols.mechanisms import FreshHash
 from protocols.mechanisms.rounds import Flip
 from protocols.randomness.sampling import Table, eight_bits
 from tests.clients.cases import cases
@@ -30,14 +31,16 @@ def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None
     checked = 0
     for name, scheme in cases():
         for question in scheme.questions:
-            flip, memo = question.mechanism.first, question.mechanism.encoding.memo
+            flip, encoding = question.mechanism.first, question.mechanism.encoding
+            memo = encoding.memo
             if not isinstance(flip, Flip):
                 continue
             if isinstance(memo, PackedBits):
                 drawn = _bits(flip)
                 stated = log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
             else:
-                shares = Table([flip.p] + [flip.q] * (memo.count - 1)).exact()
+                symbols = encoding.g if isinstance(encoding, FreshHash) else memo.count  # a hash has no noise
+                shares = Table([flip.p] + [flip.q] * (symbols - 1)).exact()
                 drawn, stated = log(max(shares) / min(shares)), log(flip.p / flip.q)
             assert drawn <= stated * (1 + 1e-9), name
             checked += 1
