@@ -13,9 +13,9 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.law import MOST_RATE, falling
+from protocols.mechanisms.places.law import MOST_RATE
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.mechanisms.places.weighing import UNIT, WeighedRound
+from protocols.mechanisms.places.weighing import UNIT, WeighedRound, by_distance
 
 SLOPES = 20  # bisections: the slope is the largest possible up to 2^-21 of the rate
 SECONDS = 8  # bisections of the rate of a second round
@@ -75,9 +75,8 @@ def even_masses(kernel: Floats) -> Floats:
 
 
 def _kernel(area: Area, slope: float) -> Floats:
-    squares, place = np.unique(area.squares, return_inverse=True)
-    mantissa, power = falling(slope * np.sqrt(squares.astype(np.float64)))
-    return np.asarray(np.ldexp(mantissa, -power.astype(np.int64))[place].reshape(area.k, area.k))
+    mantissa, power, place = by_distance(area, slope)
+    return np.asarray(np.ldexp(mantissa, -power.astype(np.int64))[place])
 
 
 def largest_second(first: PlaceRound, one: float, make: Callable[[float], PlaceRound]) -> float:

@@ -78,6 +78,13 @@ class WeighedRound(PlaceRound):
         return invert(self.table, cells, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
 
 
+def by_distance(area: Area, slope: float) -> tuple[Floats, Floats, Whole]:
+    """Weights e^(-s d) as mantissas and powers of 1/2, by distance; and which distance each two cells have."""
+    squares, place = np.unique(area.squares, return_inverse=True)
+    mantissa, power = falling(slope * np.sqrt(squares.astype(np.float64)))
+    return mantissa, power, place.reshape(area.k, area.k)
+
+
 @lru_cache(maxsize=16)
 def cuts(area: Area, slope: float, masses: tuple[int, ...]) -> Words:
     """Where [0, 2^64) is cut: for each true cell, a piece for each cell.
@@ -85,11 +92,10 @@ def cuts(area: Area, slope: float, masses: tuple[int, ...]) -> Words:
     Each cell has a chance of `ANYWHERE` whatever the truth is. What rounding changes is far below this, so the promise
     is exact although the table has whole numbers.
     """
-    squares, place = np.unique(area.squares, return_inverse=True)
-    mantissa, power = falling(slope * np.sqrt(squares.astype(np.float64)))
+    mantissa, power, place = by_distance(area, slope)
     falls = np.floor(np.ldexp(mantissa, (_BITS - power).astype(np.int64))).astype(np.int64).tolist()
     share, found = WORD - ANYWHERE * area.k, []
-    for row in place.reshape(area.k, area.k).tolist():
+    for row in place.tolist():
         running = list(accumulate(falls[each] * mass for each, mass in zip(row, masses, strict=True)))
         found.append([total * share // running[-1] + ANYWHERE * (j + 1) for j, total in enumerate(running[:-1])])
     table = np.array(found, dtype=np.uint64)
