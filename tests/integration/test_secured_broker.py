@@ -22,7 +22,7 @@ from stream_app.kafka import KafkaResults, Topics, create, existing, publish
 from stream_app.kafka.results import read_finals
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
-from tests.helpers.leaks import leaves_nothing
+from tests.helpers.leaks import alone, leaves_nothing
 from tests.helpers.secured import Secured
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
@@ -75,8 +75,7 @@ def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
     assert read_topic(plain, "plain.reports") == [(0, "kind", b"value")]
 
 
-@pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
-def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: Callable[..., object]) -> None:
+def use_a_wrong_password(settings: KafkaSettings, client: Callable[..., object]) -> None:
     wrong = settings.model_copy(update={"sasl_password": SecretStr("wrong horse")})
 
     def refused(times: int) -> None:
@@ -87,6 +86,11 @@ def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: C
     refused(2)
     with leaves_nothing():
         refused(10)
+
+
+@pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
+def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: Callable[..., object]) -> None:
+    alone(use_a_wrong_password, settings, client)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from servers import kafka_attempts
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 from tests.helpers.certificates import Authority
-from tests.helpers.leaks import leaves_nothing
+from tests.helpers.leaks import alone, leaves_nothing
 
 CLIENTS = [KafkaAdminClient, KafkaConsumer, KafkaProducer]
 NOBODY = "127.0.0.1:1"  # no process listens there
@@ -34,12 +34,16 @@ def refuse(client: Callable[..., Any], settings: KafkaSettings, times: int, seco
             opened(client, settings, seconds)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_thousand_refused_connections_leave_nothing_open(client: Callable[..., Any]) -> None:
+def connect_to_nobody(client: Callable[..., Any]) -> None:
     nobody = KafkaSettings(bootstrap=NOBODY)
     refuse(client, nobody, WARM_UP, 0.001)
     with leaves_nothing():
         refuse(client, nobody, 1000, 0.001)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_thousand_refused_connections_leave_nothing_open(client: Callable[..., Any]) -> None:
+    alone(connect_to_nobody, client)
 
 
 @contextmanager
@@ -62,8 +66,7 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[str]:
             thread.join(30)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_certificates_that_do_not_fit_leave_nothing_open(client: Callable[..., Any], tmp_path: Path) -> None:
+def use_another_certificate(client: Callable[..., Any], tmp_path: Path) -> None:
     certificate, key = Authority(tmp_path / "theirs").issue("broker")
     ours = Authority(tmp_path / "ours").certificate
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -81,10 +84,12 @@ def test_certificates_that_do_not_fit_leave_nothing_open(client: Callable[..., A
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_server_that_never_answers_a_tls_handshake_is_given_up(
-    client: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kafka_attempts, "SPARE_SECONDS", 0.1)
+def test_certificates_that_do_not_fit_leave_nothing_open(client: Callable[..., Any], tmp_path: Path) -> None:
+    alone(use_another_certificate, client, tmp_path)
+
+
+def shake_hands_with_a_silent_server(client: Callable[..., Any], tmp_path: Path) -> None:
+    kafka_attempts.SPARE_SECONDS = 0.1
     silent: list[socket.socket] = []
     with listening(silent.append) as address:
         settings = KafkaSettings(bootstrap=address, security="SSL", ssl_ca=Authority(tmp_path).certificate)
@@ -99,8 +104,12 @@ def test_a_server_that_never_answers_a_tls_handshake_is_given_up(
             silent.clear()
 
 
-@pytest.mark.parametrize("client", [AIOKafkaConsumer, AIOKafkaProducer])
-def test_starting_a_client_of_the_worker_a_thousand_times_leaves_nothing_open(client: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_server_that_never_answers_a_tls_handshake_is_given_up(client: Callable[..., Any], tmp_path: Path) -> None:
+    alone(shake_hands_with_a_silent_server, client, tmp_path)
+
+
+def start_a_thousand_times(client: Callable[..., Any]) -> None:
     async def refused(start: Callable[[], Awaitable[None]], times: int) -> None:
         for _ in range(times):
             with suppress(KafkaError):
@@ -117,3 +126,8 @@ def test_starting_a_client_of_the_worker_a_thousand_times_leaves_nothing_open(cl
             await started.stop()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("client", [AIOKafkaConsumer, AIOKafkaProducer])
+def test_starting_a_client_of_the_worker_a_thousand_times_leaves_nothing_open(client: Callable[..., Any]) -> None:
+    alone(start_a_thousand_times, client)
