@@ -16,7 +16,7 @@ MORE_BYTES = 8 << 20
 """A thousand leaked threads or sockets would take more memory than this."""
 
 A_FEW = 5
-"""Less than what ten attempts would leave."""
+"""Less than what four attempts would leave."""
 SECONDS = 10.0
 PROCESS_SECONDS = 240.0
 

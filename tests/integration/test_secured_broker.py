@@ -83,9 +83,9 @@ def use_a_wrong_password(settings: KafkaSettings, client: Callable[..., object])
             with pytest.raises(ServerUnavailable, match="connection of user 'fleet'"):
                 opened(client, wrong, 1)
 
-    refused(2)
+    refused(1)
     with leaves_nothing():
-        refused(10)
+        refused(4)
 
 
 @pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
