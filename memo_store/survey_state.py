@@ -10,8 +10,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import ParamSpec, TypeVar
 
-import structlog
-
 from memo_store.connection.epochs import EpochLost, Epochs, Seen
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table, register
@@ -25,7 +23,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 MOST_LOSSES = 3
 """How many losses of the store one piece of work is repeated after."""
-log = structlog.get_logger("memo_store")
 
 
 class SurveyState:
@@ -93,6 +90,9 @@ class SurveyState:
         Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
         again. Presence is lost.
         """
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger("memo_store")
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
         self.epochs.read()
         self._register()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from analytics.mobility import (
@@ -132,6 +131,8 @@ def _each_once(column: pa.ChunkedArray, change: Callable[[pa.Array], pa.Array]) 
 
 
 def _no_formulas(texts: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc  # takes time that only tables need
+
     return pc.replace_substring_regex(texts, r"^([=+\-@\t\r])", r"'\1")
 
 

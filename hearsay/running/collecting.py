@@ -16,14 +16,13 @@ from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
 from producers.fleet import Fleet
 from producers.scenarios import Scenario
-from producers.sinks import KafkaSink, Sink
+from producers.sinks import Sink
 from producers.source_clock import require_source_clock
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
-from stream_app.kafka import KafkaResults, Topics, cluster_id, publish
 from stream_app.local import EmbeddedApp
 
 PARTITIONS = 4
@@ -78,6 +77,9 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; publishes the survey first."""
+    from producers.sinks import KafkaSink  # its client takes time that a run in this process does not need
+    from stream_app.kafka import KafkaResults, Topics, cluster_id, publish
+
     topics, clock_key = Topics(settings.kafka.prefix), settings.clock_key_bytes()
     destination = f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*"
     data.check_destination(survey.id, destination)

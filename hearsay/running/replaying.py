@@ -13,13 +13,12 @@ from hearsay.running.data_directory import DataDirectory
 from hearsay.running.replay_check import event_paths, fault_rows, faults_json, refuse_faulty
 from hearsay.terminal import console
 from producers.replay import Options, Pace, Progress, Replay, Summary
-from producers.sinks import DirectorySink, KafkaSink, Sent, read_capture, send_capture
+from producers.sinks import DirectorySink, Sent, read_capture, send_capture
 from producers.source_clock import require_source_clock
 from producers.stopping import ctrl_c_asks
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings, load
-from stream_app.kafka import Topics, publish_for
 
 
 def replay_events(
@@ -99,6 +98,9 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
 
     A survey that is not published is published first, because workers refuse reports of surveys that they do not know.
     """
+    from producers.sinks import KafkaSink  # its client takes time that other replays do not need
+    from stream_app.kafka import Topics, publish_for
+
     capture = read_capture(directory)  # refuses a wrong directory before it connects to the cluster
     settings = load() if kafka is None else load().at(kafka)
     topics = Topics(settings.kafka.prefix)

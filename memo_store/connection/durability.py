@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import structlog
-
 from memo_store.connection.link import Link
 from protocols.errors import StoreError, StoreUnavailable
-
-log = structlog.get_logger("memo_store")
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,9 @@ def warn_unless_durable(link: Link) -> Durability:
     """Log a warning for each way in which data could be lost."""
     found = durability(link)
     for warning in found.warnings():
-        log.warning(warning, redis=link.where)
+        import structlog  # takes time, and is seldom needed
+
+        structlog.get_logger("memo_store").warning(warning, redis=link.where)
     return found
 
 

@@ -108,13 +108,14 @@ HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
         (["--help"], HEAVY | {"numpy", "yaml", "pydantic"}),
         (["version"], HEAVY | {"numpy", "yaml"}),  # typer reads options with pydantic
         (["plan", "{survey}"], HEAVY - {"scipy"}),  # which calibrates alternatives that have no closed form
+        (["run", "{survey}", "--devices=50", "--periods=1", "--data={data}"], {"kafka", "faust", "pyarrow.compute"}),
     ],
-    ids=["--help", "version", "plan"],
+    ids=["--help", "version", "plan", "run"],
 )
 def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: set[str], tmp_path: Path) -> None:
     survey = tmp_path / "survey.yaml"
     survey.write_text(example_text("telemetry"))
-    given = [word.format(survey=survey) for word in words]
+    given = [word.format(survey=survey, data=tmp_path / "data") for word in words]
     called = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "hearsay", *given], capture_output=True, text=True, check=True
     )
