@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
-from analytics.estimation.votes import Floats
+from analytics.estimation.votes import Floats, unbiased
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 
 
@@ -40,7 +40,7 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
         places = estimate(counts, n, channel, population=n, confidence=confidence)
         return ConsistentShares(places.value, places.low, places.high)
     if not isinstance(channel, MatrixChannel):
-        return ConsistentShares(norm_sub(estimate(counts, n, channel).value))
+        return ConsistentShares(norm_sub(unbiased(np.asarray(counts, dtype=np.float64) / n, channel)))
     whole = np.rint(counts).astype(np.int64)
     share, steps = early_stopped(whole, channel)
     half = half_width(whole, channel, share, steps, quantile(confidence))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
+from numpy.typing import NDArray
 
 from analytics.estimation.consistent import norm_sub
 from analytics.integrity.tails import (
@@ -85,9 +86,9 @@ def width_check(answers: Answers, level: float) -> Check:
     p = min(1.0, cells * float(min(few.min(), many.min())))
     usual = float(high.max())
 
-    def noticed(share: float) -> bool:
-        expected = n * ((1 - share) * usual + share) - USUALLY * np.sqrt(n * usual * (1 - usual))
-        return bool(cells * at_least(np.floor(expected), n, usual) <= level)
+    def noticed(forged: Floats) -> NDArray[np.bool_]:
+        expected = n * ((1 - forged) * usual + forged) - USUALLY * np.sqrt(n * usual * (1 - usual))
+        return cells * at_least(np.floor(expected), n, usual) <= level
 
     return Check(p, smallest_true(noticed))
 
@@ -112,7 +113,7 @@ def negativity_check(answers: Answers, level: float) -> Check:
         if not normal.any():
             return min(1.0, alone)
         below = np.minimum((counts[normal] - expected) / deviations, 0)
-        return min(1.0, 2 * min(alone, half_squares_tail(float(below @ below), len(below))))
+        return min(1.0, 2 * min(alone, float(half_squares_tail(below @ below, len(below)))))
 
     shares = np.clip(answers.supports / n, low, high)
     if isinstance(channel, SupportChannel):
@@ -122,19 +123,21 @@ def negativity_check(answers: Answers, level: float) -> Check:
     # Of many values most have a share that others have, too: the least likely one is among those that differ.
     different = np.flatnonzero(others)[np.unique((shares + 1j * low)[others], return_index=True)[1]]
 
-    def noticed(share: float) -> bool:
-        counts = n * (1 - share) * shares
-        where = normal & others
-        if where.any():
-            square, variance = half_square_moments((counts[where] - n * low[where]) / spread[where])
-            total = float(square.sum() - USUALLY * np.sqrt(variance.sum()))
-            return 2 * half_squares_tail(total, int(normal.sum())) <= level
-        margin = USUALLY * np.sqrt(n * shares * (1 - shares))
-        few = at_most(np.ceil(counts + margin)[different], n, low[different])
-        many = at_least(np.floor(counts[top] + n * share - margin[top]), n, high[top])
-        return bool(cells * min(few.min(initial=1.0), float(many)) <= level)
+    where = normal & others
+    margin = USUALLY * np.sqrt(n * shares * (1 - shares))
 
-    return Check(of_counts(answers.supports.astype(np.float64)), smallest_true(noticed))
+    def noticed(forged: Floats) -> NDArray[np.bool_]:
+        honest = n * (1 - forged)
+        if where.any():
+            counts = honest[:, None] * shares[where]
+            square, variance = half_square_moments((counts - n * low[where]) / spread[where])
+            total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))
+            return 2 * half_squares_tail(total, int(normal.sum())) <= level
+        few = at_most(np.ceil(honest[:, None] * shares[different] + margin[different]), n, low[different])
+        many = at_least(np.floor(honest * shares[top] + n * forged - margin[top]), n, high[top])
+        return np.asarray(cells * np.minimum(few.min(axis=1, initial=1.0), many) <= level)
+
+    return Check(of_counts(answers.supports.astype(np.float64)), smallest_true(noticed, len(low)))
 
 
 def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:

@@ -88,6 +88,8 @@ class MemoTable:
         """The proposed tags and memos, with those that were not accepted replaced by the ones that count."""
         tags, sealed = tags.copy(), sealed.copy()
         for (_, rows), answer in zip(placed.shards(), answers, strict=True):
+            if not answer:
+                continue
             places = rows.start + np.array(answer[::2], dtype=np.intp)
             entries = np.frombuffer(b"".join(answer[1::2]), dtype=np.uint8).reshape(-1, self.width)
             tags[places], sealed[places] = _tags(entries), entries[:, TAG:]
