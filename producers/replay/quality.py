@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -44,7 +45,7 @@ class Located:
 class Places(Protocol):
     """Knows where a row is: in which line of which file."""
 
-    def place(self, row: int) -> tuple[Path, int]: ...
+    def places(self, rows: Iterable[int]) -> dict[int, tuple[Path, int]]: ...
     def describe(self, row: int) -> str: ...
 
 
@@ -79,8 +80,9 @@ class Quality:
 
     def located(self) -> dict[Fault, Located]:
         """All faults, with their places."""
+        places = self.files.places({row for found in self.found.values() for row in found.first_rows})
         return {
-            fault: Located(found.count, [self.files.place(row) for row in found.first_rows])
+            fault: Located(found.count, [places[row] for row in found.first_rows])
             for fault, found in self.found.items()
         }
 

@@ -136,8 +136,10 @@ class Replay:
         events = np.empty(len(read.rows), dtype=event_type(len(self._rules)))
         events["row"], events["time"], events["values"] = read.rows, read.time, read.values
         events["device"] = self._people.devices(read.persons)
-        wanted = read.usable & (read.period > self._totals.through)
-        self._spool.add(events[wanted], read.period[wanted])
+        wanted, period = read.usable & (read.period > self._totals.through), read.period
+        if not wanted.all():
+            events, period = events[wanted], period[wanted]
+        self._spool.add(events, period)
 
     def _report(self, through: int, stop: Stop) -> None:
         """Report the spooled periods up to `through`, and close those whose grace has ended."""

@@ -48,8 +48,9 @@ class Spool:
 
     def add(self, events: Events, periods: NDArray[np.int64]) -> None:
         """Add events to the files of their periods."""
-        for period in distinct(periods).tolist():
-            some = events[periods == period]
+        found = distinct(periods).tolist()
+        for period in found:
+            some = events if len(found) == 1 else events[periods == period]
             _append(self._path(period), some)
             self._counts[period] = self._counts.get(period, 0) + len(some)
 

@@ -79,7 +79,7 @@ def test_a_file_that_is_not_utf8_is_read_in_the_encoding_that_is_named(tmp_path:
     (as_utf8,) = CsvEvents(path).batches(columns)
     assert as_utf8.columns["area"].to_pylist() == ["caf\\xe9", "north", "s\\xfcd"]
     assert as_latin.rows.tolist() == as_utf8.rows.tolist() == [2, 4, 5] and as_utf8.malformed == [3]
-    assert [CsvEvents(path).line(row) for row in (2, 3, 4, 5)] == [2, 3, 4, 6]  # row 4 has two lines
+    assert CsvEvents(path).lines((5, 2, 3, 4)) == {2: 2, 3: 3, 4: 4, 5: 6}  # row 4 has two lines
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("us", "UTC")])

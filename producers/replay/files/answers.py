@@ -23,12 +23,14 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
     """
     named = pc.index_in(column, value_set=pa.array(attribute.values))
     found = np.array(pc.fill_null(named, UNKNOWN), dtype=np.int32)
-    if attribute.range is not None:
-        numeric = (found == UNKNOWN) & np.asarray(pc.match_substring_regex(column, r"^-?\d{1,15}$"))
-        numbers = column.filter(pa.array(numeric)).cast(pa.int64()).to_numpy()
+    unnamed = np.flatnonzero(found == UNKNOWN)
+    if attribute.range is not None and len(unnamed):
+        cells = column.take(unnamed)
+        written = np.asarray(pc.match_substring_regex(cells, r"^-?\d{1,15}$"))
+        numbers = cells.filter(pa.array(written)).cast(pa.int64()).to_numpy()
         within = (numbers >= attribute.range.first) & (numbers <= attribute.range.last)
         steps = (numbers - attribute.range.first) // attribute.range.step
-        found[numeric] = np.where(within, steps, UNKNOWN)
+        found[unnamed[written]] = np.where(within, steps, UNKNOWN)
     return found
 
 

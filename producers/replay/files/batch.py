@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -47,6 +47,8 @@ class Batch:
 
     def only(self, rows: NDArray[np.bool_]) -> Batch:
         """Some of the rows."""
+        if rows.all():
+            return self
         columns = {name: column.filter(pa.array(rows)) for name, column in self.columns.items()}
         return Batch(self.rows[rows], columns, [], self.share_read)
 
@@ -57,7 +59,7 @@ class EventFile(Protocol):
     @property
     def path(self) -> Path: ...
     def batches(self, columns: ColumnMapping) -> Iterator[Batch]: ...
-    def line(self, row: int) -> int: ...
+    def lines(self, rows: Collection[int]) -> dict[int, int]: ...
 
 
 def check_header(path: Path, present: list[str], columns: ColumnMapping, advice: str) -> None:

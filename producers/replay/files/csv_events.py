@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from protocols.errors import ReplayError
 
 BLOCK_BYTES = 4 << 20
 FIRST_DATA_ROW = 2
+LF, CR, QUOTE = b'\n\r"'
 DELIMITERS = {",": ",", ";": ";", "\t": "$'\\t'", "|": "'|'"}  # and how to write them in a shell
 
 
@@ -57,25 +59,36 @@ class CsvEvents:
             nothing = {name: pa.array([], pa.string()) for name in columns.names}
             yield Batch(np.empty(0, dtype=np.int64), nothing, malformed, 1.0)
 
-    def line(self, row: int) -> int:
-        """The line in which a row begins, as an editor counts: a quoted cell may have several lines."""
-        if not self.quotes or not self._has_quotes:
-            return row
+    def lines(self, rows: Collection[int]) -> dict[int, int]:
+        """The lines in which rows begin, as an editor counts: a quoted cell may have several lines.
+
+        The file is read once, up to the last of the rows.
+        """
+        found = {row: row for row in rows}
+        if not rows or not self.quotes or self._a_line_each(max(rows)):
+            return found
         with Utf8Stream(self.path, self.encoding) as stream:
             reader = csv.reader(
                 io.TextIOWrapper(io.BufferedReader(stream), "utf-8", newline=""), delimiter=self.delimiter
             )
-            line = 0
-            for number, _ in enumerate(reader, 1):
-                if number == row:
-                    return line + 1
-                line = reader.line_num
-        return row
+            number = 0
+            for row in sorted(found):
+                deque(islice(reader, row - 1 - number), maxlen=0)  # the rows before it
+                number = row - 1
+                found[row] = reader.line_num + 1
+        return found
 
-    @cached_property
-    def _has_quotes(self) -> bool:
+    def _a_line_each(self, rows: int) -> bool:
+        """Whether each of the first rows has one line: then none has an odd number of quotes."""
+        lines = quotes = 0
         with Utf8Stream(self.path, self.encoding) as stream:
-            return any(b'"' in block for block in iter(lambda: stream.read(BLOCK_BYTES), b""))
+            while lines < rows and (block := stream.read(BLOCK_BYTES)):
+                text = np.frombuffer(block, dtype=np.uint8)
+                ends, quoting = np.flatnonzero((text == LF) | (text == CR)), np.flatnonzero(text == QUOTE)
+                if ((np.searchsorted(quoting, ends) + quotes) % 2).any():
+                    return False
+                lines, quotes = lines + len(ends), quotes + len(quoting)
+        return True
 
     def _header(self) -> list[str]:
         """The column names, from the first line, read without the streaming reader.
@@ -137,6 +150,8 @@ class CsvEvents:
 
 def _rows_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:
     """The numbers of the next `count` rows from `first` on, skipping the malformed ones."""
+    if not malformed:
+        return np.arange(first, first + count)
     return np.setdiff1d(np.arange(first, first + count + len(malformed)), malformed, assume_unique=True)[:count]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,8 @@ class ParquetEvents:
                 f"{self.path} cannot be read as Parquet from about row {row} on", "check that it is complete"
             ) from None
 
-    def line(self, row: int) -> int:
-        return row
+    def lines(self, rows: Collection[int]) -> dict[int, int]:
+        return {row: row for row in rows}
 
 
 def _cells(path: Path, batch: pa.RecordBatch, name: str, is_time: bool) -> pa.Array:

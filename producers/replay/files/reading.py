@@ -55,14 +55,20 @@ class EventFiles:
                 if most is not None and rows >= most:
                     break
 
-    def place(self, row: int) -> tuple[Path, int]:
-        """The file of a row and its line there, as an editor counts."""
-        file = self._files[row // ROWS_PER_FILE]
-        return file.path, file.line(row % ROWS_PER_FILE)
+    def places(self, rows: Iterable[int]) -> dict[int, tuple[Path, int]]:
+        """The file of each row and its line there, as an editor counts."""
+        by_file: dict[int, list[int]] = {}
+        for row in rows:
+            by_file.setdefault(row // ROWS_PER_FILE, []).append(row % ROWS_PER_FILE)
+        return {
+            i * ROWS_PER_FILE + row: (self._files[i].path, line)
+            for i, some in by_file.items()
+            for row, line in self._files[i].lines(some).items()
+        }
 
     def describe(self, row: int) -> str:
         """Where a row is, in words."""
-        path, line = self.place(row)
+        path, line = self.places([row])[row]
         return f"line {line}" if len(self.paths) == 1 else f"{path.name} line {line}"
 
     @property

@@ -48,10 +48,13 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
     left = np.arange(len(column))
     for shape, kind in _SHAPES:
         if len(left):
-            cells = column.take(left)
-            fits = pc.fill_null(pc.match_substring_regex(cells, shape), False)
-            out[left[fits]] = _cast(cells.filter(fits), kind, zone)
-            left = left[~np.asarray(fits)]
+            cells = column if len(left) == len(column) else column.take(left)
+            fits = np.asarray(pc.fill_null(pc.match_substring_regex(cells, shape), False))
+            if fits.all():
+                fitting, left = left, left[:0]
+            else:
+                cells, fitting, left = cells.filter(pa.array(fits)), left[fits], left[~fits]
+            out[fitting] = _cast(cells, kind, zone)
     for form in formats:
         if len(left):
             found = _formatted(column.take(left), form, zone)
