@@ -1,26 +1,33 @@
-"""How cost grows: each row is measured at two sizes, in CPU seconds, and compared with linear growth.
+"""How cost grows: in CPU seconds, and compared with linear growth.
 
-A row's slope is the power of the size with which its cost grows: 1 is linear, 0 constant. Runs are those of
-`hearsay run`, with all their processes; what a run of nearly nothing takes is subtracted, so sizes are such that much
-more is left than that varies by. Merging and writing are measured alone, in this process. Latency and starting are
-those of workers on a broker.
+A row's slope is the power of the size with which its cost grows: 1 is linear, 0 constant. Rows of `hearsay run` have
+three sizes, and the slope is that of the differences: what every run costs, whatever its size, does not count. Merging
+and writing are measured alone, in this process. Latency and starting are those of workers on a broker.
 """
 
 from __future__ import annotations
 
-import os
-import resource
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from math import log
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
+from bench._runs import (
+    CAPPED,
+    EVENTS,
+    EVENTS_A_DAY,
+    GROWING,
+    LINEAR,
+    MOST_DEVICES,
+    PERIODS,
+    VALUES,
+    Run,
+    replay_seconds,
+    run_seconds,
+    slope,
+)
 from bench.brokers import broker
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
 from bench.tables import Table, best_of
@@ -41,78 +48,33 @@ from stream_app.kafka import KafkaResults
 from stream_app.log.flushes import PARTIALS, Flush, Output
 from stream_app.merging.merger import Merger
 
-DEVICES, PERIODS, VALUES = 20_000, 5, 16
-MANY_DEVICES = 100_000
-FAKES = "eps: 2, solution: rs+fd"
-GOES, NOISE = 2, 0.3
-"""How often a run is made (the cheapest counts), and the CPU seconds by which two runs of nearly nothing differ."""
+NEARLY_NOTHING = Run(devices=100, periods=1)
+MILLION_SECONDS, EVENT_MICROSECONDS = 13.0, 3.0
+MANY_ATTRIBUTES, MANY_TIMES = 50, 2.0
 MERGED_PARTITIONS = 64
 MERGED_SURVEYS = 200, 1_000
-LINEAR, RUN_SECONDS = 1.1, 600
 LIVE_SHARE = 0.1
 AMPLIFICATION = 20.0
 WRITING_REPORTS, WRITING_SECONDS = 875, 200
 FIRST_SECONDS, BOTH_SECONDS, WAIT_SECONDS = 1.0, 8.0, 60.0
 
 
-class Run(NamedTuple):
-    """One run of a survey with attributes of the same size."""
-
-    devices: int = DEVICES
-    periods: int = PERIODS
-    attributes: int = 1
-    values: int = VALUES
-    horizon: int = 7
-    terms: str = "eps_inf: 4, eps_1: 2"
-    mechanism: str = "auto"
-
-    def survey(self) -> str:
-        asked = ", ".join(
-            f"{{name: a{i}, range: {{last: {self.values - 1}}}, mechanism: {self.mechanism}}}"
-            for i in range(self.attributes)
-        )
-        return (
-            f"{{id: growth, start: 2026-01-05T00:00:00Z, period: 1d, clock: source, {self.terms}, "
-            f"horizon: {self.horizon}, attributes: [{asked}]}}"
-        )
-
-
-class Row(NamedTuple):
-    """One thing that grows, from a small to a large size, with the run of each size."""
-
-    what: str
-    small: int
-    large: int
-    run: Callable[[int], Run]
-    wanted: float = LINEAR
-
-
-GROWING = (
-    Row("devices", 200_000, 1_000_000, lambda size: Run(devices=size)),
-    Row("periods", 10, 50, lambda size: Run(devices=MANY_DEVICES, periods=size)),
-    Row("attributes, smp, the same answers", 2, 50, lambda d: Run(attributes=d), log(2) / log(25)),
-    Row("attributes, spl", 2, 20, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
-    Row(
-        "attributes, rs+fd",
-        2,
-        20,
-        lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr"),
-    ),
-    Row("values, direct answers", 1_000, 10_000, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
-    Row("values, bits", 100, 1_000, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-osue")),
-    Row("horizon", 20, 100, lambda h: Run(devices=2_000, periods=100, horizon=h)),
-)
-
-
 def run() -> Table:
-    found = Table("Growth: CPU seconds", ("", "from", "to", "CPU s", "CPU s", "slope", "at most"))
-    nearly_nothing = Run(devices=100, periods=1)
-    cpu_seconds(nearly_nothing)  # the first ones compile what later ones load
-    nothing = cpu_seconds(nearly_nothing)
-    found.row("a run of nearly nothing", "", "", f"{nothing:.2f}", "", "", "")
+    found = Table("Growth: CPU seconds", ("", "sizes", "CPU s", "slope", "at most"))
+    run_seconds(NEARLY_NOTHING)  # the first one compiles what later ones load
+    found.row("a run of nearly nothing", "", f"{run_seconds(NEARLY_NOTHING):.2f}", "", "")
     for row in GROWING:
-        before, after = (max(cpu_seconds(row.run(size)) - nothing, NOISE) for size in (row.small, row.large))
-        add(found, row.what, (row.small, row.large), (before, after), row.wanted)
+        smallest, middle, largest = (run_seconds(row.run(size)) for size in row.sizes)
+        costs = smallest, middle, largest
+        add(found, row.what, row.sizes, costs, slope(costs, row.factor), row.wanted)
+        if row.what == "devices":
+            say(found, f"a run of {MOST_DEVICES:,} devices and {PERIODS} periods", largest, "CPU s", MILLION_SECONDS)
+    capped = run_seconds(Run(MOST_DEVICES, terms=CAPPED))
+    say(found, "the same with memo_cap", capped, "CPU s", MILLION_SECONDS)
+    ratio = run_seconds(Run(attributes=MANY_ATTRIBUTES)) / run_seconds(Run())
+    what = f"smp with {MANY_ATTRIBUTES} attributes, the same answers, against one attribute, whole runs"
+    say(found, what, ratio, "times", MANY_TIMES)
+    replays(found)
     merged(found)
     writing(found)
     with broker() as (kafka, directory):
@@ -120,13 +82,28 @@ def run() -> Table:
     return found
 
 
-def add(found: Table, what: str, sizes: tuple[int, int], costs: tuple[float, float], wanted: float) -> None:
+def replays(found: Table) -> None:
+    """Replays of few and of many events: what each event adds, and its share of the whole."""
+    few, many = map(replay_seconds, EVENTS)
+    add_two(found, "events of a replay", EVENTS, (few, many))
+    each = (many - few) / (EVENTS[1] - EVENTS[0]) * 1e6
+    say(found, f"a replay, {EVENTS_A_DAY} events for each report: an event adds", each, "us of CPU", EVENT_MICROSECONDS)
+    found.remarks.append(f"a replay of {EVENTS[1]:,} events, all of it: {many / EVENTS[1] * 1e6:.2f} us an event")
+
+
+def add(
+    found: Table, what: str, sizes: Sequence[int], costs: Sequence[float], power: float, wanted: float = LINEAR
+) -> None:
     """Add a row, and say so if its cost grows faster than wanted."""
-    (small, large), (before, after) = sizes, costs
-    slope = log(after / before) / log(large / small)
-    found.row(what, f"{small:,}", f"{large:,}", f"{before:.2f}", f"{after:.2f}", f"{slope:.2f}", f"{wanted:.2f}")
-    if slope > wanted:
-        found.missed.append(f"{what}: the slope is {slope:.2f}, not {wanted:.2f}")
+    shown = ", ".join(f"{size:,}" for size in sizes), ", ".join(f"{cost:.2f}" for cost in costs)
+    found.row(what, *shown, f"{power:.2f}", f"{wanted:.2f}")
+    if power > wanted:
+        found.missed.append(f"{what}: the slope is {power:.2f}, not {wanted:.2f}")
+
+
+def add_two(found: Table, what: str, sizes: tuple[int, int], costs: tuple[float, float]) -> None:
+    """Add a row of two sizes, with no cost that is the same for both."""
+    add(found, what, sizes, costs, log(costs[1] / costs[0]) / log(sizes[1] / sizes[0]))
 
 
 def say(found: Table, what: str, value: float, unit: str, wanted: float) -> None:
@@ -136,35 +113,15 @@ def say(found: Table, what: str, value: float, unit: str, wanted: float) -> None
         found.missed.append(found.remarks[-1])
 
 
-def cpu_seconds(one: Run) -> float:
-    """What `hearsay run` and its servers take, the least of some goes."""
-    return min(_cpu_seconds(one) for _ in range(GOES))
-
-
-def _cpu_seconds(one: Run) -> float:
-    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
-        survey = Path(name) / "survey.yaml"
-        survey.write_text(one.survey())
-        size = ["--devices", str(one.devices), "--periods", str(one.periods)]
-        command = [sys.executable, "-m", "hearsay", "run", str(survey), *size, "--data", f"{name}/data"]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            command, env={**os.environ, "NO_COLOR": "1"}, capture_output=True, text=True, timeout=RUN_SECONDS
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def merged(found: Table) -> None:
     """The merge of many surveys that are counted in many partitions."""
     small, large = (Merge(count) for count in MERGED_SURVEYS)
     what = f"surveys of {MERGED_PARTITIONS} partitions"
-    add(found, f"{what}: all live results", MERGED_SURVEYS, (small.live(), large.live()), LINEAR)
+    add_two(found, f"{what}: all live results", MERGED_SURVEYS, (small.live(), large.live()))
     some = large.some_live()
     share = some / max(PROVISIONAL_SECONDS, some / PROVISIONAL_SHARE)
     say(found, f"live results of {MERGED_SURVEYS[1]:,} {what}", share, "of a core", LIVE_SHARE)
-    add(found, f"{what}: finals", MERGED_SURVEYS, (small.finals(), large.finals()), LINEAR)
+    add_two(found, f"{what}: finals", MERGED_SURVEYS, (small.finals(), large.finals()))
 
 
 class Merge:

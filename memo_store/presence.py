@@ -53,11 +53,11 @@ class DevicePresence:
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
-        last = self._state.guarded(period, self._last_periods, self._placed(devices))
+        last = self._state.guarded(period, self._last_periods, self._state.placed(devices))
         return _status(last, period, closed, self._state.scheme.survey.horizon)
 
     def delivered(self, devices: Devices, period: int) -> None:
-        placed = self._placed(devices)
+        placed = self._state.placed(devices)
         for rows in placed.slices(CHUNK):
             self._state.guarded(period, self._state.epochs.run, self._table.deliver(placed.part(rows), period))
 
@@ -66,9 +66,6 @@ class DevicePresence:
         answers = [answer for part in parts for answer in self._state.link.run(self._table.read(part))]
         self._state.epochs.verify()
         return placed.restored(self._table.parse(answers)[0])
-
-    def _placed(self, devices: Devices) -> Placed:
-        return Placed.of(self._state.sealer.pseudonyms(devices))
 
 
 class FleetPresence:

@@ -126,7 +126,7 @@ class SurveyMemos:
 
     def _prepared(self, lookup: Lookup) -> tuple[AttributeEntries, Placed, Devices, Values]:
         """The entries of an attribute, and what is looked up, in the order of pseudonyms."""
-        placed = self._placed(lookup.devices)
+        placed = self._state.placed(lookup.devices)
         devices, cells = lookup.devices[placed.order], lookup.cells[placed.order]
         cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
         table = self._tables[lookup.question.name]
@@ -137,7 +137,7 @@ class SurveyMemos:
 
         Only for entries that `lookup` would return now: see `check`.
         """
-        placed = self._placed(devices)
+        placed = self._state.placed(devices)
         devices, tags = devices[placed.order], tags[placed.order]
         self._state.require_open(period)
         commits = self._state.commits(self._tables[question.name].name, period)
@@ -158,7 +158,7 @@ class SurveyMemos:
         if survey.longitudinal:
             raise StoreError(f"survey {survey.id!r} commits memos, not values", "use lookup instead")
         _check_cells(question, values, question.k)
-        placed = self._placed(devices)
+        placed = self._state.placed(devices)
         devices, values = devices[placed.order], values[placed.order]
         self._state.require_open(period)
         commits = self._state.commits(self._tables[question.name].name, period)
@@ -171,9 +171,6 @@ class SurveyMemos:
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""
         return read_ledger(self._state.link, self._sealer, self.record, devices)
-
-    def _placed(self, devices: Devices) -> Placed:
-        return Placed.of(self._sealer.pseudonyms(devices))
 
 
 def _in_batches(lookups: Sequence[Lookup]) -> Iterator[list[Lookup]]:

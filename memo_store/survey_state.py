@@ -10,13 +10,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from memo_store.connection.epochs import EpochLost, Epochs, Seen
+from memo_store.connection.layout import Placed
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table, register
 from memo_store.sealing import Sealer
 from memo_store.tables.period_commits import PeriodCommits, period_closed
 from memo_store.watermark import Watermark
 from protocols.errors import HistoryLost, StoreUnavailable
+from protocols.randomness import Devices
 from protocols.scheme import Scheme
 
 T = TypeVar("T")
@@ -41,6 +45,8 @@ class SurveyState:
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
+        nobody = np.empty(0, dtype=np.uint64)
+        self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
         self._lost = self.epochs.lost  # whether the store has lost data and this process has not recovered from it yet
 
     @property
@@ -52,6 +58,12 @@ class SurveyState:
     def seen(self) -> Seen:
         """What a later process needs to notice a loss in between, or the one that this process has not recorded yet."""
         return self._seen_before if self._lost else self.epochs.seen
+
+    def placed(self, devices: Devices) -> Placed:
+        """Devices in the order of their pseudonyms. Those of the last call are remembered: a report has three steps."""
+        if not np.array_equal(devices, self._placed[0]):
+            self._placed = devices.copy(), Placed.of(self.sealer.pseudonyms(devices))
+        return self._placed[1]
 
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""

@@ -1,0 +1,131 @@
+"""Whole commands in CPU seconds: `hearsay run` and `hearsay replay`, with all their processes, at growing sizes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+DEVICES, PERIODS, VALUES = 20_000, 5, 16
+MANY_DEVICES = 100_000
+FAKES = "eps: 2, solution: rs+fd"
+GOES, NOISE = 2, 0.3
+"""How often a command is run (the cheapest counts), and the CPU seconds by which two of the same differ."""
+LINEAR, RUN_SECONDS = 1.1, 600
+MOST_DEVICES = 1_000_000
+CAPPED = "eps_inf: 4, eps_1: 2, memo_cap: 3"
+EVENTS, EVENTS_A_DAY, DAYS = (1_000_000, 4_000_000), 2.5, 10
+"""Of replays: events, how many of them a person has in a period, and periods."""
+
+
+class Run(NamedTuple):
+    """One run of a survey with attributes of the same size."""
+
+    devices: int = DEVICES
+    periods: int = PERIODS
+    attributes: int = 1
+    values: int = VALUES
+    horizon: int = 7
+    terms: str = "eps_inf: 4, eps_1: 2"
+    mechanism: str = "auto"
+
+    def survey(self) -> str:
+        asked = ", ".join(
+            f"{{name: a{i}, range: {{last: {self.values - 1}}}, mechanism: {self.mechanism}}}"
+            for i in range(self.attributes)
+        )
+        return (
+            f"{{id: growth, start: 2026-01-05T00:00:00Z, period: 1d, clock: source, {self.terms}, "
+            f"horizon: {self.horizon}, attributes: [{asked}]}}"
+        )
+
+
+class Row(NamedTuple):
+    """One thing that grows, the smallest of its three sizes, by which factor each is larger, and the run of a size."""
+
+    what: str
+    smallest: int
+    factor: int
+    run: Callable[[int], Run]
+    wanted: float = LINEAR
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        return self.smallest, self.smallest * self.factor, self.smallest * self.factor**2
+
+
+GROWING = (
+    Row("devices", MOST_DEVICES // 4, 2, lambda size: Run(devices=size)),
+    Row("periods", 12, 2, lambda size: Run(devices=MANY_DEVICES, periods=size)),
+    Row("attributes, spl", 5, 2, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
+    Row("attributes, rs+fd", 5, 2, lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
+    Row("values, direct answers", 1_000, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
+    Row("values, bits", 100, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-osue")),
+    Row("horizon", 25, 2, lambda h: Run(devices=2_000, periods=100, horizon=h)),
+)
+
+
+def slope(costs: tuple[float, float, float], factor: float) -> float:
+    """The power of the size with which costs grow, from three sizes, each so many times the one before.
+
+    What does not depend on the size is in all three, so only differences count; those below the noise are noise.
+
+    >>> round(slope((5.0 + 1, 5.0 + 4, 5.0 + 16), 2), 6)
+    2.0
+    """
+    first, second = (max(more - less, NOISE) for less, more in pairwise(costs))
+    return log(second / first) / log(factor)
+
+
+def run_seconds(one: Run) -> float:
+    """CPU seconds of `hearsay run`."""
+    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
+        survey = Path(name) / "survey.yaml"
+        survey.write_text(one.survey())
+        return least_seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
+
+
+def replay_seconds(events: int) -> float:
+    """CPU seconds of `hearsay replay`, for so many events in the order of time."""
+    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
+        survey, recorded = Path(name) / "survey.yaml", Path(name) / "events.csv"
+        survey.write_text(Run().survey())
+        write_events(recorded, events)
+        return least_seconds("replay", str(recorded), "--survey", str(survey))
+
+
+def write_events(path: Path, count: int) -> None:
+    random = np.random.default_rng(1)
+    seconds = np.sort(random.integers(0, DAYS * 86_400, count)).astype("timedelta64[s]")
+    people = random.integers(0, round(count / EVENTS_A_DAY / DAYS), count)
+    times = pa.array(np.datetime64("2026-01-05T00:00:00") + seconds).cast(pa.timestamp("s", "UTC"))
+    columns = {"person": pa.array(people), "time": times, "a0": pa.array(people % VALUES)}
+    pyarrow.csv.write_csv(pa.table(columns), path)
+
+
+def least_seconds(*words: str) -> float:
+    """CPU seconds of a command in a new data directory, the least of some goes."""
+    return min(_seconds(*words) for _ in range(GOES))
+
+
+def _seconds(*words: str) -> float:
+    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as data:
+        command = [sys.executable, "-m", "hearsay", *words, "--data", data]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            command, env={**os.environ, "NO_COLOR": "1"}, capture_output=True, text=True, timeout=RUN_SECONDS
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
