@@ -14,7 +14,7 @@ from producers.replay.choosing import Events, distinct, event_type
 from protocols.randomness import Devices
 from servers.private_files import open_private, private_directory
 
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 19
 """Events in memory at a time."""
 SPREAD = 1.25
 """Buckets have different sizes; this factor keeps nearly all of them below AT_ONCE."""
