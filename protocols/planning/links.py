@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -76,16 +77,30 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
     names = [question.name for question in scheme.questions]
+    first = {_terms(one): one for one in reversed(alone)}  # of attributes that are asked alike
+    link = {terms: _link(one, devices) for terms, one in first.items()}
+    wider = {terms: tuple(_wider(one, devices)) for terms, one in first.items()}
     return CrowdPlan(
         devices=devices,
         crowd_bits=log2(devices),
         hidden_bits=hidden_bits(devices),
         horizon=scheme.survey.horizon,
         gap_bits=log2(scheme.survey.horizon),
-        attributes={name: _link(one, devices) for name, one in zip(names, alone, strict=True)},
+        attributes={name: link[_terms(one)] for name, one in zip(names, alone, strict=True)},
         report=None if alone is reports else _link(reports[0], devices),
-        wider={name: tuple(_wider(one, devices)) for name, one in zip(names, alone, strict=True)},
+        wider={name: wider[_terms(one)] for name, one in zip(names, alone, strict=True)},
     )
+
+
+def _terms(one: Evidence) -> tuple[Hashable, ...]:
+    """All that the figures of an attribute depend on: those with the same terms have the same figures."""
+    (question,) = one.questions
+    attribute = question.attribute
+    if attribute.placed or question.fake is not None:
+        return (question.name,)
+    shares = None if attribute.prior is None else tuple(attribute.prior[value] for value in attribute.values)
+    asked = question.record.name, question.k, question.budget, attribute.parameter
+    return *asked, shares, question.share, question.drawn, one.traits, one.memoised
 
 
 def evidence_alone(scheme: Scheme) -> list[Evidence]:
