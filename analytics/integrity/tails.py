@@ -12,7 +12,7 @@ from protocols.arrays import Floats, Whole
 
 STEPS = 40  # of a bisection
 CELLS = 4096  # shares times values that are tried at once: with few values that costs hardly more than trying one share
-MOST_TRIED = 3
+MOST_TRIED = 7
 EXACT = 1e-6  # relative error of a share, of which three digits are published
 
 
