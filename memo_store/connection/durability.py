@@ -50,10 +50,12 @@ def durability(link: Link) -> Durability:
 def warn_unless_durable(link: Link) -> Durability:
     """Log a warning for each way in which data could be lost."""
     found = durability(link)
-    for warning in found.warnings():
+    if warnings := found.warnings():
         import structlog  # takes time, and is seldom needed
 
-        structlog.get_logger("memo_store").warning(warning, redis=link.where)
+        log = structlog.get_logger("memo_store")
+        for warning in warnings:
+            log.warning(warning, redis=link.where)
     return found
 
 

@@ -25,9 +25,9 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
     found = np.array(pc.fill_null(named, UNKNOWN), dtype=np.int32)
     unnamed = np.flatnonzero(found == UNKNOWN)
     if attribute.range is not None and len(unnamed):
-        cells = column.take(unnamed)
-        written = np.asarray(pc.match_substring_regex(cells, r"^-?\d{1,15}$"))
-        numbers = cells.filter(pa.array(written)).cast(pa.int64()).to_numpy()
+        texts = column.take(unnamed)
+        written = np.asarray(pc.match_substring_regex(texts, r"^-?\d{1,15}$"))
+        numbers = texts.filter(pa.array(written)).cast(pa.int64()).to_numpy()
         within = (numbers >= attribute.range.first) & (numbers <= attribute.range.last)
         steps = (numbers - attribute.range.first) // attribute.range.step
         found[unnamed[written]] = np.where(within, steps, UNKNOWN)

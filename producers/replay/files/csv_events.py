@@ -84,7 +84,8 @@ class CsvEvents:
         with Utf8Stream(self.path, self.encoding) as stream:
             while lines < rows and (block := stream.read(BLOCK_BYTES)):
                 text = np.frombuffer(block, dtype=np.uint8)
-                ends, quoting = np.flatnonzero((text == LF) | (text == CR)), np.flatnonzero(text == QUOTE)
+                feeds, returns, quoting = (np.flatnonzero(text == sign) for sign in (LF, CR, QUOTE))
+                ends = feeds if len(feeds) else returns
                 if ((np.searchsorted(quoting, ends) + quotes) % 2).any():
                     return False
                 lines, quotes = lines + len(ends), quotes + len(quoting)
