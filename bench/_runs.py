@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import log
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow.csv
 DEVICES, PERIODS, VALUES = 20_000, 5, 16
 MANY_DEVICES = 100_000
 FAKES = "eps: 2, solution: rs+fd"
-GOES, NOISE = 2, 0.3
+GOES, NOISE = 3, 0.3
 """How often a command is run (the cheapest counts), and the CPU seconds by which two of the same differ."""
 LINEAR, RUN_SECONDS = 1.1, 600
 MOST_DEVICES = 1_000_000
@@ -66,8 +66,8 @@ class Row(NamedTuple):
 
 
 GROWING = (
-    Row("devices", MOST_DEVICES // 4, 2, lambda size: Run(devices=size)),
-    Row("periods", 12, 2, lambda size: Run(devices=MANY_DEVICES, periods=size)),
+    Row("devices", MOST_DEVICES // 9, 3, lambda size: Run(devices=size)),
+    Row("periods", 6, 3, lambda size: Run(devices=MANY_DEVICES, periods=size)),
     Row("attributes, spl", 5, 2, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
     Row("attributes, rs+fd", 5, 2, lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
     Row("values, direct answers", 1_000, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
@@ -76,7 +76,7 @@ GROWING = (
 )
 
 
-def slope(costs: tuple[float, float, float], factor: float) -> float:
+def slope(costs: Sequence[float], factor: float) -> float:
     """The power of the size with which costs grow, from three sizes, each so many times the one before.
 
     What does not depend on the size is in all three, so only differences count; those below the noise are noise.
@@ -88,21 +88,28 @@ def slope(costs: tuple[float, float, float], factor: float) -> float:
     return log(second / first) / log(factor)
 
 
-def run_seconds(one: Run) -> float:
-    """CPU seconds of `hearsay run`."""
+def run_seconds(*runs: Run) -> tuple[float, ...]:
+    """CPU seconds of `hearsay run`, of each run the least of some goes. Runs take turns: noise hits all of them."""
+    goes = [[_run_seconds(one) for one in runs] for _ in range(GOES)]
+    return tuple(map(min, zip(*goes, strict=True)))
+
+
+def _run_seconds(one: Run) -> float:
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
         survey = Path(name) / "survey.yaml"
         survey.write_text(one.survey())
-        return least_seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
+        return _seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
 
 
-def replay_seconds(events: int) -> float:
-    """CPU seconds of `hearsay replay`, for so many events in the order of time."""
+def replay_seconds(*sizes: int) -> tuple[float, ...]:
+    """CPU seconds of `hearsay replay`, for so many events in the order of time, in the same way."""
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
-        survey, recorded = Path(name) / "survey.yaml", Path(name) / "events.csv"
+        survey, files = Path(name) / "survey.yaml", [Path(name) / f"{events}.csv" for events in sizes]
         survey.write_text(Run().survey())
-        write_events(recorded, events)
-        return least_seconds("replay", str(recorded), "--survey", str(survey))
+        for recorded, events in zip(files, sizes, strict=True):
+            write_events(recorded, events)
+        goes = [[_seconds("replay", str(file), "--survey", str(survey)) for file in files] for _ in range(GOES)]
+    return tuple(map(min, zip(*goes, strict=True)))
 
 
 def write_events(path: Path, count: int) -> None:
@@ -114,12 +121,8 @@ def write_events(path: Path, count: int) -> None:
     pyarrow.csv.write_csv(pa.table(columns), path)
 
 
-def least_seconds(*words: str) -> float:
-    """CPU seconds of a command in a new data directory, the least of some goes."""
-    return min(_seconds(*words) for _ in range(GOES))
-
-
 def _seconds(*words: str) -> float:
+    """CPU seconds of a command in a new data directory."""
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as data:
         command = [sys.executable, "-m", "hearsay", *words, "--data", data]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -62,18 +62,17 @@ FIRST_SECONDS, BOTH_SECONDS, WAIT_SECONDS = 1.0, 8.0, 60.0
 def run() -> Table:
     found = Table("Growth: CPU seconds", ("", "sizes", "CPU s", "slope", "at most"))
     run_seconds(NEARLY_NOTHING)  # the first one compiles what later ones load
-    found.row("a run of nearly nothing", "", f"{run_seconds(NEARLY_NOTHING):.2f}", "", "")
+    (nothing,) = run_seconds(NEARLY_NOTHING)
+    found.row("a run of nearly nothing", "", f"{nothing:.2f}", "", "")
     for row in GROWING:
-        smallest, middle, largest = (run_seconds(row.run(size)) for size in row.sizes)
-        costs = smallest, middle, largest
+        costs = run_seconds(*map(row.run, row.sizes))
         add(found, row.what, row.sizes, costs, slope(costs, row.factor), row.wanted)
-        if row.what == "devices":
-            say(found, f"a run of {MOST_DEVICES:,} devices and {PERIODS} periods", largest, "CPU s", MILLION_SECONDS)
-    capped = run_seconds(Run(MOST_DEVICES, terms=CAPPED))
+    million, capped = run_seconds(Run(MOST_DEVICES), Run(MOST_DEVICES, terms=CAPPED))
+    say(found, f"a run of {MOST_DEVICES:,} devices and {PERIODS} periods", million, "CPU s", MILLION_SECONDS)
     say(found, "the same with memo_cap", capped, "CPU s", MILLION_SECONDS)
-    ratio = run_seconds(Run(attributes=MANY_ATTRIBUTES)) / run_seconds(Run())
+    many, one = run_seconds(Run(attributes=MANY_ATTRIBUTES), Run())
     what = f"smp with {MANY_ATTRIBUTES} attributes, the same answers, against one attribute, whole runs"
-    say(found, what, ratio, "times", MANY_TIMES)
+    say(found, what, many / one, "times", MANY_TIMES)
     replays(found)
     merged(found)
     writing(found)
@@ -84,7 +83,7 @@ def run() -> Table:
 
 def replays(found: Table) -> None:
     """Replays of few and of many events: what each event adds, and its share of the whole."""
-    few, many = map(replay_seconds, EVENTS)
+    few, many = replay_seconds(*EVENTS)
     add_two(found, "events of a replay", EVENTS, (few, many))
     each = (many - few) / (EVENTS[1] - EVENTS[0]) * 1e6
     say(found, f"a replay, {EVENTS_A_DAY} events for each report: an event adds", each, "us of CPU", EVENT_MICROSECONDS)
