@@ -29,7 +29,7 @@ ANSWER_SECONDS = 30
 """How long a program may take to say its version."""
 REWRITE_SIZE = "256mb"
 """The size from which on the append-only file is rewritten: each time, all data is written anew. Redis's own is 64 MB,
-which a run of a million devices passes twice; a file of 256 MB is read within seconds when the server starts."""
+which a run of a million devices passes; a file of 256 MB is read within seconds when the server starts."""
 SOCKET_PATH_BYTES = 103
 """The longest unix socket path every system takes (Linux 107, macOS 103)."""
 

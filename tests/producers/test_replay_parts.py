@@ -82,6 +82,16 @@ def test_a_file_that_is_not_utf8_is_read_in_the_encoding_that_is_named(tmp_path:
     assert CsvEvents(path).lines((5, 2, 3, 4)) == {2: 2, 3: 3, 4: 4, 5: 6}  # row 4 has two lines
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_row_is_found_in_its_line_whether_cells_are_quoted_or_have_several_lines(tmp_path: Path, end: str) -> None:
+    quoted = ['"person","time"', '"ann","now"', '"ben","now"', '"cem","now"']
+    (tmp_path / "quoted.csv").write_bytes(end.join([*quoted, ""]).encode())
+    assert CsvEvents(tmp_path / "quoted.csv").lines((2, 4)) == {2: 2, 4: 4}
+    broken = [*quoted[:2], f'"b{end}en","now"', *quoted[3:]]
+    (tmp_path / "broken.csv").write_bytes(end.join([*broken, ""]).encode())
+    assert CsvEvents(tmp_path / "broken.csv").lines((2, 3, 4)) == {2: 2, 3: 3, 4: 5}
+
+
 @pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("us", "UTC")])
 @pytest.mark.parametrize("number", [-(2**63), -(2**62), 2**62, 2**63 - 1])
 def test_numbers_that_are_too_large_for_a_time_are_bad(kind: pa.DataType, number: int) -> None:
