@@ -64,7 +64,7 @@ def measure() -> Rates:
     symbols, left = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
     bits, every = rng.integers(0, SLOTS, ROWS * BYTES, dtype=np.uint16), frozen(np.ones(ROWS, dtype=np.bool_))
     found = np.empty((ROWS, BYTES), dtype=np.uint8)
-    start = devices[:ROWS], np.uint64(0), np.uint64(BYTES), np.uint64(0)
+    start = devices[:ROWS], 0, BYTES, 0
     target = np.empty(SLOTS * 8, dtype=np.uint8)
     source = frozen(np.ones_like(target))
 

@@ -108,7 +108,10 @@ class Respondent:
 
     def traits(self, question: Question, devices: Devices) -> Traits:
         """What each device keeps for life and shows in its answers to this question: its hash or its buckets."""
-        return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
+        encoding = question.mechanism.encoding
+        if not encoding.lifelong:
+            return None
+        return encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
 
     def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
         return (what, *self._survey, question.name)

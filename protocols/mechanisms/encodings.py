@@ -41,6 +41,11 @@ class Encoding(Protocol):
     @property
     def exclusive(self) -> bool: ...
     @property
+    def lifelong(self) -> bool:
+        """Whether devices have traits."""
+        ...
+
+    @property
     def states(self) -> int:
         """How many memos a device can ever have."""
         ...
@@ -120,6 +125,8 @@ class Encoding(Protocol):
 
 class Plain:
     """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
+
+    lifelong = False
 
     def seen(self, flip: Flip) -> Flip:
         return flip

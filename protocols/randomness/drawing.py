@@ -6,6 +6,9 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 
 from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
@@ -21,6 +24,14 @@ Exempt = tuple[Whole, Mask]
 NO_CELLS, NOT_THERE = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
 
 
+@cache
+def loops() -> Any:
+    """The compiled loops. An import statement in each function would take as long as their smallest work."""
+    from protocols.randomness import drawing_loops
+
+    return drawing_loops
+
+
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
     """`count` counter blocks for each row, numbered from `first`: (device, tweak | number << 32).
 
@@ -29,10 +40,8 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     """
     if len(devices) * count < MANY:
         return few_rows.counter_blocks(devices, tweaks, first, count)
-    from protocols.randomness.drawing_loops import fill_counters
-
     counters = np.empty((len(devices), count, 2), dtype="<u8")
-    fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
+    loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
     return counters
 
 
@@ -48,11 +57,9 @@ def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int, room: W
     """
     if len(devices) < MANY:
         return few_rows.shared_blocks(devices, tweaks, first, count)
-    from protocols.randomness.drawing_loops import fill_shared
-
     size = (len(devices), blocks_alone(count), 2)
     counters = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
-    fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
+    loops().fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
     return counters
 
 
@@ -65,10 +72,8 @@ def stream_blocks(group: int, groups: int, tweak: int, first: int, count: int, r
     if groups * count < MANY:
         numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
         return few_rows.counter_blocks(numbers, np.broadcast_to(np.uint32(tweak), groups), first, count)
-    from protocols.randomness.drawing_loops import fill_streams
-
     counters = room.reshape(groups, count, 2)
-    fill_streams(group, tweak | first << 32, counters)
+    loops().fill_streams(group, tweak | first << 32, counters)
     return counters
 
 
@@ -81,10 +86,8 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     """
     if len(devices) < MANY:
         return few_rows.further_blocks(devices, tweaks, first, left, count)
-    from protocols.randomness.drawing_loops import fill_further
-
     counters = np.empty((len(left), 2), dtype="<u8")
-    fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+    loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
     return counters
 
 
@@ -96,9 +99,8 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     """
     if len(devices) < MANY:
         return few_rows.extremes(devices)
-    from protocols.randomness import drawing_loops
-
-    return drawing_loops.extremes(frozen(devices))
+    low, high, in_a_row = loops().extremes(frozen(devices))
+    return low, high, in_a_row
 
 
 def are_same(devices: Words, others: Words) -> bool:
@@ -109,9 +111,7 @@ def are_same(devices: Words, others: Words) -> bool:
     """
     if len(devices) < MANY or len(devices) != len(others):
         return np.array_equal(devices, others)
-    from protocols.randomness import drawing_loops
-
-    return drawing_loops.are_same(frozen(devices), frozen(others))
+    return bool(loops().are_same(frozen(devices), frozen(others)))
 
 
 def look_up(
@@ -132,23 +132,16 @@ def look_up(
     """
     if len(symbols) < MANY:
         return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
-    from protocols.randomness import drawing_loops as loops
-
     left, flat = memory.left(symbols.size), symbols.reshape(-1)
-    spread = (
-        frozen(starts.devices),
-        np.uint64(starts.first),
-        np.uint64(starts.apart),
-        np.uint64(starts.within),
-    )  # as numbers of one type, so that one compiled loop serves all
+    spread = frozen(starts.devices), starts.first, starts.apart, starts.within
     if starts.within:
-        found = loops.look_up_from(*spread, words, slots[0], filled, symbols, left)
+        found = loops().look_up_from(*spread, words, slots[0], filled, symbols, left)
     elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
-        return left[: loops.look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
+        return left[: loops().look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
     else:
-        found = loops.look_up(words, slots[0], filled, flat, left)
+        found = loops().look_up(words, slots[0], filled, flat, left)
     if exempt is not None:
-        loops.look_up_again(frozen(exempt[0]), frozen(exempt[1]), *spread, words, slots, symbols)
+        loops().look_up_again(frozen(exempt[0]), frozen(exempt[1]), *spread, words, slots, symbols)
     return left[:found].copy()
 
 
@@ -163,10 +156,8 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
     if len(symbols) < MANY:
         few_rows.resolve(cuts, left, words, exempt, symbols)
         return
-    from protocols.randomness import drawing_loops
-
     cells, there = exempt or (NO_CELLS, NOT_THERE)
-    drawing_loops.resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+    loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
 
 
 def clear(column: Column, kept: int) -> None:
@@ -180,9 +171,7 @@ def clear(column: Column, kept: int) -> None:
     if len(column) < MANY:
         few_rows.clear(column, kept)
         return
-    from protocols.randomness import drawing_loops
-
-    drawing_loops.clear(column, kept)
+    loops().clear(column, kept)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
@@ -193,10 +182,8 @@ def shift(cells: Whole, shifts: Column, k: int) -> Column:
     """
     if len(cells) < MANY:
         return few_rows.shift(cells, shifts, k)
-    from protocols.randomness import drawing_loops
-
     shifted = np.empty_like(shifts)
-    drawing_loops.shift(frozen(cells), shifts, k, shifted)
+    loops().shift(frozen(cells), shifts, k, shifted)
     return shifted
 
 
@@ -209,10 +196,8 @@ def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column
     """
     if not many:
         return few_rows.invert(cuts, rows, words)
-    from protocols.randomness import drawing_loops
-
     symbols = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
-    drawing_loops.invert(cuts, rows, words, symbols)
+    loops().invert(cuts, rows, words, symbols)
     return symbols
 
 

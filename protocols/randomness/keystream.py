@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
+from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
 from protocols.randomness.drawing import counter_blocks, extremes, further_blocks, shared_blocks, stream_blocks
 from protocols.randomness.few_rows import Starts, blocks_alone
@@ -33,7 +34,7 @@ from protocols.randomness.memory import memory
 
 BLOCK = 16
 KEY = 16  # bytes: AES-256 would take half as long again
-MOST = (1 << 64) - 1
+MOST = (1 << 63) - 1
 NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
@@ -76,8 +77,8 @@ class Keyring:
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
-        tweaks = tweak if isinstance(tweak, np.ndarray) else _repeated(tweak, len(devices))
-        return Draws(self.key(purpose), np.ascontiguousarray(devices, dtype=np.uint64), tweaks)
+        tweaks = frozen(tweak) if isinstance(tweak, np.ndarray) else _repeated(tweak, len(devices))
+        return Draws(self.key(purpose), frozen(np.asarray(devices, dtype=np.uint64)), tweaks)
 
 
 @dataclass(frozen=True)

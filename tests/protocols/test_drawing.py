@@ -24,6 +24,7 @@ from protocols.randomness.drawing import (
     stream_blocks,
 )
 from protocols.randomness.few_rows import Starts, blocks_alone
+from protocols.randomness.keystream import MOST
 from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
@@ -100,7 +101,7 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
     among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
     for words, starts in (
         (in_order, Starts(devices, 0, width, 0)),
-        (in_order, Starts(devices, 100, 0, (1 << 64) - 1)),
+        (in_order, Starts(devices, 100, 0, MOST)),
         (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
     ):
         for exempt in (None, (cells, there)):
