@@ -74,7 +74,7 @@ def measure() -> Rates:
     return Rates(
         rate(lambda: draws._encrypt(counters, room), counters.nbytes),
         rate(lambda: drawing_loops.fill_shared(devices, cells, 0, 1, counters), BLOCKS),
-        rate(lambda: drawing_loops.look_up(words, slots[0], SLOTS, symbols, left), len(words)),
+        rate(lambda: drawing_loops.look_up(words, slots[0], SLOTS, 0, symbols, left, 0), len(words)),
         rate(lambda: drawing_loops.look_up_again(cells[:ROWS], every, *start, bits, slots, found), ROWS),
         rate(lambda: np.copyto(target, source), 2 * len(target)),
     )

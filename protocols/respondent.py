@@ -103,7 +103,7 @@ class Respondent:
         kind = question.fake_kind
         if kind is None:
             return mechanism.memoise(cells, draws)
-        own = self.sampled(devices) == self.scheme.survey.index(question.name)
+        own = self.sampled(devices) == self.scheme.place(question)
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:

@@ -133,15 +133,18 @@ def look_up(
     if len(symbols) < MANY:
         return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
     left, flat = memory.left(symbols.size), symbols.reshape(-1)
-    spread = frozen(starts.devices), starts.first, starts.apart, starts.within
+    cells, there = (None, None) if exempt is None else (frozen(exempt[0]), frozen(exempt[1]))
     if starts.within:
+        spread = frozen(starts.devices), starts.first, starts.apart, starts.within
         found = loops().look_up_from(*spread, words, slots[0], filled, symbols, left)
-    elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
-        return left[: loops().look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
+        if exempt is not None:
+            loops().look_up_again(cells, there, *spread, words, slots, symbols)
+    elif exempt is None:
+        found = loops().look_up(words, slots[0], filled, 0, flat, left, 0)
+    elif symbols.shape[1] == 1 and len(slots) == 2:
+        found = loops().look_up_either(words, there, slots, filled, flat, left)
     else:
-        found = loops().look_up(words, slots[0], filled, flat, left)
-    if exempt is not None:
-        loops().look_up_again(frozen(exempt[0]), frozen(exempt[1]), *spread, words, slots, symbols)
+        found = loops().look_up_bits(cells, there, frozen(starts.devices), words, slots, filled, symbols, left)
     return left[:found].copy()
 
 

@@ -12,6 +12,7 @@ from protocols.arrays.aliases import Mask, Whole, Words
 from protocols.arrays.compiling import compiled
 
 ZERO, ONE, TWO, THREE, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 2, 3, 7, 32))
+SOME = 512  # rows
 
 
 @compiled
@@ -96,33 +97,38 @@ def are_same(devices: Words, others: Words) -> bool:
 
 
 @compiled
-def look_up(words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole) -> int:
-    """symbols = slots[words]. Places of words that are `filled` or more are written to `left` and counted.
+def look_up(words: Whole, slots: Whole, filled: int, first: int, symbols: Whole, left: Whole, found: int) -> int:
+    """symbols = slots[words], from place `first` on.
 
-    Four at a time, which takes two thirds of the time: the processor has the next loads under way.
+    Places of words that are `filled` or more are written to `left` after those that were found before; returned is how
+    many there are now. Four words at a time take two thirds of the time.
     """
-    found, fours = 0, np.uint64(len(words)) >> TWO
+    place = np.uint64(first)
+    fours = np.uint64(len(words)) >> TWO
     for four in range(fours):
         i = np.uint64(four) << TWO
         a, b, c, d = words[i], words[i + ONE], words[i + TWO], words[i + THREE]
-        symbols[i], symbols[i + ONE], symbols[i + TWO], symbols[i + THREE] = slots[a], slots[b], slots[c], slots[d]
+        symbols[place], symbols[place + ONE] = slots[a], slots[b]
+        symbols[place + TWO], symbols[place + THREE] = slots[c], slots[d]
         if a >= filled:
-            left[found] = i
+            left[found] = place
             found += 1
         if b >= filled:
-            left[found] = i + ONE
+            left[found] = place + ONE
             found += 1
         if c >= filled:
-            left[found] = i + TWO
+            left[found] = place + TWO
             found += 1
         if d >= filled:
-            left[found] = i + THREE
+            left[found] = place + THREE
             found += 1
+        place += np.uint64(4)
     for j in range(fours << TWO, len(words)):
-        symbols[j] = slots[words[j]]
+        symbols[place] = slots[words[j]]
         if words[j] >= filled:
-            left[found] = j
+            left[found] = place
             found += 1
+        place += ONE
     return found
 
 
@@ -206,6 +212,21 @@ def look_up_again(
         place, kind = np.uint64(cells[row]) >> THREE, ONE + (np.uint64(cells[row]) & SEVEN)
         start = start_of(row, devices[row], first, apart, within, count)
         symbols[row, place] = slots[kind, words[start + place]]
+
+
+@compiled
+def look_up_bits(
+    cells: Whole, there: Mask, devices: Words, words: Whole, slots: Whole, filled: int, symbols: Whole, left: Whole
+) -> int:
+    """`look_up` and `look_up_again` of some rows after the other, while what they read and write is in the cache."""
+    rows, count = symbols.shape
+    flat, found = symbols.reshape(-1), 0
+    for start in range(0, rows, SOME):
+        end = min(start + SOME, rows)
+        some = words[start * count : end * count]
+        found = look_up(some, slots[0], filled, start * count, flat, left, found)
+        look_up_again(cells[start:end], there[start:end], devices, 0, count, 0, some, slots, symbols[start:end])
+    return found
 
 
 @compiled

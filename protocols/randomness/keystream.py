@@ -108,28 +108,40 @@ class Draws:
 
         The words are there until the thread asks for others.
         """
-        step = max(1, PART // (BLOCK * blocks_alone(count)))
+        one_tweak = self.tweaks.strides == (0,) and len(self) > 0
+        low, _, in_a_row = extremes(self.devices) if one_tweak else (0, MOST, False)
+        step = max(NEIGHBOURS, PART // (2 * count if in_a_row else BLOCK * blocks_alone(count)))
         for first in range(0, len(self), step):
             rows = slice(first, first + step)
-            yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
+            devices, tweaks = self.devices[rows], self.tweaks[rows]
+            if in_a_row:
+                yield rows, *self._whole_streams(devices, tweaks, count, low + first, low + first + len(devices) - 1, True)
+            else:
+                yield rows, *self._words(devices, tweaks, count, one_tweak)
 
-    def _words(self, devices: Devices, tweaks: Whole, count: int) -> tuple[ShortWords, Starts]:
+    def _words(self, devices: Devices, tweaks: Whole, count: int, one_tweak: bool) -> tuple[ShortWords, Starts]:
         """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
-        first, blocks = self._from(SHARED), blocks_alone(count)
-        low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
+        blocks = blocks_alone(count)
+        low, high, _ = extremes(devices) if one_tweak else (0, MOST, False)
+        if (high // NEIGHBOURS - low // NEIGHBOURS + 1) * count <= len(devices) * blocks:
+            return self._whole_streams(devices, tweaks, count, low, high, False)
+        counters = shared_blocks(devices, tweaks, self._from(SHARED), count, memory.counters(len(devices) * blocks))
+        return self._short_words(counters), Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
+
+    def _whole_streams(
+        self, devices: Devices, tweaks: Whole, count: int, low: int, high: int, in_a_row: bool
+    ) -> tuple[ShortWords, Starts]:
+        """The words of all devices from `low` to `high`; where these are numbered in a row, only theirs."""
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
-        if groups * count > len(devices) * blocks:
-            counters = shared_blocks(devices, tweaks, first, count, memory.counters(len(devices) * blocks))
-            starts = Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
-        else:
-            asked = group, groups, int(tweaks[0]), first, count
-            counters = memory.streams(2 * groups * count, asked, stream_blocks)
-            starts = Starts(devices, NEIGHBOURS * group, 0, MOST)
-        words = self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
-        if not in_a_row or starts.apart:
-            return words, starts
+        asked = group, groups, int(tweaks[0]), self._from(SHARED), count
+        words = self._short_words(memory.streams(2 * groups * count, asked, stream_blocks))
+        if not in_a_row:
+            return words, Starts(devices, NEIGHBOURS * group, 0, MOST)
         start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], Starts(devices, 0, count, 0)
+
+    def _short_words(self, counters: Words) -> ShortWords:
+        return self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""
