@@ -16,7 +16,6 @@ from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness import few_rows
 from protocols.randomness.few_rows import Starts, blocks_alone
-from protocols.randomness.memory import memory
 
 MANY = 2048
 Exempt = tuple[Whole, Mask]
@@ -115,37 +114,49 @@ def are_same(devices: Words, others: Words) -> bool:
 
 
 def look_up(
-    slots: Column, filled: int, words: ShortWords, starts: Starts, exempt: Exempt | None, symbols: Column
-) -> Places:
-    """symbols = slots[0, words], and where (flat) words are `filled` or more: those need further bits.
+    slots: Column,
+    filled: int,
+    words: ShortWords,
+    starts: Starts,
+    exempt: Exempt | None,
+    first: int,
+    symbols: Column,
+    left: Places,
+    found: int,
+) -> int:
+    """symbols = slots[0, words], from row `first` on; for an exempt symbol, among the slots of its kind.
 
-    For an exempt symbol, the word is looked up among the slots of its kind.
+    Places (flat) of words that are `filled` or more, which need further bits, are written to `left` after those found
+    before. Returned is how many there are now.
 
     >>> slots, words = np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8), np.array([0, 2, 1, 1], dtype=np.uint16)
-    >>> symbols, starts = np.empty((2, 2), dtype=np.uint8), Starts(np.arange(2, dtype=np.uint64), 0, 2, 0)
-    >>> look_up(slots, 2, words, starts, None, symbols).tolist(), symbols.tolist()
-    ([1], [[4, 5], [4, 4]])
-    >>> look_up(slots, 2, words, starts, (np.array([8, 0]), np.array([True, False])), symbols).tolist()
-    [1]
+    >>> symbols, left = np.zeros((3, 2), dtype=np.uint8), np.zeros(6, dtype=np.intp)
+    >>> starts, exempt = Starts(np.arange(2, dtype=np.uint64), 0, 2, 0), (np.array([0, 8, 0]), np.arange(3) == 1)
+    >>> look_up(slots, 2, words, starts, exempt, 1, symbols, left, 0), left[:1].tolist()
+    (1, [3])
     >>> symbols.tolist()
-    [[4, 9], [4, 4]]
+    [[0, 0], [4, 9], [4, 4]]
     """
-    if len(symbols) < MANY:
-        return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
-    left, flat = memory.left(symbols.size), symbols.reshape(-1)
-    cells, there = (None, None) if exempt is None else (frozen(exempt[0]), frozen(exempt[1]))
+    rows, count = len(starts.devices), symbols.shape[1]
+    cells, there = exempt or (NO_CELLS, NOT_THERE)
+    if rows < MANY:
+        some = slice(first, first + rows)
+        own = None if exempt is None else (cells[some], there[some])
+        few = few_rows.look_up(slots, filled, words, starts, own, symbols[some])
+        left[found : found + len(few)] = few + first * count
+        return found + len(few)
     if starts.within:
         spread = frozen(starts.devices), starts.first, starts.apart, starts.within
-        found = loops().look_up_from(*spread, words, slots[0], filled, symbols, left)
+        found = loops().look_up_from(*spread, words, slots, filled, first, symbols, left, found)
         if exempt is not None:
-            loops().look_up_again(cells, there, *spread, words, slots, symbols)
-    elif exempt is None:
-        found = loops().look_up(words, slots[0], filled, 0, flat, left, 0)
-    elif symbols.shape[1] == 1 and len(slots) == 2:
-        found = loops().look_up_either(words, there, slots, filled, flat, left)
-    else:
-        found = loops().look_up_bits(cells, there, frozen(starts.devices), words, slots, filled, symbols, left)
-    return left[:found].copy()
+            loops().look_up_again(frozen(cells), frozen(there), *spread, words, slots, first, symbols)
+        return found
+    if exempt is None:
+        return int(loops().look_up(words, slots, filled, first * count, symbols, left, found))
+    if count == 1 and len(slots) == 2:
+        return int(loops().look_up_either(words, frozen(there), slots, filled, first, symbols, left, found))
+    own = frozen(cells), frozen(there)
+    return int(loops().look_up_bits(*own, words, slots, filled, first, symbols, left, found))
 
 
 def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symbols: Column) -> None:

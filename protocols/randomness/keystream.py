@@ -22,6 +22,7 @@ import hmac
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,8 +104,8 @@ class Draws:
         counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
         return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
-    def parts(self, count: int) -> Iterator[tuple[slice, ShortWords, Starts]]:
-        """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
+    def parts(self, count: int) -> Iterator[tuple[int, ShortWords, Starts]]:
+        """`count` uniform 16-bit words for each row, some rows at a time: the first, their words, where these begin.
 
         The words are there until the thread asks for others.
         """
@@ -115,9 +116,12 @@ class Draws:
             rows = slice(first, first + step)
             devices, tweaks = self.devices[rows], self.tweaks[rows]
             if in_a_row:
-                yield rows, *self._whole_streams(devices, tweaks, count, low + first, low + first + len(devices) - 1, True)
+                yield (
+                    first,
+                    *self._whole_streams(devices, tweaks, count, low + first, low + first + len(devices) - 1, True),
+                )
             else:
-                yield rows, *self._words(devices, tweaks, count, one_tweak)
+                yield first, *self._words(devices, tweaks, count, one_tweak)
 
     def _words(self, devices: Devices, tweaks: Whole, count: int, one_tweak: bool) -> tuple[ShortWords, Starts]:
         """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
@@ -159,6 +163,7 @@ class Draws:
         return out[: len(flat)]
 
 
+@lru_cache(maxsize=64)
 def _repeated(tweak: int, rows: int) -> Whole:
-    """One tweak for all rows, stored once. What numpy's `broadcast_to` returns, in a tenth of its time."""
+    """One tweak for all rows, stored once, as by numpy's `broadcast_to`; read-only."""
     return np.ndarray((rows,), np.dtype("<u4"), int(tweak).to_bytes(4, "little"), strides=(0,))

@@ -15,11 +15,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Places, Whole, Words
+from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness.drawing import MANY, Exempt, invert, look_up, resolve
 from protocols.randomness.keystream import Draws
+from protocols.randomness.memory import memory
 
 Probabilities = Sequence[float] | Floats
 
@@ -69,19 +70,12 @@ class Table:
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         if exempt is not None:
             exempt = frozen(exempt[0]), frozen(exempt[1])
-        left = []
-        for rows, words, starts in draws.parts(count):
-            some = None if exempt is None else (exempt[0][rows], exempt[1][rows])
-            found = look_up(self._slots, self.filled, words, starts, some, out[rows])
-            if len(found):
-                left.append(found + rows.start * count)
-        if left:
-            self._resolve(out, np.concatenate(left), draws, exempt)
+        left, found = memory.left(out.size), 0
+        for first, words, starts in draws.parts(count):
+            found = look_up(self._slots, self.filled, words, starts, exempt, first, out, left, found)
+        if found:
+            resolve(self._cuts, left[:found], draws.extra(left[:found], count), exempt, out)
         return out
-
-    def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
-        """Draw the symbols of words beyond the filled slots, with 64 further bits each."""
-        resolve(self._cuts, left, draws.extra(left, out.shape[1]), exempt, out)
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities of this table, exactly."""
