@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Bytes, Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness import few_rows
 from protocols.randomness.few_rows import Starts, blocks_alone
+from protocols.randomness.memory import memory
 
 MANY = 2048
 Exempt = tuple[Whole, Mask]
@@ -88,6 +89,22 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     counters = np.empty((len(left), 2), dtype="<u8")
     loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
     return counters
+
+
+@cache
+def wide_aes() -> Any:
+    """AES for many blocks, where the processor has instructions for it; else None."""
+    from protocols.randomness import wide_aes
+
+    return wide_aes if wide_aes.available else None
+
+
+def encrypt(key: bytes, blocks: Words, out: Bytes) -> None:
+    """AES of every block, two numbers each. `out` has a block more, less a byte, because OpenSSL asks for it."""
+    if len(blocks) >= 2 * MANY and wide_aes() is not None:
+        wide_aes().encrypt(key, blocks, out[: blocks.nbytes].view("<u8"))
+    else:
+        memory.cipher(key).update_into(blocks.view(np.uint8).data, out.data)
 
 
 def extremes(devices: Words) -> tuple[int, int, bool]:
@@ -189,16 +206,15 @@ def clear(column: Column, kept: int) -> None:
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
-    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k.
+    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k. The shifts may be overwritten.
 
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
     [1, 0]
     """
     if len(cells) < MANY:
         return few_rows.shift(cells, shifts, k)
-    shifted = np.empty_like(shifts)
-    loops().shift(frozen(cells), shifts, k, shifted)
-    return shifted
+    loops().shift(frozen(cells), shifts, k)
+    return shifts
 
 
 def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:

@@ -267,12 +267,12 @@ def clear(column: Whole, kept: int) -> None:
 
 
 @compiled
-def shift(cells: Whole, shifts: Whole, k: int, shifted: Whole) -> None:
-    """shifted = cells + shifts, less k where that is k or more: there the difference is the smaller number."""
+def shift(cells: Whole, shifts: Whole, k: int) -> None:
+    """shifts = cells + shifts, less k where that is k or more: there the difference is the smaller number."""
     for row in range(len(cells)):
         total = np.uint32(np.uint32(cells[row]) + np.uint32(shifts[row]))
         less = np.uint32(total - np.uint32(k))
-        shifted[row] = less if less < total else total
+        shifts[row] = less if less < total else total
 
 
 @compiled

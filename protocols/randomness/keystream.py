@@ -29,7 +29,7 @@ import numpy as np
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
 from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import counter_blocks, extremes, further_blocks, shared_blocks, stream_blocks
+from protocols.randomness.drawing import counter_blocks, encrypt, extremes, further_blocks, shared_blocks, stream_blocks
 from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.memory import memory
 
@@ -156,11 +156,11 @@ class Draws:
         return (self.lane + lane) * LANE
 
     def _encrypt(self, counters: Words, room: Bytes | None = None) -> Bytes:
-        flat = counters.reshape(-1).view(np.uint8)
-        out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8) if room is None else room
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
-        memory.cipher(self.key[:KEY]).update_into(flat.data, out.data)
-        return out[: len(flat)]
+        flat = counters.reshape(-1)
+        out = np.empty(flat.nbytes + BLOCK - 1, dtype=np.uint8) if room is None else room
+        encrypt(self.key[:KEY], flat, out)
+        return out[: flat.nbytes]
 
 
 @lru_cache(maxsize=64)

@@ -66,7 +66,7 @@ class Table:
         `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead.
         """
         if count is None:
-            return self.sample(draws, 1, exempt)[:, 0]
+            return self.sample(draws, 1, exempt).reshape(-1)
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         if exempt is not None:
             exempt = frozen(exempt[0]), frozen(exempt[1])
