@@ -21,7 +21,7 @@ from protocols.randomness.memory import memory
 MANY = 2048
 Exempt = tuple[Whole, Mask]
 """For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
-NO_CELLS, NOT_THERE = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+NO_EXEMPT: Exempt = frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0, dtype=np.bool_))
 
 
 @cache
@@ -99,6 +99,14 @@ def wide_aes() -> Any:
     return wide_aes if wide_aes.available else None
 
 
+@cache
+def at_once() -> Any:
+    """Loops that draw with `wide_aes`."""
+    from protocols.randomness import at_once
+
+    return at_once
+
+
 def encrypt(key: bytes, blocks: Words, out: Bytes) -> None:
     """AES of every block, two numbers each. `out` has a block more, less a byte, because OpenSSL asks for it."""
     if len(blocks) >= 2 * MANY and wide_aes() is not None:
@@ -155,7 +163,7 @@ def look_up(
     [[0, 0], [4, 9], [4, 4]]
     """
     rows, count = len(starts.devices), symbols.shape[1]
-    cells, there = exempt or (NO_CELLS, NOT_THERE)
+    cells, there = exempt or NO_EXEMPT
     if rows < MANY:
         some = slice(first, first + rows)
         own = None if exempt is None else (cells[some], there[some])
@@ -187,7 +195,7 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
     if len(symbols) < MANY:
         few_rows.resolve(cuts, left, words, exempt, symbols)
         return
-    cells, there = exempt or (NO_CELLS, NOT_THERE)
+    cells, there = exempt or NO_EXEMPT
     loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
 
 

@@ -39,7 +39,7 @@ def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) ->
 
 
 @compiled
-def fill_streams(group: int, tail: int, counters: Words) -> None:
+def fill_streams(group: int | np.uint64, tail: int, counters: Words) -> None:
     """counters[row, i] = (group + row, tail + (i << 32))"""
     rows, count, _ = counters.shape
     for row in range(rows):

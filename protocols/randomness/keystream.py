@@ -26,10 +26,23 @@ from functools import lru_cache
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Bytes, Column, Devices, Places, ShortWords, Whole, Words
 from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import counter_blocks, encrypt, extremes, further_blocks, shared_blocks, stream_blocks
+from protocols.randomness.drawing import (
+    MANY,
+    NO_EXEMPT,
+    Exempt,
+    at_once,
+    counter_blocks,
+    encrypt,
+    extremes,
+    further_blocks,
+    look_up,
+    shared_blocks,
+    stream_blocks,
+    wide_aes,
+)
 from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.memory import memory
 
@@ -146,6 +159,22 @@ class Draws:
 
     def _short_words(self, counters: Words) -> ShortWords:
         return self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
+
+    def look_up(self, slots: Column, filled: int, exempt: Exempt | None, symbols: Column, left: Places) -> int:
+        """Words of all rows looked up, as `drawing.look_up` does it for some of them."""
+        count, found = symbols.shape[1], 0
+        if len(self) >= MANY and (wide := wide_aes()) is not None:
+            keys, first, own = wide.round_keys(self.key[:KEY]), self._from(SHARED), exempt or NO_EXEMPT
+            if self.tweaks.strides != (0,):
+                asked = self.devices, self.tweaks, first, blocks_alone(count)
+                return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
+            low, _, in_a_row = extremes(self.devices)
+            if in_a_row:
+                tail = int(self.tweaks[0]) | first << 32
+                return int(at_once().draw_in_a_row(keys, low, tail, *own, slots, filled, symbols, left))
+        for first, words, starts in self.parts(count):
+            found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
+        return found
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""

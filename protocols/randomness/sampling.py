@@ -18,7 +18,7 @@ import numpy as np
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
-from protocols.randomness.drawing import MANY, Exempt, invert, look_up, resolve
+from protocols.randomness.drawing import MANY, Exempt, invert, resolve
 from protocols.randomness.keystream import Draws
 from protocols.randomness.memory import memory
 
@@ -70,11 +70,10 @@ class Table:
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         if exempt is not None:
             exempt = frozen(exempt[0]), frozen(exempt[1])
-        left, found = memory.left(out.size), 0
-        for first, words, starts in draws.parts(count):
-            found = look_up(self._slots, self.filled, words, starts, exempt, first, out, left, found)
-        if found:
-            resolve(self._cuts, left[:found], draws.extra(left[:found], count), exempt, out)
+        left = memory.left(out.size)
+        left = left[: draws.look_up(self._slots, self.filled, exempt, out, left)]
+        if len(left):
+            resolve(self._cuts, left, draws.extra(left, count), exempt, out)
         return out
 
     def exact(self, kind: int = 0) -> list[Fraction]:

@@ -99,7 +99,8 @@ def _expand(words: Any) -> None:
 
 
 @compiled
-def _encrypt(keys: Words, blocks: Words, out: Words) -> None:
+def encrypt_all(keys: Words, blocks: Words, out: Words) -> None:
+    """AES of every block under round keys."""
     steps = len(blocks) // STEP
     for step in range(steps):
         encrypt_step(keys, blocks, out, np.uint64(step) * np.uint64(STEP))
@@ -113,18 +114,18 @@ def _encrypt(keys: Words, blocks: Words, out: Words) -> None:
 
 def encrypt(key: bytes, blocks: Words, out: Words) -> None:
     """AES of every block, two numbers each."""
-    _encrypt(_schedule(key), blocks, out)
+    encrypt_all(round_keys(key), blocks, out)
 
 
 @lru_cache(maxsize=64)
-def _schedule(key: bytes) -> Words:
+def round_keys(key: bytes) -> Words:
     """The round keys. They are used only if they encrypt as `cryptography` does."""
     words = np.zeros(4 * (ROUNDS + 1), dtype=np.uint32)
     words[:4] = np.frombuffer(key, dtype="<u4")
     _expand(words)
     keys, blocks = words.view(np.uint64), np.arange(STEP + 2, dtype=np.uint64)
     found = np.empty_like(blocks)
-    _encrypt(keys, blocks, found)
+    encrypt_all(keys, blocks, found)
     if found.tobytes() != Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.tobytes()):
         raise RuntimeError("AES by VAES instructions is not AES on this machine")
     return keys

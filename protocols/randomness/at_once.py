@@ -1,0 +1,95 @@
+"""Counters, AES and look-ups of some rows after the others, in one compiled loop: what they write stays in the cache.
+
+Only where `wide_aes` is available. What is drawn is what `Draws.parts` and `drawing.look_up` say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protocols.arrays.aliases import Mask, Whole, Words
+from protocols.arrays.compiling import compiled
+from protocols.randomness.drawing_loops import (
+    ONE,
+    SEVEN,
+    THREE,
+    TWO,
+    fill_shared,
+    fill_streams,
+    look_up,
+    look_up_again,
+    look_up_bits,
+    look_up_either,
+    look_up_from,
+)
+from protocols.randomness.wide_aes import encrypt_all
+
+BLOCKS = 1024  # at a time, if a row does not need more
+NEIGHBOURS = 8
+
+
+@compiled
+def draw_in_a_row(
+    keys: Words,
+    low: int,
+    tail: int,
+    cells: Whole,
+    there: Mask,
+    slots: Whole,
+    filled: int,
+    symbols: Whole,
+    left: Whole,
+) -> int:
+    """Symbols of devices that are numbered in a row from `low` on, by the blocks of whole streams."""
+    rows, count = symbols.shape
+    streams = max(1, BLOCKS // count)
+    counters = np.empty((streams, count, 2), dtype=np.uint64)
+    fill_streams(np.uint64(low) >> THREE, tail, counters)
+    blocks = counters.reshape(-1)
+    keystream = np.empty_like(blocks)
+    words = keystream.view(np.uint16)
+    row, before, found = 0, np.int64(np.uint64(low) & SEVEN), 0
+    while row < rows:
+        encrypt_all(keys, blocks, keystream)
+        end = min(row + NEIGHBOURS * streams - before, rows)
+        some = words[before * count : (before + end - row) * count]
+        if len(there) == 0:
+            found = look_up(some, slots, filled, row * count, symbols, left, found)
+        elif count == 1 and len(slots) == 2:
+            found = look_up_either(some, there, slots, filled, row, symbols, left, found)
+        else:
+            found = look_up_bits(cells, there, some, slots, filled, row, symbols, left, found)
+        for i in range(np.uint64(len(blocks)) >> ONE):
+            blocks[np.uint64(i) * TWO] += np.uint64(streams)
+        row, before = end, np.int64(0)
+    return found
+
+
+@compiled
+def draw_apart(
+    keys: Words,
+    devices: Words,
+    tweaks: Whole,
+    first: int,
+    blocks: int,
+    cells: Whole,
+    there: Mask,
+    slots: Whole,
+    filled: int,
+    symbols: Whole,
+    left: Whole,
+) -> int:
+    """Symbols of devices that have blocks of their own, each at its tweak."""
+    count, found, rows = symbols.shape[1], 0, max(1, BLOCKS // blocks)
+    counters = np.empty((rows, blocks, 2), dtype=np.uint64)
+    keystream = np.empty(2 * rows * blocks, dtype=np.uint64)
+    words, apart, within = keystream.view(np.uint16), NEIGHBOURS * blocks, NEIGHBOURS - 1
+    for row in range(0, len(devices), rows):
+        some = devices[row : row + rows]
+        own = counters[: len(some)]
+        fill_shared(some, tweaks[row : row + rows], first, count, own)
+        encrypt_all(keys, own.reshape(-1), keystream)
+        found = look_up_from(some, 0, apart, within, words, slots, filled, row, symbols, left, found)
+        if len(there):
+            look_up_again(cells, there, some, 0, apart, within, words, slots, row, symbols)
+    return found
