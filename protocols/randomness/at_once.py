@@ -71,7 +71,6 @@ def draw_apart(
     devices: Words,
     tweaks: Whole,
     first: int,
-    blocks: int,
     cells: Whole,
     there: Mask,
     slots: Whole,
@@ -79,16 +78,16 @@ def draw_apart(
     symbols: Whole,
     left: Whole,
 ) -> int:
-    """Symbols of devices that have blocks of their own, each at its tweak."""
-    count, found, rows = symbols.shape[1], 0, max(1, BLOCKS // blocks)
-    counters = np.empty((rows, blocks, 2), dtype=np.uint64)
-    keystream = np.empty(2 * rows * blocks, dtype=np.uint64)
-    words, apart, within = keystream.view(np.uint16), NEIGHBOURS * blocks, NEIGHBOURS - 1
-    for row in range(0, len(devices), rows):
-        some = devices[row : row + rows]
-        own = counters[: len(some)]
-        fill_shared(some, tweaks[row : row + rows], first, count, own)
-        encrypt_all(keys, own.reshape(-1), keystream)
+    """One symbol each of devices that have a block of their own, each at its tweak."""
+    found = 0
+    counters = np.empty((BLOCKS, 1, 2), dtype=np.uint64)
+    keystream = np.empty(2 * BLOCKS, dtype=np.uint64)
+    words, apart, within = keystream.view(np.uint16), NEIGHBOURS, NEIGHBOURS - 1
+    for row in range(0, len(devices), BLOCKS):
+        some = devices[row : row + BLOCKS]
+        blocks = counters[: len(some)]
+        fill_shared(some, tweaks[row : row + BLOCKS], first, 1, blocks)
+        encrypt_all(keys, blocks.reshape(-1), keystream)
         found = look_up_from(some, 0, apart, within, words, slots, filled, row, symbols, left, found)
         if len(there):
             look_up_again(cells, there, some, 0, apart, within, words, slots, row, symbols)

@@ -165,10 +165,11 @@ class Draws:
         count, found = symbols.shape[1], 0
         if len(self) >= MANY and (wide := wide_aes()) is not None:
             keys, first, own = wide.round_keys(self.key[:KEY]), self._from(SHARED), exempt or NO_EXEMPT
-            if self.tweaks.strides != (0,):
-                asked = self.devices, self.tweaks, first, blocks_alone(count)
+            one_tweak = self.tweaks.strides == (0,)
+            if count == 1 and not one_tweak:
+                asked = self.devices, self.tweaks, first
                 return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
-            low, _, in_a_row = extremes(self.devices)
+            low, _, in_a_row = extremes(self.devices) if one_tweak else (0, 0, False)
             if in_a_row:
                 tail = int(self.tweaks[0]) | first << 32
                 return int(at_once().draw_in_a_row(keys, low, tail, *own, slots, filled, symbols, left))
