@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.randomness import few_rows
+from protocols.randomness import drawing, few_rows, keystream
 from protocols.randomness.drawing import (
     MANY,
     are_same,
@@ -22,6 +22,7 @@ from protocols.randomness.drawing import (
     shared_blocks,
     shift,
     stream_blocks,
+    wide_aes,
 )
 from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.keystream import MOST
@@ -143,12 +144,21 @@ def test_cuts_are_inverted_as_defined() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 13])
 @pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
-def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
+@pytest.mark.parametrize("wide", [False, True], ids=["step by step", "at once"])
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(
+    count: int, cells: bool, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if wide and wide_aes() is None:
+        pytest.skip("this processor has no wide AES")
+    if not wide:
+        for module in (drawing, keystream):
+            monkeypatch.setattr(module, "wide_aes", lambda: None)
     rng = np.random.default_rng(2)
     table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
     low = np.uint64(1 << 40)
     selections = [
         np.arange(3, 3 * MANY, dtype=np.uint64),  # in a row
+        np.arange(MANY, dtype=np.uint64) + np.uint64((1 << 63) + 5),
         np.arange(3, 3 * MANY, dtype=np.uint64)[rng.random(3 * MANY - 3) < 0.7],  # many neighbours
         rng.permutation(np.arange(2 * MANY, dtype=np.uint64)),
         rng.integers(0, 1 << 64, MANY, dtype=np.uint64),  # no neighbours
