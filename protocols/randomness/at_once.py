@@ -11,8 +11,6 @@ from protocols.arrays.aliases import Mask, Whole, Words
 from protocols.arrays.compiling import compiled
 from protocols.randomness.drawing_loops import (
     ONE,
-    SEVEN,
-    THREE,
     TWO,
     fill_shared,
     fill_streams,
@@ -31,7 +29,8 @@ NEIGHBOURS = 8
 @compiled
 def draw_in_a_row(
     keys: Words,
-    low: int,
+    group: int,
+    before: int,
     tail: int,
     cells: Whole,
     there: Mask,
@@ -40,15 +39,18 @@ def draw_in_a_row(
     symbols: Whole,
     left: Whole,
 ) -> int:
-    """Symbols of devices that are numbered in a row from `low` on, by the blocks of whole streams."""
+    """Symbols of devices that are numbered in a row, by the blocks of whole streams from `group` on.
+
+    In the first stream, so many devices are before them.
+    """
     rows, count = symbols.shape
     streams = max(1, BLOCKS // count)
     counters = np.empty((streams, count, 2), dtype=np.uint64)
-    fill_streams(np.uint64(low) >> THREE, tail, counters)
+    fill_streams(group, tail, counters)
     blocks = counters.reshape(-1)
     keystream = np.empty_like(blocks)
     words = keystream.view(np.uint16)
-    row, before, found = 0, np.int64(np.uint64(low) & SEVEN), 0
+    row, found = 0, 0
     while row < rows:
         encrypt_all(keys, blocks, keystream)
         end = min(row + NEIGHBOURS * streams - before, rows)
@@ -61,7 +63,7 @@ def draw_in_a_row(
             found = look_up_bits(cells, there, some, slots, filled, row, symbols, left, found)
         for i in range(np.uint64(len(blocks)) >> ONE):
             blocks[np.uint64(i) * TWO] += np.uint64(streams)
-        row, before = end, np.int64(0)
+        row, before = end, 0
     return found
 
 

@@ -171,7 +171,8 @@ def look_up(
         left[found : found + len(few)] = few + first * count
         return found + len(few)
     if starts.within:
-        spread = frozen(starts.devices), starts.first, starts.apart, starts.within
+        base = starts.first - (starts.first >> 63 << 64)  # as a signed number, which the loops take for the same
+        spread = frozen(starts.devices), base, starts.apart, starts.within
         found = loops().look_up_from(*spread, words, slots, filled, first, symbols, left, found)
         if exempt is not None:
             loops().look_up_again(frozen(cells), frozen(there), *spread, words, slots, first, symbols)

@@ -171,8 +171,8 @@ class Draws:
                 return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
             low, _, in_a_row = extremes(self.devices) if one_tweak else (0, 0, False)
             if in_a_row:
-                tail = int(self.tweaks[0]) | first << 32
-                return int(at_once().draw_in_a_row(keys, low, tail, *own, slots, filled, symbols, left))
+                streams = low // NEIGHBOURS, low % NEIGHBOURS, int(self.tweaks[0]) | first << 32
+                return int(at_once().draw_in_a_row(keys, *streams, *own, slots, filled, symbols, left))
         for first, words, starts in self.parts(count):
             found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
         return found

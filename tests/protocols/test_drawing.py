@@ -159,6 +159,7 @@ def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(
     selections = [
         np.arange(3, 3 * MANY, dtype=np.uint64),  # in a row
         np.arange(MANY, dtype=np.uint64) + np.uint64((1 << 63) + 5),
+        np.arange(MANY, dtype=np.uint64)[::-1] + np.uint64((1 << 63) + 5),
         np.arange(3, 3 * MANY, dtype=np.uint64)[rng.random(3 * MANY - 3) < 0.7],  # many neighbours
         rng.permutation(np.arange(2 * MANY, dtype=np.uint64)),
         rng.integers(0, 1 << 64, MANY, dtype=np.uint64),  # no neighbours
