@@ -18,11 +18,16 @@ import numpy as np
 
 from bench.tables import best_of
 from protocols.arrays import frozen
-from protocols.randomness import BLOCK, Draws, drawing_loops
+from protocols.randomness import BLOCK, Draws, drawing_loops, keystream
 
 Work = Callable[[], object]
 BLOCKS, SLOTS, BYTES, ROWS = 1 << 15, 1 << 16, 13, 1 << 14
-LOOK_UPS = ("look_up", "look_up_either", "look_up_from")
+LOOK_UPS: dict[str, Callable[..., int]] = {
+    "look_up": lambda words, *_: len(words),
+    "look_up_either": lambda words, *_: len(words),
+    "look_up_from": lambda devices, *rest: len(devices) * rest[-3].shape[1],
+    "look_up_bits": lambda cells, there, words, *_: len(words),
+}
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,10 @@ def measure() -> Rates:
     devices, cells = frozen(np.arange(BLOCKS, dtype=np.uint64)), frozen(np.arange(BLOCKS) % 100)
     rng = np.random.default_rng(1)
     words, slots = rng.integers(0, SLOTS, SLOTS, dtype=np.uint16), rng.integers(0, 256, (9, SLOTS), dtype=np.uint8)
-    symbols, left = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
+    symbols, left = np.empty((SLOTS, 1), dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
     bits, every = rng.integers(0, SLOTS, ROWS * BYTES, dtype=np.uint16), frozen(np.ones(ROWS, dtype=np.bool_))
     found = np.empty((ROWS, BYTES), dtype=np.uint8)
-    start = devices[:ROWS], np.uint64(0), np.uint64(BYTES), np.uint64(0)
+    start = devices[:ROWS], 0, BYTES, 0
     target = np.empty(SLOTS * 8, dtype=np.uint8)
     source = frozen(np.ones_like(target))
 
@@ -74,8 +79,8 @@ def measure() -> Rates:
     return Rates(
         rate(lambda: draws._encrypt(counters, room), counters.nbytes),
         rate(lambda: drawing_loops.fill_shared(devices, cells, 0, 1, counters), BLOCKS),
-        rate(lambda: drawing_loops.look_up(words, slots[0], SLOTS, symbols, left), len(words)),
-        rate(lambda: drawing_loops.look_up_again(cells[:ROWS], every, *start, bits, slots, found), ROWS),
+        rate(lambda: drawing_loops.look_up(words, slots, SLOTS, 0, symbols, left, 0), len(words)),
+        rate(lambda: drawing_loops.look_up_again(cells[:ROWS], every, *start, bits, slots, 0, found), ROWS),
         rate(lambda: np.copyto(target, source), 2 * len(target)),
     )
 
@@ -94,10 +99,18 @@ def needs(work: Work) -> Needs:
         return patch.object(owner, name, count)
 
     with ExitStack() as patched:
+        patched.enter_context(patch.object(keystream, "wide_aes", lambda: None))  # step by step: the same work
         patched.enter_context(counted(Draws, "_encrypt", "aes", lambda _, counters, *room: counters.nbytes))
         patched.enter_context(counted(drawing_loops, "fill_shared", "counters", lambda *a: a[-1].size // 2))
-        patched.enter_context(counted(drawing_loops, "look_up_again", "own", lambda _, there, *a: int(there.sum())))
-        for name in LOOK_UPS:
-            patched.enter_context(counted(drawing_loops, name, "words", lambda *a: a[-2].size))
+        for name, size in LOOK_UPS.items():
+            patched.enter_context(counted(drawing_loops, name, "words", size))
+        patched.enter_context(counted(drawing_loops, "look_up_bits", "own", _there))
         work()
     return Needs(**counts)
+
+
+def _there(
+    cells: Any, there: Any, words: Any, slots: Any, filled: int, first: int, symbols: Any, left: Any, found: int
+) -> int:
+    """How many cells are there, as `look_up_bits` is told."""
+    return int(there[first : first + len(words) // symbols.shape[1]].sum())

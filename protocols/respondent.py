@@ -103,12 +103,15 @@ class Respondent:
         kind = question.fake_kind
         if kind is None:
             return mechanism.memoise(cells, draws)
-        own = self.sampled(devices) == self.scheme.survey.index(question.name)
+        own = self.sampled(devices) == self.scheme.place(question)
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:
         """What each device keeps for life and shows in its answers to this question: its hash or its buckets."""
-        return question.mechanism.encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
+        encoding = question.mechanism.encoding
+        if not encoding.lifelong:
+            return None
+        return encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
 
     def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
         return (what, *self._survey, question.name)

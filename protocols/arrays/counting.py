@@ -67,6 +67,8 @@ def _sizes(groups: Whole, size: int, rows: int) -> Counts:
 
 def frozen(column: Whole | Mask) -> Any:
     """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
+    if column.flags.c_contiguous and not column.flags.writeable:
+        return column
     view = np.ascontiguousarray(column).view()
     view.flags.writeable = False
     return view

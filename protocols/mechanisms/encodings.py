@@ -41,6 +41,11 @@ class Encoding(Protocol):
     @property
     def exclusive(self) -> bool: ...
     @property
+    def lifelong(self) -> bool:
+        """Whether devices have traits."""
+        ...
+
+    @property
     def states(self) -> int:
         """How many memos a device can ever have."""
         ...
@@ -121,6 +126,8 @@ class Encoding(Protocol):
 class Plain:
     """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
+    lifelong = False
+
     def seen(self, flip: Flip) -> Flip:
         return flip
 
@@ -178,8 +185,8 @@ class Direct(Plain):
             return (_rows(noise).integers,)
         drawn = None if fakes is None else tuple(fakes.tolist())
         if drawn is not None and kind == "noisy":
-            return _shifts(self.k, noise).integers, _table(drawn).integers
-        return (_shifts(self.k, noise, drawn).integers,)
+            return _shifts(self.k, noise.p, noise.q).integers, _table(drawn).integers
+        return (_shifts(self.k, noise.p, noise.q, drawn).integers,)
 
     def report_tables(self, noise: Round) -> Tables:
         return self.memo_tables(noise)
@@ -188,7 +195,7 @@ class Direct(Plain):
         if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
-        return shift(cells, _shifts(self.k, noise).sample(draws), self.k)
+        return shift(cells, _shifts(self.k, noise.p, noise.q).sample(draws), self.k)
 
     def hide(
         self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
@@ -199,7 +206,8 @@ class Direct(Plain):
         if kind == "noisy":
             return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
         exempt = np.zeros(len(own), dtype=np.int64), ~own
-        return shift(cells * own, _shifts(self.k, noise, tuple(fakes.tolist())).sample(draws, exempt=exempt), self.k)
+        table = _shifts(self.k, noise.p, noise.q, tuple(fakes.tolist()))
+        return shift(cells * own, table.sample(draws, exempt=exempt), self.k)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.memoise(memo, noise, draws)
@@ -304,8 +312,8 @@ def _with_fakes(cells: Values, own: Mask, fakes: Floats, draws: Draws) -> Values
 
 
 @lru_cache(maxsize=256)
-def _shifts(k: int, flip: Flip, fakes: tuple[float, ...] | None = None) -> Table:
-    truth = [flip.p] + [flip.q] * (k - 1)
+def _shifts(k: int, p: float, q: float, fakes: tuple[float, ...] | None = None) -> Table:
+    truth = [p] + [q] * (k - 1)
     return Table(truth) if fakes is None else Table(truth, fakes)
 
 

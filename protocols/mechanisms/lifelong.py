@@ -34,6 +34,7 @@ class Hashed:
     k: int
     g: int
     exclusive = False
+    lifelong = True
 
     @property
     def digits(self) -> int:
@@ -160,6 +161,7 @@ class Buckets:
     k: int
     d: int
     exclusive = False
+    lifelong = True
 
     @property
     def states(self) -> int:

@@ -6,9 +6,12 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 
-from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Bytes, Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness import few_rows
@@ -18,7 +21,15 @@ from protocols.randomness.memory import memory
 MANY = 2048
 Exempt = tuple[Whole, Mask]
 """For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
-NO_CELLS, NOT_THERE = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+NO_EXEMPT: Exempt = frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0, dtype=np.bool_))
+
+
+@cache
+def loops() -> Any:
+    """The compiled loops. An import statement in each function would take as long as their smallest work."""
+    from protocols.randomness import drawing_loops
+
+    return drawing_loops
 
 
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
@@ -29,10 +40,8 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     """
     if len(devices) * count < MANY:
         return few_rows.counter_blocks(devices, tweaks, first, count)
-    from protocols.randomness.drawing_loops import fill_counters
-
     counters = np.empty((len(devices), count, 2), dtype="<u8")
-    fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
+    loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
     return counters
 
 
@@ -48,11 +57,9 @@ def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int, room: W
     """
     if len(devices) < MANY:
         return few_rows.shared_blocks(devices, tweaks, first, count)
-    from protocols.randomness.drawing_loops import fill_shared
-
     size = (len(devices), blocks_alone(count), 2)
     counters = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
-    fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
+    loops().fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
     return counters
 
 
@@ -65,10 +72,8 @@ def stream_blocks(group: int, groups: int, tweak: int, first: int, count: int, r
     if groups * count < MANY:
         numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
         return few_rows.counter_blocks(numbers, np.broadcast_to(np.uint32(tweak), groups), first, count)
-    from protocols.randomness.drawing_loops import fill_streams
-
     counters = room.reshape(groups, count, 2)
-    fill_streams(group, tweak | first << 32, counters)
+    loops().fill_streams(group, tweak | first << 32, counters)
     return counters
 
 
@@ -81,11 +86,33 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     """
     if len(devices) < MANY:
         return few_rows.further_blocks(devices, tweaks, first, left, count)
-    from protocols.randomness.drawing_loops import fill_further
-
     counters = np.empty((len(left), 2), dtype="<u8")
-    fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+    loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
     return counters
+
+
+@cache
+def wide_aes() -> Any:
+    """AES for many blocks, where the processor has instructions for it; else None."""
+    from protocols.randomness import wide_aes
+
+    return wide_aes if wide_aes.available else None
+
+
+@cache
+def at_once() -> Any:
+    """Loops that draw with `wide_aes`."""
+    from protocols.randomness import at_once
+
+    return at_once
+
+
+def encrypt(key: bytes, blocks: Words, out: Bytes) -> None:
+    """AES of every block, two numbers each. `out` has a block more, less a byte, because OpenSSL asks for it."""
+    if len(blocks) >= 2 * MANY and wide_aes() is not None:
+        wide_aes().encrypt(key, blocks, out[: blocks.nbytes].view("<u8"))
+    else:
+        memory.cipher(key).update_into(blocks.view(np.uint8).data, out.data)
 
 
 def extremes(devices: Words) -> tuple[int, int, bool]:
@@ -96,9 +123,8 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     """
     if len(devices) < MANY:
         return few_rows.extremes(devices)
-    from protocols.randomness import drawing_loops
-
-    return drawing_loops.extremes(frozen(devices))
+    low, high, in_a_row = loops().extremes(frozen(devices))
+    return low, high, in_a_row
 
 
 def are_same(devices: Words, others: Words) -> bool:
@@ -109,47 +135,54 @@ def are_same(devices: Words, others: Words) -> bool:
     """
     if len(devices) < MANY or len(devices) != len(others):
         return np.array_equal(devices, others)
-    from protocols.randomness import drawing_loops
-
-    return drawing_loops.are_same(frozen(devices), frozen(others))
+    return bool(loops().are_same(frozen(devices), frozen(others)))
 
 
 def look_up(
-    slots: Column, filled: int, words: ShortWords, starts: Starts, exempt: Exempt | None, symbols: Column
-) -> Places:
-    """symbols = slots[0, words], and where (flat) words are `filled` or more: those need further bits.
+    slots: Column,
+    filled: int,
+    words: ShortWords,
+    starts: Starts,
+    exempt: Exempt | None,
+    first: int,
+    symbols: Column,
+    left: Places,
+    found: int,
+) -> int:
+    """symbols = slots[0, words], from row `first` on; for an exempt symbol, among the slots of its kind.
 
-    For an exempt symbol, the word is looked up among the slots of its kind.
+    Places (flat) of words that are `filled` or more, which need further bits, are written to `left` after those found
+    before. Returned is how many there are now.
 
     >>> slots, words = np.array([[4, 4, 5], [8, 8, 9]], dtype=np.uint8), np.array([0, 2, 1, 1], dtype=np.uint16)
-    >>> symbols, starts = np.empty((2, 2), dtype=np.uint8), Starts(np.arange(2, dtype=np.uint64), 0, 2, 0)
-    >>> look_up(slots, 2, words, starts, None, symbols).tolist(), symbols.tolist()
-    ([1], [[4, 5], [4, 4]])
-    >>> look_up(slots, 2, words, starts, (np.array([8, 0]), np.array([True, False])), symbols).tolist()
-    [1]
+    >>> symbols, left = np.zeros((3, 2), dtype=np.uint8), np.zeros(6, dtype=np.intp)
+    >>> starts, exempt = Starts(np.arange(2, dtype=np.uint64), 0, 2, 0), (np.array([0, 8, 0]), np.arange(3) == 1)
+    >>> look_up(slots, 2, words, starts, exempt, 1, symbols, left, 0), left[:1].tolist()
+    (1, [3])
     >>> symbols.tolist()
-    [[4, 9], [4, 4]]
+    [[0, 0], [4, 9], [4, 4]]
     """
-    if len(symbols) < MANY:
-        return few_rows.look_up(slots, filled, words, starts, exempt, symbols)
-    from protocols.randomness import drawing_loops as loops
-
-    left, flat = memory.left(symbols.size), symbols.reshape(-1)
-    spread = (
-        frozen(starts.devices),
-        np.uint64(starts.first),
-        np.uint64(starts.apart),
-        np.uint64(starts.within),
-    )  # as numbers of one type, so that one compiled loop serves all
+    rows, count = len(starts.devices), symbols.shape[1]
+    cells, there = exempt or NO_EXEMPT
+    if rows < MANY:
+        some = slice(first, first + rows)
+        own = None if exempt is None else (cells[some], there[some])
+        few = few_rows.look_up(slots, filled, words, starts, own, symbols[some])
+        left[found : found + len(few)] = few + first * count
+        return found + len(few)
     if starts.within:
-        found = loops.look_up_from(*spread, words, slots[0], filled, symbols, left)
-    elif exempt is not None and symbols.shape[1] == 1 and len(slots) == 2:
-        return left[: loops.look_up_either(words, frozen(exempt[1]), slots, filled, flat, left)].copy()
-    else:
-        found = loops.look_up(words, slots[0], filled, flat, left)
-    if exempt is not None:
-        loops.look_up_again(frozen(exempt[0]), frozen(exempt[1]), *spread, words, slots, symbols)
-    return left[:found].copy()
+        base = starts.first - (starts.first >> 63 << 64)  # as a signed number, which the loops take for the same
+        spread = frozen(starts.devices), base, starts.apart, starts.within
+        found = loops().look_up_from(*spread, words, slots, filled, first, symbols, left, found)
+        if exempt is not None:
+            loops().look_up_again(frozen(cells), frozen(there), *spread, words, slots, first, symbols)
+        return found
+    if exempt is None:
+        return int(loops().look_up(words, slots, filled, first * count, symbols, left, found))
+    if count == 1 and len(slots) == 2:
+        return int(loops().look_up_either(words, frozen(there), slots, filled, first, symbols, left, found))
+    own = frozen(cells), frozen(there)
+    return int(loops().look_up_bits(*own, words, slots, filled, first, symbols, left, found))
 
 
 def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symbols: Column) -> None:
@@ -163,10 +196,8 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
     if len(symbols) < MANY:
         few_rows.resolve(cuts, left, words, exempt, symbols)
         return
-    from protocols.randomness import drawing_loops
-
-    cells, there = exempt or (NO_CELLS, NOT_THERE)
-    drawing_loops.resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+    cells, there = exempt or NO_EXEMPT
+    loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
 
 
 def clear(column: Column, kept: int) -> None:
@@ -180,24 +211,19 @@ def clear(column: Column, kept: int) -> None:
     if len(column) < MANY:
         few_rows.clear(column, kept)
         return
-    from protocols.randomness import drawing_loops
-
-    drawing_loops.clear(column, kept)
+    loops().clear(column, kept)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
-    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k.
+    """Symbols of 0..k-1, each shifted by 0..k-1 places, modulo k. The shifts may be overwritten.
 
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
     [1, 0]
     """
     if len(cells) < MANY:
         return few_rows.shift(cells, shifts, k)
-    from protocols.randomness import drawing_loops
-
-    shifted = np.empty_like(shifts)
-    drawing_loops.shift(frozen(cells), shifts, k, shifted)
-    return shifted
+    loops().shift(frozen(cells), shifts, k)
+    return shifts
 
 
 def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:
@@ -209,10 +235,8 @@ def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column
     """
     if not many:
         return few_rows.invert(cuts, rows, words)
-    from protocols.randomness import drawing_loops
-
     symbols = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
-    drawing_loops.invert(cuts, rows, words, symbols)
+    loops().invert(cuts, rows, words, symbols)
     return symbols
 
 

@@ -22,18 +22,33 @@ import hmac
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Bytes, Column, Devices, Places, ShortWords, Whole, Words
+from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import counter_blocks, extremes, further_blocks, shared_blocks, stream_blocks
+from protocols.randomness.drawing import (
+    MANY,
+    NO_EXEMPT,
+    Exempt,
+    at_once,
+    counter_blocks,
+    encrypt,
+    extremes,
+    further_blocks,
+    look_up,
+    shared_blocks,
+    stream_blocks,
+    wide_aes,
+)
 from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.memory import memory
 
 BLOCK = 16
 KEY = 16  # bytes: AES-256 would take half as long again
-MOST = (1 << 64) - 1
+MOST = (1 << 63) - 1
 NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
@@ -76,8 +91,8 @@ class Keyring:
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
-        tweaks = tweak if isinstance(tweak, np.ndarray) else _repeated(tweak, len(devices))
-        return Draws(self.key(purpose), np.ascontiguousarray(devices, dtype=np.uint64), tweaks)
+        tweaks = frozen(tweak) if isinstance(tweak, np.ndarray) else _repeated(tweak, len(devices))
+        return Draws(self.key(purpose), frozen(np.asarray(devices, dtype=np.uint64)), tweaks)
 
 
 @dataclass(frozen=True)
@@ -102,33 +117,65 @@ class Draws:
         counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
         return self._encrypt(counters).reshape(len(self), count * BLOCK)
 
-    def parts(self, count: int) -> Iterator[tuple[slice, ShortWords, Starts]]:
-        """`count` uniform 16-bit words for each row, some rows at a time: which, their words, and where these begin.
+    def parts(self, count: int) -> Iterator[tuple[int, ShortWords, Starts]]:
+        """`count` uniform 16-bit words for each row, some rows at a time: the first, their words, where these begin.
 
         The words are there until the thread asks for others.
         """
-        step = max(1, PART // (BLOCK * blocks_alone(count)))
+        one_tweak = self.tweaks.strides == (0,) and len(self) > 0
+        low, _, in_a_row = extremes(self.devices) if one_tweak else (0, MOST, False)
+        step = max(NEIGHBOURS, PART // (2 * count if in_a_row else BLOCK * blocks_alone(count)))
         for first in range(0, len(self), step):
             rows = slice(first, first + step)
-            yield rows, *self._words(self.devices[rows], self.tweaks[rows], count)
+            devices, tweaks = self.devices[rows], self.tweaks[rows]
+            if in_a_row:
+                yield (
+                    first,
+                    *self._whole_streams(devices, tweaks, count, low + first, low + first + len(devices) - 1, True),
+                )
+            else:
+                yield first, *self._words(devices, tweaks, count, one_tweak)
 
-    def _words(self, devices: Devices, tweaks: Whole, count: int) -> tuple[ShortWords, Starts]:
+    def _words(self, devices: Devices, tweaks: Whole, count: int, one_tweak: bool) -> tuple[ShortWords, Starts]:
         """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
-        first, blocks = self._from(SHARED), blocks_alone(count)
-        low, high, in_a_row = extremes(devices) if tweaks.strides == (0,) else (0, MOST, False)
+        blocks = blocks_alone(count)
+        low, high, _ = extremes(devices) if one_tweak else (0, MOST, False)
+        if (high // NEIGHBOURS - low // NEIGHBOURS + 1) * count <= len(devices) * blocks:
+            return self._whole_streams(devices, tweaks, count, low, high, False)
+        counters = shared_blocks(devices, tweaks, self._from(SHARED), count, memory.counters(len(devices) * blocks))
+        return self._short_words(counters), Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
+
+    def _whole_streams(
+        self, devices: Devices, tweaks: Whole, count: int, low: int, high: int, in_a_row: bool
+    ) -> tuple[ShortWords, Starts]:
+        """The words of all devices from `low` to `high`; where these are numbered in a row, only theirs."""
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
-        if groups * count > len(devices) * blocks:
-            counters = shared_blocks(devices, tweaks, first, count, memory.counters(len(devices) * blocks))
-            starts = Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
-        else:
-            asked = group, groups, int(tweaks[0]), first, count
-            counters = memory.streams(2 * groups * count, asked, stream_blocks)
-            starts = Starts(devices, NEIGHBOURS * group, 0, MOST)
-        words = self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
-        if not in_a_row or starts.apart:
-            return words, starts
+        asked = group, groups, int(tweaks[0]), self._from(SHARED), count
+        words = self._short_words(memory.streams(2 * groups * count, asked, stream_blocks))
+        if not in_a_row:
+            return words, Starts(devices, NEIGHBOURS * group, 0, MOST)
         start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], Starts(devices, 0, count, 0)
+
+    def _short_words(self, counters: Words) -> ShortWords:
+        return self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
+
+    def look_up(self, slots: Column, filled: int, exempt: Exempt | None, symbols: Column, left: Places) -> int:
+        """Words of all rows looked up, as `drawing.look_up` does it for some of them."""
+        count, found = symbols.shape[1], 0
+        if len(self) >= MANY and (wide := wide_aes()) is not None:
+            keys, first, own = wide.round_keys(self.key[:KEY]), self._from(SHARED), exempt or NO_EXEMPT
+            one_tweak = self.tweaks.strides == (0,)
+            if count == 1 and not one_tweak:
+                asked = self.devices, self.tweaks, first
+                return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
+            low, _, in_a_row = extremes(self.devices) if one_tweak else (0, 0, False)
+            if in_a_row:
+                streams = low // NEIGHBOURS, low % NEIGHBOURS, int(self.tweaks[0]) | first << 32
+                return int(at_once().draw_in_a_row(keys, *streams, *own, slots, filled, symbols, left))
+        for first, words, starts in self.parts(count):
+            found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
+        return found
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""
@@ -139,13 +186,14 @@ class Draws:
         return (self.lane + lane) * LANE
 
     def _encrypt(self, counters: Words, room: Bytes | None = None) -> Bytes:
-        flat = counters.reshape(-1).view(np.uint8)
-        out = np.empty(len(flat) + BLOCK - 1, dtype=np.uint8) if room is None else room
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
-        memory.cipher(self.key[:KEY]).update_into(flat.data, out.data)
-        return out[: len(flat)]
+        flat = counters.reshape(-1)
+        out = np.empty(flat.nbytes + BLOCK - 1, dtype=np.uint8) if room is None else room
+        encrypt(self.key[:KEY], flat, out)
+        return out[: flat.nbytes]
 
 
+@lru_cache(maxsize=64)
 def _repeated(tweak: int, rows: int) -> Whole:
-    """One tweak for all rows, stored once. What numpy's `broadcast_to` returns, in a tenth of its time."""
+    """One tweak for all rows, stored once, as by numpy's `broadcast_to`; read-only."""
     return np.ndarray((rows,), np.dtype("<u4"), int(tweak).to_bytes(4, "little"), strides=(0,))

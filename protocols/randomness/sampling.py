@@ -15,10 +15,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Places, Whole, Words
+from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.randomness.drawing import MANY, Exempt, invert, look_up, resolve
+from protocols.arrays.counting import frozen
+from protocols.randomness.drawing import MANY, Exempt, invert, resolve
 from protocols.randomness.keystream import Draws
+from protocols.randomness.memory import memory
 
 Probabilities = Sequence[float] | Floats
 
@@ -64,19 +66,15 @@ class Table:
         `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead.
         """
         if count is None:
-            return self.sample(draws, 1, exempt)[:, 0]
+            return self.sample(draws, 1, exempt).reshape(-1)
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
-        left = [np.empty(0, dtype=np.intp)]
-        for rows, words, starts in draws.parts(count):
-            some = None if exempt is None else (exempt[0][rows], exempt[1][rows])
-            left.append(look_up(self._slots, self.filled, words, starts, some, out[rows]) + rows.start * count)
-        self._resolve(out, np.concatenate(left), draws, exempt)
-        return out
-
-    def _resolve(self, out: Column, left: Places, draws: Draws, exempt: Exempt | None) -> None:
-        """Draw the symbols of words beyond the filled slots, with 64 further bits each."""
+        if exempt is not None:
+            exempt = frozen(exempt[0]), frozen(exempt[1])
+        left = memory.left(out.size)
+        left = left[: draws.look_up(self._slots, self.filled, exempt, out, left)]
         if len(left):
-            resolve(self._cuts, left, draws.extra(left, out.shape[1]), exempt, out)
+            resolve(self._cuts, left, draws.extra(left, count), exempt, out)
+        return out
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities of this table, exactly."""

@@ -150,6 +150,10 @@ class Scheme:
         """The last period that there is."""
         return self.survey.calendar.last
 
+    def place(self, question: Question) -> int:
+        """The place of a question among all of them."""
+        return self._places[question.name]
+
     def question(self, name: str) -> Question:
         return self.questions[self._places[name] if name in self._places else self.survey.index(name)]
 

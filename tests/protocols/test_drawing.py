@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.randomness import few_rows
+from protocols.randomness import drawing, few_rows, keystream
 from protocols.randomness.drawing import (
     MANY,
     are_same,
@@ -22,8 +22,10 @@ from protocols.randomness.drawing import (
     shared_blocks,
     shift,
     stream_blocks,
+    wide_aes,
 )
 from protocols.randomness.few_rows import Starts, blocks_alone
+from protocols.randomness.keystream import MOST
 from protocols.randomness.sampling import Table
 
 SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
@@ -100,12 +102,13 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
     among = rng.integers(0, 1 << 16, n * 8 * blocks_alone(width)).astype(np.uint16)
     for words, starts in (
         (in_order, Starts(devices, 0, width, 0)),
-        (in_order, Starts(devices, 100, 0, (1 << 64) - 1)),
+        (in_order, Starts(devices, 100, 0, MOST)),
         (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
     ):
         for exempt in (None, (cells, there)):
             found, defined = np.empty((2, n, width), dtype=slots.dtype)
-            left = look_up(slots, filled, words, starts, exempt, found)
+            left = np.zeros(found.size, dtype=np.intp)
+            left = left[: look_up(slots, filled, words, starts, exempt, 0, found, left, 0)]
             assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
             assert same(found, defined)
             cuts, further = np.sort(rng.integers(0, 9, (3, 5))).astype(np.uint64), rng.integers(0, 9, len(left))
@@ -127,7 +130,8 @@ def test_bits_are_cleared_in_the_last_byte_of_each_row(n: int) -> None:
 def test_symbols_are_shifted_as_defined(n: int, k: int) -> None:
     rng = np.random.default_rng(n)
     cells, shifts = rng.integers(0, k, n), rng.integers(0, k, n).astype(np.min_scalar_type(k - 1))
-    assert same(shift(cells, shifts, k), few_rows.shift(cells, shifts, k))
+    defined = few_rows.shift(cells, shifts, k)
+    assert same(shift(cells, shifts, k), defined)
 
 
 def test_cuts_are_inverted_as_defined() -> None:
@@ -140,12 +144,22 @@ def test_cuts_are_inverted_as_defined() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 13])
 @pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
-def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
+@pytest.mark.parametrize("wide", [False, True], ids=["step by step", "at once"])
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(
+    count: int, cells: bool, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if wide and wide_aes() is None:
+        pytest.skip("this processor has no wide AES")
+    if not wide:
+        for module in (drawing, keystream):
+            monkeypatch.setattr(module, "wide_aes", lambda: None)
     rng = np.random.default_rng(2)
     table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
     low = np.uint64(1 << 40)
     selections = [
         np.arange(3, 3 * MANY, dtype=np.uint64),  # in a row
+        np.arange(MANY, dtype=np.uint64) + np.uint64((1 << 63) + 5),
+        np.arange(MANY, dtype=np.uint64)[::-1] + np.uint64((1 << 63) + 5),
         np.arange(3, 3 * MANY, dtype=np.uint64)[rng.random(3 * MANY - 3) < 0.7],  # many neighbours
         rng.permutation(np.arange(2 * MANY, dtype=np.uint64)),
         rng.integers(0, 1 << 64, MANY, dtype=np.uint64),  # no neighbours

@@ -1,0 +1,96 @@
+"""Counters, AES and look-ups of some rows after the others, in one compiled loop: what they write stays in the cache.
+
+Only where `wide_aes` is available. What is drawn is what `Draws.parts` and `drawing.look_up` say.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protocols.arrays.aliases import Mask, Whole, Words
+from protocols.arrays.compiling import compiled
+from protocols.randomness.drawing_loops import (
+    ONE,
+    TWO,
+    fill_shared,
+    fill_streams,
+    look_up,
+    look_up_again,
+    look_up_bits,
+    look_up_either,
+    look_up_from,
+)
+from protocols.randomness.wide_aes import encrypt_all
+
+BLOCKS = 1024  # at a time, if a row does not need more
+NEIGHBOURS = 8
+
+
+@compiled
+def draw_in_a_row(
+    keys: Words,
+    group: int,
+    before: int,
+    tail: int,
+    cells: Whole,
+    there: Mask,
+    slots: Whole,
+    filled: int,
+    symbols: Whole,
+    left: Whole,
+) -> int:
+    """Symbols of devices that are numbered in a row, by the blocks of whole streams from `group` on.
+
+    In the first stream, so many devices are before them.
+    """
+    rows, count = symbols.shape
+    streams = max(1, BLOCKS // count)
+    counters = np.empty((streams, count, 2), dtype=np.uint64)
+    fill_streams(group, tail, counters)
+    blocks = counters.reshape(-1)
+    keystream = np.empty_like(blocks)
+    words = keystream.view(np.uint16)
+    row, found = 0, 0
+    while row < rows:
+        encrypt_all(keys, blocks, keystream)
+        end = min(row + NEIGHBOURS * streams - before, rows)
+        some = words[before * count : (before + end - row) * count]
+        if len(there) == 0:
+            found = look_up(some, slots, filled, row * count, symbols, left, found)
+        elif count == 1 and len(slots) == 2:
+            found = look_up_either(some, there, slots, filled, row, symbols, left, found)
+        else:
+            found = look_up_bits(cells, there, some, slots, filled, row, symbols, left, found)
+        for i in range(np.uint64(len(blocks)) >> ONE):
+            blocks[np.uint64(i) * TWO] += np.uint64(streams)
+        row, before = end, 0
+    return found
+
+
+@compiled
+def draw_apart(
+    keys: Words,
+    devices: Words,
+    tweaks: Whole,
+    first: int,
+    cells: Whole,
+    there: Mask,
+    slots: Whole,
+    filled: int,
+    symbols: Whole,
+    left: Whole,
+) -> int:
+    """One symbol each of devices that have a block of their own, each at its tweak."""
+    found = 0
+    counters = np.empty((BLOCKS, 1, 2), dtype=np.uint64)
+    keystream = np.empty(2 * BLOCKS, dtype=np.uint64)
+    words, apart, within = keystream.view(np.uint16), NEIGHBOURS, NEIGHBOURS - 1
+    for row in range(0, len(devices), BLOCKS):
+        some = devices[row : row + BLOCKS]
+        blocks = counters[: len(some)]
+        fill_shared(some, tweaks[row : row + BLOCKS], first, 1, blocks)
+        encrypt_all(keys, blocks.reshape(-1), keystream)
+        found = look_up_from(some, 0, apart, within, words, slots, filled, row, symbols, left, found)
+        if len(there):
+            look_up_again(cells, there, some, 0, apart, within, words, slots, row, symbols)
+    return found
