@@ -12,9 +12,9 @@ import pyarrow.parquet
 from pydantic_core import to_json
 
 from analytics.mobility import MobilityReport, tables
-from hearsay.reports.files import spreadsheet_table
-from hearsay.reports.page import survey_of
+from hearsay.reports.files import chosen
 from hearsay.reports.sources import Results, mobility_of
+from hearsay.reports.table_files import spreadsheet_table
 from pages.dashboard import Wanted
 from protocols.errors import ResultsError
 from protocols.survey import Calendar
@@ -36,7 +36,7 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
         if "attribute" not in table.column_names:
             raise ResultsError(f"the table {wanted.table!r} is not about attributes", "ask for it without one")
         table = table.filter(pc.equal(table["attribute"], wanted.attribute))
-    return FORMATS[wanted.format](table, survey_of(results, wanted.survey).calendar)
+    return FORMATS[wanted.format](table, chosen(results, wanted.survey).calendar)
 
 
 def _csv(table: pa.Table, calendar: Calendar) -> bytes:

@@ -15,7 +15,7 @@ from analytics.mobility.model import quantities
 from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
-from hearsay.reports.files import write_tables
+from hearsay.reports.table_files import write_tables
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
