@@ -1,4 +1,4 @@
-"""JSON in which long lists of numbers become arrays, without an object for each number: that is several times faster."""
+"""JSON in which long lists of numbers become arrays, without an object for each number."""
 
 from __future__ import annotations
 
