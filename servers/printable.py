@@ -37,4 +37,6 @@ def printable_json(text: str) -> str:
     >>> printable_json('{"a": "\\x9b"}')
     '{"a": "\\\\u009b"}'
     """
+    if text.isascii() and text.isprintable():
+        return text
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
