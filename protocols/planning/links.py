@@ -70,8 +70,8 @@ class CrowdPlan(_Model):
     wider: dict[str, tuple[WiderPlan, ...]]
 
 
-def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
-    """What links the reports of a survey among so many devices."""
+def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> CrowdPlan:
+    """What links the reports of a survey among so many devices; with alternatives, also what wider budgets would."""
     memoised = scheme.survey.longitudinal
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
@@ -84,7 +84,7 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
         gap_bits=log2(scheme.survey.horizon),
         attributes={name: _link(one, devices) for name, one in zip(names, alone, strict=True)},
         report=None if alone is reports else _link(reports[0], devices),
-        wider={name: tuple(_wider(one, devices)) for name, one in zip(names, alone, strict=True)},
+        wider={name: tuple(_wider(one, devices)) for name, one in zip(names, alone, strict=True) if alternatives},
     )
 
 
