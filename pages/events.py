@@ -119,7 +119,10 @@ def _last(part: Any) -> int:
 
 def _window(window: WindowReport) -> Record:
     exclude: Any = {**_COMPARED, "attributes": {"__all__": {"values": _COMPARED, "groups": _COMPARED}}}
-    places = [_most_frequent(part.name, part.values and part.values.share.value) for part in window.attributes]
+    places = [
+        None if part.values is None else _most_frequent(part.name, part.values.share.value)
+        for part in window.attributes
+    ]
     cut = [
         part if part.values is None or kept is None else part.model_copy(update={"values": _cut(part.values, kept)})
         for part, kept in zip(window.attributes, places, strict=True)

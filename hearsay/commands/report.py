@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,7 +48,7 @@ def report(
         span = normal and range(normal[0], normal[1] + 1)
         published = chosen(results, survey)
         whole = mobility_of(results, published.id, span)
-        more = ()
+        more: tuple[Any, ...] = ()
         if html is not None and asked is None:
             more = results.live(published.id), results.forecasts(published.id)
     if root is not None:

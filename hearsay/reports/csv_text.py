@@ -19,8 +19,8 @@ from protocols.survey import Calendar
 
 FORMULAS = pa.array(["=", "+", "-", "@", "\t", "\r"])
 """How a cell begins that a spreadsheet takes for a formula."""
-Texts = str | pa.Array
-"""The same text in every row, or one for each."""
+Texts = Any
+"""The text that all rows have (str), or one for each (an Arrow array)."""
 
 
 def csv_file(path: Path, schema: pa.Schema) -> BinaryIO:
