@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ def _write_tables(
     written: dict[str, Path] = {}
     names = tables(report.model_copy(update={"windows": ()}))
     with ExitStack() as files:
+        files.enter_context(_giving_memory_back())
         writers: dict[str, Any] = {}
         for name, part in _parts_of_tables(report):
             if name not in writers:
@@ -52,6 +53,17 @@ def _write_tables(
     explaining = {name: table for name, table in names.items() if name in written}
     pyarrow.csv.write_csv(explained(explaining), directory / COLUMNS)
     return [*(written[name] for name in explaining), directory / COLUMNS]
+
+
+@contextmanager
+def _giving_memory_back() -> Iterator[None]:
+    """In this block pyarrow keeps no memory for later that it does not use."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
 
 
 def _parts_of_tables(report: MobilityReport) -> Iterator[tuple[str, Part]]:

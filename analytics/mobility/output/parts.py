@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -28,5 +29,12 @@ class Part(NamedTuple):
         >>> Part(2, {"a": pa.array([1, 2]), "b": pa.scalar("x")}).table().to_pylist()
         [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
         """
-        arrays = (pa.repeat(c, self.rows) if isinstance(c, pa.Scalar) else c for c in self.columns.values())
-        return pa.table(list(arrays), schema=self.schema)
+        columns = self.columns.values()
+        arrays = [_repeated(c.as_py(), c.type, self.rows) if isinstance(c, pa.Scalar) else c for c in columns]
+        return pa.table(arrays, schema=self.schema)
+
+
+@lru_cache(maxsize=64)
+def _repeated(entry: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    """Arrays that are the same in many parts, such as those of nulls, are made once."""
+    return pa.repeat(pa.scalar(entry, kind), rows)
