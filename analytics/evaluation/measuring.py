@@ -9,6 +9,7 @@ figures themselves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -87,8 +88,7 @@ def evaluate(
             try:
                 scheme = _scheme(method, truth, eps, alpha)
             except SurveyError as error:
-                reason = error.message.removeprefix("survey 'evaluation': ")
-                outcomes.append(Infeasible(method, eps, f"{reason} ({error.hint})" if error.hint else reason))
+                outcomes.append(Infeasible(method, eps, _reason(error, truth)))
             else:
                 runs_done = list(_runs(scheme, truth, keyring, runs, corrections, step))
                 outcomes.append(_score(method, eps, scheme, truth, corrections, runs_done))
@@ -101,6 +101,13 @@ def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
     except ValidationError as error:
         named = Document({"attributes": [{"name": name} for name in truth.sizes]})
         raise SurveyError(explain(error, named).replace("\n", "; ")) from None
+
+
+def _reason(error: SurveyError, truth: Truth) -> str:
+    """Why a method is not possible, with the names of the users' attributes instead of the made-up ones."""
+    reason = error.message.removeprefix("survey 'evaluation': ") + (f" ({error.hint})" if error.hint else "")
+    names = [*truth.sizes]
+    return re.sub(r"'a(\d+)'", lambda found: repr(names[int(found[1])]), reason)
 
 
 @dataclass(frozen=True)

@@ -91,14 +91,18 @@ class OpenPeriods:
         """The open periods of a survey, in order."""
         return [((survey, number), period) for number, period in sorted(self._surveys.get(survey, {}).items())]
 
-    def open(self, key: Period, scheme: Scheme) -> OpenPeriod:
-        """An open period; the first frame of a period opens it."""
+    def get(self, key: Period) -> OpenPeriod | None:
+        return self._surveys.get(key[0], {}).get(key[1])
+
+    def open(self, key: Period, scheme: Scheme, offset: int) -> OpenPeriod:
+        """An open period; the first record that changes it, at an offset, opens it."""
         survey, number = key
         held = self._surveys.setdefault(survey, {})
         if number not in held:
             held[number] = OpenPeriod.empty(scheme)
             held[number].tokens.reserve(self._expected.get(survey, 0))
             self.has_first |= scheme.presence is None and sum(size.k for size in sizes(scheme).values()) <= FEW_VALUES
+        held[number].opened = min(held[number].opened, offset)
         return held[number]
 
     def close(self, survey: str, through: int) -> list[tuple[Period, OpenPeriod]]:

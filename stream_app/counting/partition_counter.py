@@ -232,46 +232,48 @@ class PartitionCounter(LogReader):
         if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
-        period = self._periods.open((frame.survey, frame.period), scheme)
+        period = self._periods.open((frame.survey, frame.period), scheme, first.offset)
         if judged.bad or first.offset <= period.offset:
             return None
         return self._count(last.offset, period, judged, sum(len(record.value or b"") for record, _ in batch))
 
     def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
-        clock = self._position.clock(frame.survey)
         contained = self._position.contains(record.offset, frame.survey)
-        through = clock.through_before(record.offset)
-        reject = time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead)
-        if reject is not None:
-            if reject.reason is Reason.LATE:
-                self._note_late(record, frame, scheme)
-            if contained:
+        through = self.closed_through(frame.survey)
+        if frame.period <= through:
+            self._note_late(record, frame, scheme)
+        if contained:
+            if not self._was_accepted(record.offset, frame):
                 return Changes()
-            if reject.reason is Reason.LATE and frame.period > clock.through - scheme.survey.horizon:
+        elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
+            if reject.reason is Reason.LATE and frame.period > through - scheme.survey.horizon:
                 self._position.note_late(frame.survey, frame.period, len(frame))
             return self._refuse(record, reject)
-        if frame.period <= clock.through:  # read again: its period was closed since, with this frame counted
-            return Changes()
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
             self._send(refused_rows(judged, scheme, record.offset, self.partition))
-        period = self._periods.open((frame.survey, frame.period), scheme)
+        period = self._periods.open((frame.survey, frame.period), scheme, record.offset)
         if record.offset <= period.offset:
             return Changes()
         changes = self._count(record.offset, period, judged, len(record.value or b""))
         return Changes() if contained else changes  # what is counted again is no news
 
+    def _was_accepted(self, offset: int, frame: Frame) -> bool:
+        """Whether a frame that is read again was accepted for a period that is still open."""
+        period = self._periods.get((frame.survey, frame.period))
+        return period is not None and period.opened <= offset
+
     def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
         """Add late rows to the next period to close: its final takes them into account.
 
-        Nothing changes if that period was closed since (when the log is read again), or contains this offset.
+        Nothing changes if the clock has moved since (when the log is read again), or if that period contains this
+        offset.
         """
         clock, offset = self._position.clock(frame.survey), record.offset
-        through = clock.through_before(offset)
-        if through < clock.through or frame.period <= through - scheme.survey.horizon:
+        if offset < clock.offset or frame.period <= clock.through - scheme.survey.horizon:
             return
-        period = self._periods.open((frame.survey, through + 1), scheme)
+        period = self._periods.open((frame.survey, clock.through + 1), scheme, offset)
         if offset > period.offset:
             period.late[frame.period] += len(frame)
             self._periods.change(period, offset, len(record.value or b""))

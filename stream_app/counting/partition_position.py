@@ -11,7 +11,7 @@ from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
-from stream_app.counting.state import OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.counting.state import NOTHING, Listed, OpenPeriod, Period, Position, Rejects, position_key
 from stream_app.log.asides import Aside
 from stream_app.log.flushes import Output, Write
 from stream_app.log.marks import Mark
@@ -64,7 +64,7 @@ class PartitionPosition:
         """Close a survey through a period, by the record at an offset; False if it was closed that far already."""
         terms, clock = known_scheme(self._lookup, survey).survey, self.clock(survey)
         before = clock.through
-        moved = clock.move(offset, through, terms.ahead)
+        moved = clock.move(offset, through)
         if moved:
             self._position.settle_lost(survey, before, terms.ahead, terms.horizon)
         for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
@@ -99,8 +99,10 @@ class PartitionPosition:
         position = self._position
         position.offset = max(self._contained, read)
         position.mark = mark
-        position.open = {key: due for key, due in self._listed.items() if position.is_aside(key[0])}
-        position.open |= {k: max(p.offset, self._listed.get(k, p.offset)) for k, p in self._periods.all.items()}
+        position.open = {key: listed for key, listed in self._listed.items() if position.is_aside(key[0])}
+        for key, period in self._periods.all.items():
+            due = max(period.offset, self._listed[key].due if key in self._listed else NOTHING)
+            position.open[key] = Listed(due, period.opened)
         for survey, contained in self._behind.items():
             if not position.is_aside(survey):
                 own = None if read >= self._contained else max(contained, read)
@@ -123,7 +125,7 @@ def amended(record: bytes, survey: str, before: bytes, aside: Aside) -> bytes:
     return position.encode()
 
 
-def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, int]) -> dict[Period, int]:
+def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, Listed]) -> dict[Period, Listed]:
     """The open periods as listed, those of one survey as this position lists them."""
-    others = {key: due for key, due in listed.items() if key[0] != survey}
-    return others | {key: due for key, due in position.open.items() if key[0] == survey}
+    others = {key: one for key, one in listed.items() if key[0] != survey}
+    return others | {key: one for key, one in position.open.items() if key[0] == survey}

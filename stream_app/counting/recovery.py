@@ -16,7 +16,16 @@ from typing import Any
 from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup
-from stream_app.counting.state import NOTHING, OpenPeriod, Period, Position, accepted_key, position_key, resumed_key
+from stream_app.counting.state import (
+    NOTHING,
+    Listed,
+    OpenPeriod,
+    Period,
+    Position,
+    accepted_key,
+    position_key,
+    resumed_key,
+)
 from stream_app.counting.tables.tokens import Tokens
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
@@ -78,7 +87,7 @@ def recover(
             counters |= periods
             stale += unused
     held = {key: counter.offset for key, counter in counters.items()}
-    listed = {key: due for key, due in position.open.items() if not position.is_aside(key[0])}
+    listed = {key: one.due for key, one in position.open.items() if not position.is_aside(key[0])}
     behind = [position.offset_of(survey) for survey in position.asides if not position.is_aside(survey)]
     start = min([resume_after(position.offset, listed, held), *behind])
     missing = ""
@@ -134,6 +143,8 @@ def _recover_survey(
     for period, counter in counters.items():
         if len(counter.tokens) != counter.expected_tokens:  # some deleted by a late writer that had closed the period
             counters[period] = OpenPeriod.empty(counter.scheme, counter.token_offsets)
+        if period in position.open:
+            counters[period].opened = position.open[period].opened
     return counters, stale
 
 
@@ -149,14 +160,14 @@ def note_missing(position: Position, held: Mapping[Period, int], log_start: int,
 
     Of a survey that is aside it is noted when it goes on.
     """
-    for key, due in position.open.items():
+    for key, (due, opened) in position.open.items():
         if key not in held:
             continue
         records = min(due, log_start - 1) - held[key]
         if records > 0:
             position.lost.setdefault(key[0], Counter())[key[1]] += records * MAX_ROWS
         if due < log_start:
-            position.open[key] = held[key]  # the log cannot bring it further: do not report it again
+            position.open[key] = Listed(held[key], opened)  # the log cannot bring it further: do not report it again
     for survey in position.surveys(surveys):
         records = log_start - 1 - position.offset_of(survey)
         if records > 0 and not position.is_aside(survey):

@@ -1,7 +1,8 @@
 """The counting state as records, each with the offset of the log that it contains.
 
-    count/P/position                        last offset, which log, moves of the clocks, rejects, losses,
-                                            {open period: its offset}, {survey that is or was aside: its offset}
+    count/P/position                        last offset, which log, last moves of the clocks, rejects, losses,
+                                            {open period: its offset, and the one that opened it},
+                                            {survey that is or was aside: its offset}
     count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
     count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.asides.Resumption`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from stream_app.log.codec import Head, pack, pack_position, unpack
 from stream_app.log.marks import Mark
 
 NOTHING = -1  # the offset contained by something that contains none
+NOT_YET = 2**63 - 1  # the offset of something that was not read yet
 Period = tuple[str, int]  # survey, period
 Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), by reason, in rows
 
@@ -63,6 +65,16 @@ def tokens_key(partition: int, period: Period, offset: int) -> bytes:
     return f"count/{partition}/tokens/{period[0]}/{period[1]}/{offset}".encode()
 
 
+class Listed(NamedTuple):
+    """An open period as a position lists it: through which offset its counter must be, and the offset that opened it.
+
+    Frames of the period before `opened` were refused, because it was too far ahead; all others until now were accepted.
+    """
+
+    due: int
+    opened: int
+
+
 @dataclass
 class Position:
     """How far a partition has been counted, and all state that belongs to no open period."""
@@ -74,7 +86,7 @@ class Position:
     lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
     lost: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period: in reports, at most
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
-    open: dict[Period, int] = field(default_factory=dict)
+    open: dict[Period, Listed] = field(default_factory=dict)
     asides: Asides = field(default_factory=dict)
 
     def offset_of(self, survey: str) -> int:
@@ -135,24 +147,24 @@ class Position:
             {
                 "offset": self.offset,
                 "mark": self.mark.head,
-                "clocks": {survey: clock.moves for survey, clock in self.clocks.items()},
+                "clocks": {survey: [clock.offset, clock.through] for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "lost": {survey: sorted(reports.items()) for survey, reports in self.lost.items()},
                 "losing": self.losing,
                 "asides": heads(self.asides),
-                "open": [[survey, period, offset] for (survey, period), offset in sorted(self.open.items())],
+                "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
             }
         )
 
     @staticmethod
     def decode(data: bytes) -> Position:
         head, _ = unpack(data)
-        clocks = {name: SurveyClock([(at, through) for at, through in moves]) for name, moves in head["clocks"].items()}
+        clocks = {survey: SurveyClock(*move) for survey, move in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
         lost = {survey: Counter(dict(reports)) for survey, reports in head["lost"].items()}
-        open_periods = {(s, t): offset for s, t, offset in head["open"]}
+        open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
         mark, losing = Mark(**head["mark"]), head["losing"]
         asides = from_heads(head["asides"])
         return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, asides)
@@ -165,6 +177,7 @@ class OpenPeriod:
     scheme: Scheme
     counts: PeriodCounts
     offset: int = NOTHING  # the last offset that changed it
+    opened: int = NOT_YET  # the first offset that changed it, as far as is known
     rejects: Counter[str] = field(default_factory=Counter)
     late: Counter[int] = field(default_factory=Counter)  # by period: late rows that came while this was next to close
     tokens: TokenSet = field(default_factory=TokenSet)
@@ -214,6 +227,8 @@ class OpenPeriod:
         counts = PeriodCounts(scheme, from_arrays(head["attributes"], arrays))
         rejects: Counter[str] = Counter(head["rejects"])
         late, tokens = Counter[int](dict(head["late"])), head["tokens"]
-        recovered = OpenPeriod(scheme, counts, head["offset"], rejects, late, expected_tokens=tokens, unsent=True)
+        recovered = OpenPeriod(
+            scheme, counts, head["offset"], rejects=rejects, late=late, expected_tokens=tokens, unsent=True
+        )
         recovered.saved_at = 0
         return recovered

@@ -110,6 +110,11 @@ def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
     )
 
 
+def test_a_refused_attribute_is_called_by_its_own_name() -> None:
+    (outcome,) = evaluate(truth_of(3, few=2, many=70_000), choose(["rs+fd[grr]"]), [1.0], KEYRING, runs=1)
+    assert isinstance(outcome, Infeasible) and outcome.reason.startswith("attribute 'many': grr takes at most")
+
+
 def test_a_single_attribute_cannot_hide_among_others() -> None:
     (outcome,) = evaluate(truth_of(50, a=3), choose(["rs+fd[grr]"]), [1.0], KEYRING, runs=1)
     assert isinstance(outcome, Infeasible) and "hides one attribute among several" in outcome.reason

@@ -18,8 +18,8 @@ import pytest
 
 from stream_app.local import LocalStore
 
-PEOPLE = 4000
-KILLS = 6
+PEOPLE = 3000
+KILLS = 4
 PATIENCE_SECONDS = 240
 
 

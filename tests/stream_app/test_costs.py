@@ -106,3 +106,15 @@ def test_the_records_written_grow_with_flushes_and_not_with_reports() -> None:
             costs.flush()
         assert costs.records["count/counter"] <= seconds and costs.records["count/tokens"] <= seconds
         assert costs.records["partials"] == costs.records["live"] == costs.records["merge/survey"] <= seconds // 3
+
+
+def test_a_position_is_as_large_after_a_week_of_hours_as_after_one() -> None:
+    """Failure would look like: every flush writes something of every period that was closed within the last week."""
+    scheme = scheme_with(of_size(9), id="hourly", eps_inf=4, eps_1=2, period="1h", horizon=1)
+    counter = PartitionCounter(0, 1, {"hourly": scheme}.get, KEY)
+    sizes = []
+    for hour in range(100, 270):
+        counter.apply(Record(counter.next_offset, CLOCK, encode_clock(Clock("hourly", hour), KEY)))
+        (position,) = [item for item in counter.flush() if item.key == position_key(0)]
+        sizes.append(len(position.value or b""))
+    assert sizes[-1] <= sizes[0] + 2 * len("169"), "offsets have more digits then"
