@@ -118,6 +118,7 @@ def main() -> None:
     """
     _open_closed_streams()
     sys.meta_path.insert(0, _WithoutPandas())
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes long; no command uses any
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     try:

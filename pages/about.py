@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -11,16 +11,13 @@ import numpy as np
 from analytics.mobility import axes_of
 from pages.costs import costs
 from pages.events import Event, Record, event
+from pages.words import VISITORS, words
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
 
 WEEK, DAY = timedelta(weeks=1), timedelta(days=1)
-PLACES = {"area", "transition"}  # roles of attributes whose values are places
 LARGEST = 2**53  # of the whole numbers that a browser tells apart
-
-DEVICES = {"one": "device", "many": "devices", "people": "devices", "kicker": "Survey results"}
-VISITORS = {"one": "visitor", "many": "visitors", "people": "people", "kicker": "Mobility report"}
 
 
 def survey_event(
@@ -58,15 +55,6 @@ def survey_event(
         "notes": [note.replace(VISITORS["many"], named["many"]) for note in notes],
     }
     return event("survey", survey.id, record)
-
-
-def words(roles: Iterable[str]) -> dict[str, str]:
-    """What to call those who answer attributes of these roles: visitors if there are places, otherwise devices.
-
-    >>> words(["plain", "area"])["many"], words(["plain"])["many"]
-    ('visitors', 'devices')
-    """
-    return DEVICES if PLACES.isdisjoint(roles) else VISITORS
 
 
 def _attribute(question: Question) -> Record:

@@ -16,7 +16,7 @@ def costs(scheme: Scheme, loss_accepted: bool = False) -> dict[str, Any]:
 
     `loss_accepted`: a loss of the memo store was accepted, so what rests on the cap no longer holds.
     """
-    drawn = plan(scheme, error=ERROR)
+    drawn = plan(scheme, error=ERROR, alternatives=False)
     presence = drawn.presence
     return {
         "declared": drawn.guarantee.declared,

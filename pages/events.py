@@ -13,13 +13,15 @@ results of a survey have in common (names of values, guarantees) is left out of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
 
-from analytics.mobility import MobilityReport, WindowReport
+from analytics.mobility import MobilityReport, Quantities, WindowReport
 from protocols.survey import TIMES, Survey
 from stream_app.results import ForecastResult, Histogram, Live
 
@@ -29,6 +31,9 @@ MOST_PAIRS = 2000
 """The same for pairs of a cross."""
 
 Record = dict[str, Any]
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+M = TypeVar("M", bound=BaseModel)
 _HEADER = {"schema_version", "fingerprint", "guarantees", "pieces"}  # of histograms: the same in every record
 _COUNTS = {"mechanism", "values", "axes", "statistics"}  # of their attributes
 _COMPARED = {"change": True, "baseline": True}  # the page compares by itself, with the baseline that is chosen there
@@ -114,34 +119,53 @@ def _last(part: Any) -> int:
 
 def _window(window: WindowReport) -> Record:
     exclude: Any = {**_COMPARED, "attributes": {"__all__": {"values": _COMPARED, "groups": _COMPARED}}}
-    record = window.model_dump(mode="json", exclude=exclude, exclude_none=True)
-    for attribute in record.get("attributes", ()):
-        _cut(attribute, attribute.get("values"), attribute.get("values", {}).get("share", {}).get("value"))
-    return record
+    places = [
+        None if part.values is None else _most_frequent(part.name, part.values.share.value)
+        for part in window.attributes
+    ]
+    cut = [
+        part if part.values is None or kept is None else part.model_copy(update={"values": _cut(part.values, kept)})
+        for part, kept in zip(window.attributes, places, strict=True)
+    ]
+    record = window.model_copy(update={"attributes": tuple(cut)}).model_dump(
+        mode="json", exclude=exclude, exclude_none=True
+    )
+    return _with_places(record, places)
 
 
 def _histogram(histogram: Histogram) -> Record:
     exclude: Any = {**dict.fromkeys(_HEADER, True), "presence_only": True, "attributes": {"__all__": _COUNTS}}
-    record = histogram.model_dump(mode="json", exclude=exclude, exclude_none=True)
-    for attribute in record["attributes"]:
-        _cut(attribute, attribute, attribute.get("estimate"))
+    places = [_most_frequent(part.name, part.estimate) for part in histogram.attributes]
+    cut = [part if kept is None else _cut(part, kept) for part, kept in zip(histogram.attributes, places, strict=True)]
+    record = histogram.model_copy(update={"attributes": tuple(cut)}).model_dump(
+        mode="json", exclude=exclude, exclude_none=True
+    )
+    return _with_places(record, places)
+
+
+def _most_frequent(name: str, shares: Floats | None) -> Places | None:
+    """The places of the values that a record shows, in the order of the attribute; None: of all."""
+    most = MOST_PAIRS if TIMES in name else MOST_VALUES
+    if shares is None or len(shares) <= most:
+        return None
+    return np.sort(np.argsort(-np.nan_to_num(shares, nan=-np.inf), kind="stable")[:most])
+
+
+def _cut(columns: M, places: Places) -> M:
+    """A model whose columns have the entries of these places only."""
+    kept: dict[str, Any] = {}
+    for name in type(columns).model_fields:
+        entries = getattr(columns, name)
+        if isinstance(entries, np.ndarray):
+            kept[name] = entries[places]
+        elif isinstance(entries, Quantities):
+            kept[name] = _cut(entries, places)
+    return columns.model_copy(update=kept)
+
+
+def _with_places(record: Record, places: list[Places | None]) -> Record:
+    """The record of a window or a histogram, whose attributes say which places were kept."""
+    for attribute, kept in zip(record.get("attributes", ()), places, strict=True):
+        if kept is not None:
+            attribute["places"] = kept.tolist()
     return record
-
-
-def _cut(attribute: Record, columns: Record | None, shares: list[float | None] | None) -> None:
-    """Keep the columns of the most frequent values only, and name their places in the attribute."""
-    most = MOST_PAIRS if TIMES in attribute["name"] else MOST_VALUES
-    if columns is None or shares is None or len(shares) <= most:
-        return
-    known = np.array([-np.inf if share is None else share for share in shares])
-    places = np.sort(np.argsort(-known, kind="stable")[:most]).tolist()
-    _keep(columns, places, len(shares))
-    attribute["places"] = places
-
-
-def _keep(columns: Record, places: list[int], size: int) -> None:
-    for name, column in columns.items():
-        if isinstance(column, list) and len(column) == size:
-            columns[name] = [column[place] for place in places]
-        elif isinstance(column, Mapping):
-            _keep(column, places, size)  # type: ignore[arg-type]

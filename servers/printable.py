@@ -37,4 +37,6 @@ def printable_json(text: str) -> str:
     >>> printable_json('{"a": "\\x9b"}')
     '{"a": "\\\\u009b"}'
     """
+    if text.isascii() and "\x7f" not in text:  # JSON has no other control characters that are not escaped
+        return text
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -18,6 +18,7 @@ from analytics.mobility.model import (
 )
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.labels import window_ends
+from analytics.mobility.output.parts import Part
 from analytics.mobility.output.tables import tables, tables_in_parts
 from analytics.mobility.output.value_tables import PART_ROWS
 from analytics.mobility.report import mobility_report
@@ -31,6 +32,7 @@ __all__ = [
     "Change",
     "CountHistory",
     "MobilityReport",
+    "Part",
     "Quantities",
     "Quantity",
     "Shares",

@@ -21,8 +21,8 @@ def audit_collected(
     """What the published counts of a survey say."""
     limits = parse_limits(fail_above)
     with open_results(survey, data, kafka) as (results, root):
-        name = chosen(results, survey)
-        scheme = Scheme(next(found for found in results.surveys() if found.id == name))
+        scheme = Scheme(chosen(results, survey))
+        name = scheme.survey.id
         step(0, 1, "reading histograms")
         periods = [_collected(histogram) for histogram in results.histograms(name)]
     if not periods:

@@ -123,8 +123,7 @@ def _published(survey: str | None, data: Path | None, kafka: str | None) -> Iter
     from hearsay.reports.files import chosen, open_results
 
     with open_results(survey, data, kafka) as (results, _):
-        wanted = chosen(results, survey)
-        yield results, next(found for found in results.surveys() if found.id == wanted)
+        yield results, chosen(results, survey)
 
 
 def _add_truth(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,39 +37,36 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
-    from hearsay.reports.area_files import area_shapes
-    from hearsay.reports.files import (
-        chosen,
-        json_parts,
-        latest,
-        narrowed,
-        open_results,
-        with_noted_losses,
-        write_tables,
-    )
+    from hearsay.reports.files import chosen, json_parts, latest, narrowed, open_results, with_noted_losses
     from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
-    from hearsay.reports.page import report_page, survey_of, write_page
     from hearsay.reports.sources import mobility_of
-    from hearsay.reports.tables import answers_table, visitors_table
-    from hearsay.running.data_directory import DataDirectory
     from protocols.scheme import Scheme
 
+    asked = asked_window(period, window)
     with console.progress("reading results"), open_results(survey, data, kafka) as (results, root):
         normal = None if baseline is None else _span("--baseline", baseline)
         span = normal and range(normal[0], normal[1] + 1)
-        published = survey_of(results, chosen(results, survey))
+        published = chosen(results, survey)
         whole = mobility_of(results, published.id, span)
-        live, forecasts = results.live(published.id), results.forecasts(published.id)
+        more: tuple[Any, ...] = ()
+        if html is not None and asked is None:
+            more = results.live(published.id), results.forecasts(published.id)
     if root is not None:
         whole = with_noted_losses(whole, root)
-    asked = asked_window(period, window)
     selected = whole if asked is None else narrowed(whole, *asked)
     bounds = None if forged is None else robust_of(Scheme(published), latest(selected), forged)
-    written = write_tables(selected, csv, parquet)
+    written: list[Path] = []
+    if csv is not None or parquet is not None:
+        from hearsay.reports.table_files import write_tables
+
+        written += write_tables(selected, csv, parquet)
     if html is not None:
+        from hearsay.reports.area_files import area_shapes
+        from hearsay.reports.page import report_page, write_page
+        from hearsay.running.data_directory import DataDirectory
+
         places = [*([areas] if areas else []), *([root / "areas"] if root else []), Path()]
         lost = root is not None and DataDirectory(root).loss_note.exists()
-        more = (live, forecasts) if asked is None else ()
         shapes = area_shapes(published, places)
         write_page(html, report_page(published, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
         written.insert(0, html)
@@ -79,6 +76,8 @@ def report(
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
+        from hearsay.reports.tables import answers_table, visitors_table
+
         if asked is None:
             console.out.print(visitors_table(selected))
         console.out.print(answers_table(selected, latest(selected)))

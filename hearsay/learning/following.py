@@ -14,5 +14,5 @@ def follow(
 ) -> Synthesis:
     """So many records that follow the window from one period to another; None: the last final."""
     with open_results(survey, data, kafka) as (results, _):
-        report = mobility_of(results, chosen(results, survey))
+        report = mobility_of(results, chosen(results, survey).id)
     return synthesize(report, latest(report if window is None else narrowed(report, *window)), rows, seed)

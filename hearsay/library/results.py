@@ -61,7 +61,7 @@ def read_results(
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
     with open_results(survey, None if data is None else Path(data), kafka) as (results, root):
-        report = mobility_of(results, chosen(results, survey))
+        report = mobility_of(results, chosen(results, survey).id)
         if root is not None:
             report = with_noted_losses(report, root)
         return _tables(results, report)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 from pydantic_core import to_json
 
-from analytics.mobility import MobilityReport, tables
-from hearsay.reports.files import spreadsheet_table
-from hearsay.reports.page import survey_of
+from analytics.mobility import MobilityReport, Part, tables
+from hearsay.reports.csv_text import csv_head, csv_rows
+from hearsay.reports.files import chosen
 from hearsay.reports.sources import Results, mobility_of
 from pages.dashboard import Wanted
 from protocols.errors import ResultsError
@@ -36,27 +35,23 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
         if "attribute" not in table.column_names:
             raise ResultsError(f"the table {wanted.table!r} is not about attributes", "ask for it without one")
         table = table.filter(pc.equal(table["attribute"], wanted.attribute))
-    return FORMATS[wanted.format](table, survey_of(results, wanted.survey).calendar)
+    return FORMATS[wanted.format](table, chosen(results, wanted.survey).calendar)
 
 
 def _csv(table: pa.Table, calendar: Calendar) -> bytes:
     """As `hearsay report` writes it: with local times."""
-    return _written(spreadsheet_table(calendar, table), pyarrow.csv.write_csv)
+    return csv_head(table.schema) + bytes(csv_rows(calendar, Part.of(table)))
 
 
 def _parquet(table: pa.Table, calendar: Calendar) -> bytes:
-    return _written(table, pyarrow.parquet.write_table)
+    file = BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    return file.getvalue()
 
 
 def _json(table: pa.Table, calendar: Calendar) -> bytes:
     """One object for each row."""
     return to_json(table.to_pylist(), inf_nan_mode="null") + b"\n"
-
-
-def _written(table: pa.Table, write: Callable[[pa.Table, Any], None]) -> bytes:
-    file = BytesIO()
-    write(table, file)
-    return file.getvalue()
 
 
 FORMATS: dict[str, Callable[[pa.Table, Calendar], bytes]] = {"csv": _csv, "parquet": _parquet, "json": _json}

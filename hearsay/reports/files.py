@@ -1,14 +1,14 @@
-"""Opening published results, choosing what to show, and writing files."""
+"""Opening published results, and choosing what to show."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+<<<<<<< HEAD
 import pyarrow as pa
 import pyarrow.csv
 
@@ -21,16 +21,16 @@ from analytics.mobility import (
     tables_in_parts,
     with_lost_presence,
 )
+=======
+from analytics.mobility import MobilityReport, WindowReport, with_lost_presence
+>>>>>>> exports
 from hearsay.places import known_directory
 from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
-from protocols.survey import Calendar
+from protocols.survey import Survey
 from servers.settings import load
-from stream_app.local import LocalStore
 from stream_app.results import MobilityResult
-
-COLUMNS = "columns.csv"
 
 
 @contextmanager
@@ -40,11 +40,13 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
     Without both, the directory is that of the survey, or the only one that there is.
     """
     if kafka is not None:
-        from stream_app.kafka import KafkaResults, Topics  # takes memory and time that a directory does not need
+        from stream_app.kafka import KafkaResults, Topics  # each takes time that the other does not need
 
         settings = load().at(kafka).kafka
         yield KafkaResults(settings, Topics(settings.prefix)), data
         return
+    from stream_app.local import LocalStore
+
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:
         yield store, root
@@ -63,17 +65,17 @@ def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
     return with_lost_presence(report, directory.presence_losses(report.survey))
 
 
-def chosen(results: Results, survey: str | None) -> str:
+def chosen(results: Results, survey: str | None) -> Survey:
     """The survey with this id, or the only one if no id is given."""
-    known = sorted(found.id for found in results.surveys())
+    known = {found.id: found for found in sorted(results.surveys(), key=lambda found: found.id)}
     if survey in known:
-        return str(survey)
+        return known[survey]
     listed = ", ".join(known) or "none"
     if survey is not None:
         raise SurveyError(f"no survey {survey!r} is published here", f"known surveys: {listed}")
     if len(known) != 1:
         raise SurveyError(f"{len(known)} surveys are published here", f"give the id of one: {listed}")
-    return known[0]
+    return next(iter(known.values()))
 
 
 def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
@@ -96,6 +98,7 @@ def latest(report: MobilityReport) -> WindowReport:
     return max(periods or report.windows, key=lambda window: window.last)
 
 
+<<<<<<< HEAD
 def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None) -> list[Path]:
     """Write the tables that have a directory; returns all paths written."""
     written: list[Path] = []
@@ -188,6 +191,8 @@ def in_parts(report: MobilityReport) -> Iterator[MobilityReport]:
         yield report.model_copy(update={"windows": report.windows[first : first + size]})
 
 
+=======
+>>>>>>> exports
 def json_parts(report: MobilityReport, more: Mapping[str, Any]) -> Iterator[str]:
     """A report as JSON, with more keys at its end, in parts of one window each."""
     before, after = report.model_copy(update={"windows": ()}).model_dump_json().split('"windows":[]')

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from analytics.mobility import MobilityReport
-from hearsay.reports.sources import Results
 from pages.about import survey_event
 from pages.events import result_events
 from pages.static import static_page
@@ -40,8 +39,3 @@ def write_page(path: Path, page: str) -> None:
     """Write a page to a file, and make its directory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
-
-
-def survey_of(results: Results, survey: str) -> Survey:
-    """A published survey, by its id."""
-    return next(found for found in results.surveys() if found.id == survey)

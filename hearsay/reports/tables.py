@@ -21,7 +21,7 @@ from analytics.mobility import (
     WindowReport,
     window_ends,
 )
-from pages.about import words as words_of
+from pages.words import words as words_of
 
 MOST_VALUES = 12
 MOST_ATTRIBUTES = 12  # after a run

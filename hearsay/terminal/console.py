@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,8 +101,8 @@ def print_json_text(text: str) -> None:
 def print_json_parts(parts: Iterable[str]) -> None:
     """Print text that is JSON, and that is made in parts."""
     for part in parts:
-        typer.echo(printable_json(part), nl=False)
-    typer.echo()
+        sys.stdout.write(printable_json(part))  # typer.echo would look for colours in all of it
+    sys.stdout.write("\n")
 
 
 @contextmanager

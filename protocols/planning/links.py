@@ -71,15 +71,15 @@ class CrowdPlan(_Model):
     wider: dict[str, tuple[WiderPlan, ...]]
 
 
-def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
-    """What links the reports of a survey among so many devices."""
+def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> CrowdPlan:
+    """What links the reports of a survey among so many devices; with alternatives, also what wider budgets would."""
     memoised = scheme.survey.longitudinal
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
     names = [question.name for question in scheme.questions]
     first = {_terms(one): one for one in reversed(alone)}  # of attributes that are asked alike
     link = {terms: _link(one, devices) for terms, one in first.items()}
-    wider = {terms: tuple(_wider(one, devices)) for terms, one in first.items()}
+    wider = {terms: tuple(_wider(one, devices)) for terms, one in first.items() if alternatives}
     return CrowdPlan(
         devices=devices,
         crowd_bits=log2(devices),
@@ -88,7 +88,7 @@ def crowd_plan(scheme: Scheme, devices: int) -> CrowdPlan:
         gap_bits=log2(scheme.survey.horizon),
         attributes={name: link[_terms(one)] for name, one in zip(names, alone, strict=True)},
         report=None if alone is reports else _link(reports[0], devices),
-        wider={name: wider[_terms(one)] for name, one in zip(names, alone, strict=True)},
+        wider={name: wider[_terms(one)] for name, one in zip(names, alone, strict=True) if alternatives},
     )
 
 

@@ -139,11 +139,17 @@ class Plan(_Model):
 
 
 def plan(
-    scheme: Scheme, devices: int | None = None, error: float = 0.01, wanted: Mapping[str, float] | None = None
+    scheme: Scheme,
+    devices: int | None = None,
+    error: float = 0.01,
+    wanted: Mapping[str, float] | None = None,
+    *,
+    alternatives: bool = True,
 ) -> Plan:
     """The plan of a compiled survey for so many devices (by default the survey's own) and a wanted standard error.
 
-    `wanted` names other errors, by attribute or cross, for which shares are proposed.
+    `wanted` names other errors, by attribute or cross, for which shares are proposed. Without `alternatives`, other
+    ways to collect the survey and wider budgets are left out, which take most of the time.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -154,7 +160,7 @@ def plan(
     """
     survey, questions = scheme.survey, scheme.questions
     devices = devices or survey.devices or DEVICES
-    crowd = crowd_plan(scheme, devices)
+    crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
     attributes = tuple(_attribute(scheme, question, devices, error) for question in questions)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
@@ -169,7 +175,7 @@ def plan(
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
-        ways=ways(scheme, devices),
+        ways=ways(scheme, devices) if alternatives else (),
         crowd=crowd,
         presence=presence,
         shares=shares_plan(scheme, devices, error, wanted or {}),

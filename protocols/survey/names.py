@@ -21,6 +21,8 @@ def as_text(value: Any) -> Any:
     >>> as_text(2017)
     '2017'
     """
+    if type(value) is str:
+        return value  # nearly all are, and a survey can have many
     if value is None or isinstance(value, bool):
         raise ValueError(f"{'nothing' if value is None else value} is not a name; put the name in quotes")
     return str(value) if isinstance(value, int | float) else value
@@ -48,6 +50,8 @@ def clean_words(text: str) -> str:
 
 
 def _refuse_unfit(text: str, allowed: str) -> None:
+    if text.isprintable():  # then it has none of them, and need not be looked at one by one
+        return
     for character in text:
         if unicodedata.category(character) in _UNFIT and character not in allowed:
             raise ValueError(f"has the character U+{ord(character):04X}, which cannot be shown; leave it out")

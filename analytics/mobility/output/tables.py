@@ -23,6 +23,7 @@ from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
 from analytics.mobility.output.arrow import arrow_type, without_none
+from analytics.mobility.output.parts import Part
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
     WINDOW,
@@ -38,10 +39,10 @@ _WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name o
 
 def tables(report: MobilityReport) -> dict[str, pa.Table]:
     """All tables, by name."""
-    return {name: pa.concat_tables(parts) for name, parts in tables_in_parts(report).items()}
+    return {name: pa.concat_tables([part.table() for part in parts]) for name, parts in tables_in_parts(report).items()}
 
 
-def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[pa.Table]]:
+def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
     """The same, each table in parts that are made one after the other, and have `PART_ROWS` rows where it is long."""
     visitors = [flat(window) for window in report.windows]
     gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
@@ -123,5 +124,5 @@ def _places(attribute: AttributeReport) -> Sequence[Place]:
     return attribute.ranking.places if attribute.ranking else ()
 
 
-def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[pa.Table]:
-    yield pa.Table.from_pylist(rows, schema=pa.schema(columns))
+def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[Part]:
+    yield Part.of(pa.Table.from_pylist(rows, schema=pa.schema(columns)))

@@ -25,11 +25,12 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.output.flows import flows
+from analytics.mobility.output.parts import Part
 
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
 _NUMBER, _WHOLE, _TEXT = pa.float64(), pa.int64(), pa.string()
 _TIME = pa.timestamp("us", tz="UTC")
-PART_ROWS = 20_000
+PART_ROWS = 32_768
 """The most rows of a part of a table."""
 WINDOW = {"first": _WHOLE, "last": _WHOLE, "begin": _TIME, "end": _TIME, "kind": _TEXT}
 ATTRIBUTE = {"attribute": _TEXT, "role": _TEXT, "counted": _TEXT}
@@ -65,22 +66,22 @@ CROSSES = {
 FLOWS = {"origin": _TEXT, "destination": _TEXT, **_quantity("people")}
 
 
-def values_table(report: MobilityReport) -> Iterator[pa.Table]:
+def values_table(report: MobilityReport) -> Iterator[Part]:
     """One row for each window, attribute and value."""
     return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.values, part.values))
 
 
-def groups_table(report: MobilityReport) -> Iterator[pa.Table]:
+def groups_table(report: MobilityReport) -> Iterator[Part]:
     """The same for groups of values."""
     return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.groups, part.groups))
 
 
-def flows_table(report: MobilityReport) -> Iterator[pa.Table]:
+def flows_table(report: MobilityReport) -> Iterator[Part]:
     """People from each origin to each destination."""
     return _table(report, FLOWS, _of_flows)
 
 
-def crosses_table(report: MobilityReport) -> Iterator[pa.Table]:
+def crosses_table(report: MobilityReport) -> Iterator[Part]:
     """One row for each pair of values of a cross; then for each pair of which one is, or both are, a group."""
     return chain(
         _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
@@ -142,10 +143,10 @@ def _changes(name: str, changes: Changes | None) -> Columns:
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> Iterator[pa.Table]:
+def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> Iterator[Part]:
     """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
     schema = pa.schema(WINDOW | ATTRIBUTE | columns)
-    yield schema.empty_table()
+    yield Part.of(schema.empty_table())
     asked = {attribute.name: attribute for attribute in report.attributes}
     for window in report.windows:
         header = {name: getattr(window, name) for name in WINDOW}
@@ -157,14 +158,16 @@ def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells
                 rows = max(len(each) for each in found.values() if isinstance(each, list | tuple | np.ndarray))
                 for first in range(0, rows, PART_ROWS):
                     places = range(first, min(rows, first + PART_ROWS))
-                    arrays = [_array(given.get(field.name), field.type, places) for field in schema]
-                    yield pa.table(arrays, schema=schema)
+                    yield Part(
+                        len(places),
+                        {field.name: _column(given.get(field.name), field.type, places) for field in schema},
+                    )
 
 
-def _array(entries: Any, kind: pa.DataType, places: range) -> pa.Array:
-    """Some rows of a column: from an array, where NaN becomes null; from a sequence; or one entry, repeated."""
+def _column(entries: Any, kind: pa.DataType, places: range) -> pa.Array | pa.Scalar:
+    """Some rows of a column: from an array, where NaN becomes null; from a sequence; or the entry of all rows."""
     if isinstance(entries, np.ndarray):
         return pa.array(entries[places.start : places.stop], kind, from_pandas=True)
     if isinstance(entries, (list, tuple)):
         return pa.array(entries[places.start : places.stop], kind)
-    return pa.repeat(pa.scalar(entries, kind), len(places))
+    return pa.scalar(entries, kind)
