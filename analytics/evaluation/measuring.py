@@ -106,8 +106,9 @@ def _scheme(method: Method, truth: Truth, eps: float, alpha: float) -> Scheme:
 def _reason(error: SurveyError, truth: Truth) -> str:
     """Why a method is not possible, with the names of the users' attributes instead of the made-up ones."""
     reason = error.message.removeprefix("survey 'evaluation': ") + (f" ({error.hint})" if error.hint else "")
-    names = [*truth.sizes]
-    return re.sub(r"'a(\d+)'", lambda found: repr(names[int(found[1])]), reason)
+    made_up = {f"a{place}": name for place, name in enumerate(truth.sizes)}
+    own = {repr(made): repr(name) for made, name in made_up.items() if made not in truth.sizes}
+    return re.sub(r"'a\d+'", lambda found: own.get(found[0], found[0]), reason)
 
 
 @dataclass(frozen=True)

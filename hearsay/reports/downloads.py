@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 from pydantic_core import to_json
 
-from analytics.mobility import MobilityReport, Part, tables
+from analytics.mobility import PART_ROWS, MobilityReport, Part, tables
 from hearsay.reports.csv_text import csv_head, csv_rows
 from hearsay.reports.files import chosen
 from hearsay.reports.sources import Results, mobility_of
@@ -40,7 +40,8 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
 
 def _csv(table: pa.Table, calendar: Calendar) -> bytes:
     """As `hearsay report` writes it: with local times."""
-    return csv_head(table.schema) + bytes(csv_rows(calendar, Part.of(table)))
+    parts = (Part.of(table.slice(first, PART_ROWS)) for first in range(0, len(table), PART_ROWS))
+    return b"".join([csv_head(table.schema), *(csv_rows(calendar, part) for part in parts)])
 
 
 def _parquet(table: pa.Table, calendar: Calendar) -> bytes:

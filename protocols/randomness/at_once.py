@@ -20,10 +20,10 @@ from protocols.randomness.drawing_loops import (
     look_up_either,
     look_up_from,
 )
+from protocols.randomness.few_rows import NEIGHBOURS
 from protocols.randomness.wide_aes import encrypt_all
 
 BLOCKS = 1024  # at a time, if a row does not need more
-NEIGHBOURS = 8
 
 
 @compiled

@@ -10,6 +10,9 @@ import numpy as np
 from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 
+NEIGHBOURS = 8
+"""Devices whose words share blocks: as many as a block has words of 16 bits."""
+
 
 class Starts(NamedTuple):
     """Where the words of each row begin: at row * apart + ((device - first) * count & within).
@@ -31,12 +34,12 @@ class Starts(NamedTuple):
 
 
 def blocks_alone(count: int) -> int:
-    """How many blocks hold `count` words in a row, whichever of eight neighbours they belong to.
+    """How many blocks hold `count` words in a row, whichever of the neighbours they belong to.
 
     >>> blocks_alone(1), blocks_alone(4), blocks_alone(13)
     (1, 1, 3)
     """
-    return -(-(8 - gcd(8, count) + count) // 8)
+    return -(-(NEIGHBOURS - gcd(NEIGHBOURS, count) + count) // NEIGHBOURS)
 
 
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
@@ -50,8 +53,8 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
 
 def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
     """The counter blocks of each row's words: eight neighbours share a stream."""
-    before = (devices % np.uint64(8)) * np.uint64(count) // np.uint64(8)
-    counters = counter_blocks(devices // np.uint64(8), tweaks, first, blocks_alone(count))
+    before = (devices % np.uint64(NEIGHBOURS)) * np.uint64(count) // np.uint64(NEIGHBOURS)
+    counters = counter_blocks(devices // np.uint64(NEIGHBOURS), tweaks, first, blocks_alone(count))
     counters[:, :, 1] += before[:, None] << np.uint64(32)
     return counters
 

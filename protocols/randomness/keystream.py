@@ -43,13 +43,12 @@ from protocols.randomness.drawing import (
     stream_blocks,
     wide_aes,
 )
-from protocols.randomness.few_rows import Starts, blocks_alone
+from protocols.randomness.few_rows import NEIGHBOURS, Starts, blocks_alone
 from protocols.randomness.memory import memory
 
 BLOCK = 16
 KEY = 16  # bytes: AES-256 would take half as long again
 MOST = (1 << 63) - 1
-NEIGHBOURS = 8  # as many as a block has words of 16 bits
 MIN_SECRET = 16
 PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes

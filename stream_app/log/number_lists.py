@@ -38,9 +38,12 @@ def parse(text: bytes) -> Any:
     ends = [0, *(one.end + 1 for one in found)]
     begins = [*(one.begin - 1 for one in found), len(text)]
     rest = (text[end:begin] for end, begin in zip(ends, begins, strict=True))
-    numbered = (b'{"":%d}' % number for number in range(len(found)))  # stands for an array: no result has an empty key
+    key = "#"
+    while f'"{key}"'.encode() in text:  # so that it stands for an array and for nothing else
+        key += "#"
+    numbered = (b'{"%s":%d}' % (key.encode(), number) for number in range(len(found)))
     short = b"".join(part for pair in zip(rest, [*numbered, b""], strict=True) for part in pair)
-    return json.loads(short, object_hook=lambda entries: arrays[entries[""]] if "" in entries else entries)
+    return json.loads(short, object_hook=lambda entries: arrays[entries[key]] if key in entries else entries)
 
 
 def _long_lists(text: bytes) -> Iterator[_Found]:

@@ -110,9 +110,13 @@ def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
     )
 
 
-def test_a_refused_attribute_is_called_by_its_own_name() -> None:
-    (outcome,) = evaluate(truth_of(3, few=2, many=70_000), choose(["rs+fd[grr]"]), [1.0], KEYRING, runs=1)
-    assert isinstance(outcome, Infeasible) and outcome.reason.startswith("attribute 'many': grr takes at most")
+@pytest.mark.parametrize("name", ["many", "a1", "a77"])
+def test_a_refused_attribute_is_called_by_its_own_name(name: str) -> None:
+    truth = truth_of(3, few=2, **{name: 70_000})
+    (outcome,) = evaluate(truth, choose(["rs+fd[grr]"]), [1.0], KEYRING, runs=1)
+    assert isinstance(outcome, Infeasible) and outcome.reason.startswith(f"attribute '{name}': grr takes at most")
+    (outcome,) = evaluate(truth, choose(["geo-grid"], placed=True), [1.0], KEYRING, runs=1)
+    assert isinstance(outcome, Infeasible) and "has no grid" in outcome.reason
 
 
 def test_a_single_attribute_cannot_hide_among_others() -> None:

@@ -57,6 +57,13 @@ def test_what_is_no_long_list_of_numbers_is_read_as_it_is(tree: dict[str, Any]) 
     assert parse(to_json(tree)) == tree
 
 
+def test_keys_of_any_name_may_stand_beside_a_long_list() -> None:
+    tree = {"": 0, "#": 1, "##": {"#": 5, "": {}}, "numbers": [1.5] * LONG_BYTES}
+    found = parse(to_json(tree))
+    assert found.pop("numbers").tolist() == tree.pop("numbers")
+    assert found == tree
+
+
 @pytest.mark.parametrize("column", ["1,,2", "1,2,", "nul", "1 2", "[1]x"])
 def test_what_is_no_json_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match="column"):
