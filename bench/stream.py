@@ -37,7 +37,7 @@ FRAMES = 3000
 ROUNDS = 3  # of which the best counts: the machine may be busy
 JSON_REPORTS = 30_000
 WAIT_SECONDS = 600
-WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.15, 0.3, 300, 3
+WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.3, 0.3, 300, 3
 KEY = b"an operator's key for benchmarks"
 SCHEME = Scheme(
     parse_survey(
