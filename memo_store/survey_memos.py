@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +44,24 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class HeldEntries:
+    """Entries of one attribute that were looked up before, by their tags; of one-shot surveys, values."""
+
+    question: Question
+    devices: Devices
+    tags: Words
+
+
+@dataclass(frozen=True)
 class FoundEntries:
     """The entries of devices in one period."""
 
     tags: Words
     memos: Column
     current: NDArray[np.bool_]  # whether the next period has the same entry, if nothing is created until then
+
+
+Asked = TypeVar("Asked", Lookup, HeldEntries)
 
 
 class SurveyMemos:
@@ -87,16 +100,16 @@ class SurveyMemos:
 
         Commits the memo's entry: a device that was looked up in this period before gets the memo that it got then.
         """
-        return self.lookup_entries(question, devices, cells, period).memos
+        (found,) = self._look_up([Lookup(question, devices, cells)], period)
+        return found.memos
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
         """The same of several attributes; those of few devices together, in the batches that one of them needs."""
         return [found.memos for found in self._look_up(lookups, period)]
 
-    def lookup_entries(self, question: Question, devices: Devices, cells: Values, period: int) -> FoundEntries:
-        """The same of one, with what a cache must know of the entries."""
-        (found,) = self._look_up([Lookup(question, devices, cells)], period)
-        return found
+    def lookup_entries(self, lookups: Sequence[Lookup], period: int) -> list[FoundEntries]:
+        """The same, with what a cache must know of the entries."""
+        return self._look_up(lookups, period)
 
     def _look_up(self, lookups: Sequence[Lookup], period: int) -> list[FoundEntries]:
         survey = self._state.scheme.survey
@@ -132,17 +145,13 @@ class SurveyMemos:
         table = self._tables[lookup.question.name]
         return AttributeEntries(self._state, self.respondent, lookup.question, table), placed, devices, cells
 
-    def commit_entries(self, question: Question, devices: Devices, tags: Words, period: int) -> Words:
+    def commit_entries(self, held: Sequence[HeldEntries], period: int) -> list[Words]:
         """Commit entries that were looked up before, each device's in one row. Returns the tags that count.
 
         Only for entries that `lookup` would return now: see `check`.
         """
-        placed = self._state.placed(devices)
-        devices, tags = devices[placed.order], tags[placed.order]
         self._state.require_open(period)
-        commits = self._state.commits(self._tables[question.name].name, period)
-        pads = self._sealer.commit_pads(question.name, devices, period)
-        return placed.restored(self._state.guarded(period, commits.commit, placed.names, tags ^ pads) ^ pads)
+        return self._commit(held, period)
 
     def check(self, period: int) -> int:
         """Notice a loss. Returns how often the store has lost data, or may have been written to by others, until now.
@@ -152,30 +161,53 @@ class SurveyMemos:
         self._state.guarded(period, self._state.epochs.verify)
         return self._state.epochs.disturbances
 
-    def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
-        """For one-shot surveys: each device's value of this period, which is the first one given."""
+    def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
+        """For one-shot surveys: each device's value of this period, the first one given. The cells are values."""
         survey = self._state.scheme.survey
         if survey.longitudinal:
             raise StoreError(f"survey {survey.id!r} commits memos, not values", "use lookup instead")
-        _check_cells(question, values, question.k)
-        placed = self._state.placed(devices)
-        devices, values = devices[placed.order], values[placed.order]
+        for given in lookups:
+            _check_cells(given.question, given.cells, given.question.k)
         self._state.require_open(period)
-        commits = self._state.commits(self._tables[question.name].name, period)
-        pads = self._sealer.commit_pads(question.name, devices, period)
-        proposed = (values.astype(np.uint64) ^ pads)[placed.first]
-        committed = self._state.guarded(period, commits.commit, placed.names, proposed) ^ pads
+        proposed = [HeldEntries(given.question, given.devices, given.cells.astype(np.uint64)) for given in lookups]
         # Names are 8 bytes. If two devices share one, the second one's commit unseals to no value: it keeps its own.
-        return placed.restored(np.where(committed < question.k, committed.astype(np.int64), values))
+        return [
+            np.where(committed < given.question.k, committed.astype(np.int64), given.cells)
+            for given, committed in zip(lookups, self._commit(proposed, period), strict=True)
+        ]
+
+    def _commit(self, proposed: Sequence[HeldEntries], period: int) -> list[Words]:
+        """The words that count for the devices of each attribute: those committed before, else these."""
+        return [word for some in _in_batches(proposed) for word in self._commit_together(some, period)]
+
+    def _commit_together(self, proposed: Sequence[HeldEntries], period: int) -> list[Words]:
+        prepared = []
+        for one in proposed:
+            placed = self._state.placed(one.devices)
+            pads = self._sealer.commit_pads(one.question.name, one.devices[placed.order], period)
+            sealed = (one.tags[placed.order] ^ pads)[placed.first]
+            prepared.append((self._tables[one.question.name].name, placed, pads, sealed))
+
+        def work() -> list[Words]:
+            return together(
+                self._state.epochs,
+                [
+                    self._state.commits(table, period).committing(placed.names, sealed)
+                    for table, placed, _, sealed in prepared
+                ],
+            )
+
+        counting = self._state.guarded(period, work)
+        return [placed.restored(words ^ pads) for (_, placed, pads, _), words in zip(prepared, counting, strict=True)]
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""
         return read_ledger(self._state.link, self._sealer, self.record, devices)
 
 
-def _in_batches(lookups: Sequence[Lookup]) -> Iterator[list[Lookup]]:
+def _in_batches(lookups: Sequence[Asked]) -> Iterator[list[Asked]]:
     """Neighbours together, as long as they have no more devices than fit into one batch."""
-    some: list[Lookup] = []
+    some: list[Asked] = []
     for lookup in lookups:
         if some and sum(len(other.devices) for other in some) + len(lookup.devices) > CHUNK:
             yield some

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.survey_memos import Lookup, SurveyMemos
+from memo_store.survey_memos import FoundEntries, HeldEntries, Lookup, SurveyMemos
 from protocols.arrays import Column, PackedBits, smallest_unsigned
 from protocols.mechanisms import Encoding, Values
-from protocols.question import Question
 from protocols.randomness import Devices
 from protocols.scheme import Scheme
 
@@ -46,26 +45,23 @@ class AttributeCache:
         self._memos: Column = np.zeros((self.devices * self._slots, *shape), dtype=layout.dtype)
         self._marks = np.zeros(self.devices * self._slots, dtype=mark)  # 0: empty; c + 1: cell c
 
-    def known(self, lookup: Lookup) -> tuple[Column, Rows]:
-        """The memos that are known here, and the rows of those that are not."""
-        found, known = self._find(lookup.devices, lookup.cells)
-        return found, np.flatnonzero(~known)
-
-    def keep(self, lookup: Lookup, memos: Column) -> None:
-        """Keep what the store has found."""
-        self._keep(lookup.devices, lookup.cells, memos)
-
-    def _find(self, devices: Devices, cells: Values) -> tuple[Column, NDArray[np.bool_]]:
+    def find(self, lookup: Lookup) -> tuple[Column, NDArray[np.bool_]]:
         """A memo for each device, and whether it is the one of its cell."""
+        devices, cells = lookup.devices, lookup.cells
         slots = self._slot(devices, cells)
         known = (self._marks.take(slots, mode="clip") == cells + 1) & (devices < self.devices)
         return self._memos.take(slots, axis=0, mode="clip"), known
 
-    def _keep(self, devices: Devices, cells: Values, memos: Column) -> Rows:
+    def keep(self, lookup: Lookup, found: FoundEntries) -> None:
+        """Keep what the store has found."""
+        self._keep(lookup, found.memos)
+
+    def _keep(self, lookup: Lookup, memos: Column) -> Rows:
         """Keep memos of the devices that have slots. Returns these rows."""
-        held = np.flatnonzero(devices < self.devices)
-        slots = self._slot(devices[held], cells[held])
-        self._marks[slots] = cells[held] + 1
+        held = np.flatnonzero(lookup.devices < self.devices)
+        cells = lookup.cells[held]
+        slots = self._slot(lookup.devices[held], cells)
+        self._marks[slots] = cells + 1
         self._memos[slots] = memos[held]
         return held
 
@@ -82,39 +78,22 @@ class CappedCache(AttributeCache):
     def __init__(self, encoding: Encoding, devices: int, size: int) -> None:
         super().__init__(encoding, devices, size, most_slots=1)
         self._tags = np.zeros(self.devices, dtype=np.uint64)
-        self._checked = 0
 
-    def lookup(self, memos: SurveyMemos, lookup: Lookup, period: int) -> Column:
-        """Memos from here where the store commits them, else from the store."""
-        question, devices, cells = lookup.question, lookup.devices, lookup.cells
-        self._check(memos, period)
-        found, known = self._find(devices, cells)
-        held = np.flatnonzero(known)
-        if len(held):
-            tags = self._tags[devices[held].astype(np.intp)]
-            known[held] = memos.commit_entries(question, devices[held], tags, period) == tags
-            if self._check(memos, period):  # what was committed counts, and the store makes entries for it
-                known[:] = False
-        missing = np.flatnonzero(~known)
-        if len(missing):
-            self._forget(devices[missing])  # if the store fails, it may have made some of the entries
-            entries = memos.lookup_entries(question, devices[missing], cells[missing], period)
-            found[missing] = entries.memos
-            rows = missing[entries.current]
-            held = self._keep(devices[rows], cells[rows], found[rows])
-            self._tags[devices[rows[held]].astype(np.intp)] = entries.tags[entries.current][held]
-        return found
+    def held(self, lookup: Lookup) -> HeldEntries:
+        """The entries of devices whose memos are known."""
+        return HeldEntries(lookup.question, lookup.devices, self._tags[lookup.devices.astype(np.intp)])
 
-    def _check(self, memos: SurveyMemos, period: int) -> bool:
-        """Forget everything if the store has lost data, or may have been written to by others. Returns whether."""
-        before, self._checked = self._checked, memos.check(period)
-        if before == self._checked:
-            return False
-        self._marks[:] = 0
-        return True
+    def keep(self, lookup: Lookup, found: FoundEntries) -> None:
+        """Keep what the store has found, if the next period has the same."""
+        rows = np.flatnonzero(found.current)
+        held = rows[self._keep(lookup.part(rows), found.memos[rows])]
+        self._tags[lookup.devices[held].astype(np.intp)] = found.tags[held]
 
-    def _forget(self, devices: Devices) -> None:
+    def forget(self, devices: Devices) -> None:
         self._marks[devices[devices < self.devices].astype(np.intp)] = 0
+
+    def forget_all(self) -> None:
+        self._marks[:] = 0
 
 
 class MemoCache:
@@ -127,33 +106,69 @@ class MemoCache:
         kind = AttributeCache if survey.memo_cap is None else CappedCache
         caches = {q.name: kind(q.mechanism.encoding, devices, size // len(questions)) for q in cached}
         self._caches = {name: cache for name, cache in caches.items() if cache.devices}  # those with any room
+        self._capped = {name: cache for name, cache in self._caches.items() if isinstance(cache, CappedCache)}
+        self._checked = 0
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
-        """Those of a survey with `memo_cap` one by one, each with its commits; of others, what is not here at once."""
-        columns = [self._known(lookup, period) for lookup in lookups]
-        asked = [lookup.part(rows) for lookup, (_, rows) in zip(lookups, columns, strict=True) if len(rows)]
-        answers = iter(self._memos.lookup_all(asked, period) if asked else [])
-        found = []
-        for lookup, (column, rows) in zip(lookups, columns, strict=True):
+        """The memos of several attributes. With `memo_cap` the store commits what is here at once; it finds the rest."""
+        if self._capped:
+            self._check(period)
+        here = [self._find(lookup) for lookup in lookups]
+        if self._capped:
+            self._commit(lookups, [known for _, known in here], period)
+        rest = [np.flatnonzero(~known) for _, known in here]
+        asked = [lookup.part(rows) for lookup, rows in zip(lookups, rest, strict=True) if len(rows)]
+        for part in asked:
+            if part.question.name in self._capped:  # if the store fails, it may have made some of the entries
+                self._capped[part.question.name].forget(part.devices)
+        parts = zip(asked, self._memos.lookup_entries(asked, period) if asked else (), strict=True)
+        columns = []
+        for lookup, (column, _), rows in zip(lookups, here, rest, strict=True):
             if len(rows):
-                memos = next(answers)
-                if lookup.question.name in self._caches:
-                    self._caches[lookup.question.name].keep(lookup.part(rows), memos)
-                    column[rows] = memos
+                part, found = next(parts)
+                if cache := self._caches.get(lookup.question.name):
+                    cache.keep(part, found)
+                    column[rows] = found.memos
                 else:
-                    column = memos
-            found.append(column)
-        return found
+                    column = found.memos
+            columns.append(column)
+        return columns
 
-    def _known(self, lookup: Lookup, period: int) -> tuple[Column, Rows]:
-        """The memos of a lookup, and the rows that the store must still be asked for."""
-        cache = self._caches.get(lookup.question.name)
-        if isinstance(cache, CappedCache):
-            return cache.lookup(self._memos, lookup, period), np.empty(0, dtype=np.intp)
-        if cache is not None:
-            return cache.known(lookup)
+    def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
+        return self._memos.commit_values(lookups, period)
+
+    def _find(self, lookup: Lookup) -> tuple[Column, NDArray[np.bool_]]:
+        """What is here of a lookup, and which of its rows that is."""
+        if cache := self._caches.get(lookup.question.name):
+            return cache.find(lookup)
         layout = lookup.question.mechanism.encoding.memo
-        return layout.from_bytes(np.empty((0, layout.bytes), dtype=np.uint8)), np.arange(len(lookup.devices))
+        nothing = layout.from_bytes(np.empty((0, layout.bytes), dtype=np.uint8))
+        return nothing, np.zeros(len(lookup.devices), dtype=np.bool_)
 
-    def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values:
-        return self._memos.commit_values(question, devices, values, period)
+    def _commit(self, lookups: Sequence[Lookup], known: Sequence[NDArray[np.bool_]], period: int) -> None:
+        """Let the store commit what is known here. What does not count is not known, nor anything after a loss."""
+        rows = [np.flatnonzero(some) for some in known]
+        held = [
+            self._capped[lookup.question.name].held(lookup.part(some))
+            for lookup, some in zip(lookups, rows, strict=True)
+            if len(some)
+        ]
+        if not held:
+            return
+        counting = zip(held, self._memos.commit_entries(held, period), strict=True)
+        for flags, some in zip(known, rows, strict=True):
+            if len(some):
+                entries, tags = next(counting)
+                flags[some] = tags == entries.tags
+        if self._check(period):  # what was committed counts, and the store makes entries for it
+            for flags in known:
+                flags[:] = False
+
+    def _check(self, period: int) -> bool:
+        """Forget everything if the store has lost data, or may have been written to by others. Returns whether."""
+        before, self._checked = self._checked, self._memos.check(period)
+        if before == self._checked:
+            return False
+        for cache in self._capped.values():
+            cache.forget_all()
+        return True

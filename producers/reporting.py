@@ -42,7 +42,7 @@ class Memos(Protocol):
     """The memos of one survey: the store, or a cache in front of it."""
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]: ...
-    def commit_values(self, question: Question, devices: Devices, values: Values, period: int) -> Values: ...
+    def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]: ...
 
 
 @dataclass(frozen=True)
@@ -259,18 +259,15 @@ class Reporter:
             values = {source.name: truth.values[source.name][rows] for source in question.sources}
             _require_known(question, period, values)
             lookups.append(Lookup(question, truth.devices[rows], question.places(values)))
+        if not lookups:
+            return []
         if not self.scheme.survey.longitudinal:
             return [
-                respondent.answer_once(
-                    one.question,
-                    one.devices,
-                    period,
-                    self._memos.commit_values(one.question, one.devices, one.cells, period),
-                )
-                for one in lookups
+                respondent.answer_once(one.question, one.devices, period, values)
+                for one, values in zip(lookups, self._memos.commit_values(lookups, period), strict=True)
             ]
         lookups = [replace(one, cells=respondent.cells(one.question, one.devices, one.cells)) for one in lookups]
-        found = self._memos.lookup_all(lookups, period) if lookups else []
+        found = self._memos.lookup_all(lookups, period)
         return [
             respondent.report(one.question, one.devices, period, memos)
             for one, memos in zip(lookups, found, strict=True)

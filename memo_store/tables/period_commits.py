@@ -63,11 +63,6 @@ class PeriodCommits:
             committed = yield from self._append(names[~known], sealed[~known])
         return np.where(known, found, sealed)
 
-    def commit(self, names: Words, sealed: Words) -> Words:
-        """The same at once. Raises `EpochLost`, too."""
-        (counting,) = together(self._epochs, [self.committing(names, sealed)])
-        return counting
-
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS

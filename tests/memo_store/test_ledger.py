@@ -9,7 +9,7 @@ import pytest
 
 from memo_store.registry import COSTED
 from memo_store.store import MemoStore
-from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_memos import Lookup, SurveyMemos
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(1000)
@@ -34,7 +34,7 @@ def live(memos: SurveyMemos, periods: int) -> None:
             if scheme.survey.longitudinal:
                 memos.lookup(question, asked, values, period)
             else:
-                memos.commit_values(question, asked, values, period)
+                memos.commit_values([Lookup(question, asked, values)], period)
         memos.presence.delivered(EVERYONE, period)
 
 

@@ -13,7 +13,7 @@ import redis
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
-from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_memos import Lookup, SurveyMemos
 from memo_store.survey_state import SurveyState
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
 from protocols.respondent import Respondent
@@ -115,9 +115,9 @@ def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: s
 def test_a_cell_that_does_not_exist_is_refused_and_not_shown(redis_url: str, cell: int) -> None:
     people, once = respondent(k=10), respondent(k=10, id="once", budgets="eps: 1")
     with MemoStore(redis_url) as store:
-        for who, ask in ((people, store.survey(people).lookup), (once, store.survey(once).commit_values)):
+        for who, ask in ((people, store.survey(people).lookup_all), (once, store.survey(once).commit_values)):
             with pytest.raises(StoreError, match="a cell of 'area' is not one of 0 to 9"):
-                ask(who.scheme.questions[0], devices(1), np.array([cell]), 0)
+                ask([Lookup(who.scheme.questions[0], devices(1), np.array([cell]))], 0)
 
 
 def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -> None:
@@ -165,12 +165,13 @@ def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenM
     people, everyone = respondent(budgets="eps: 1"), devices(50)
     memos, question = open_memos(people), people.scheme.questions[0]
     values = np.arange(50) % 10
-    assert (memos.commit_values(question, everyone, values, 0) == values).all()
-    assert (memos.commit_values(question, everyone, (values + 1) % 10, 0) == values).all()
+    for given in (values, (values + 1) % 10):
+        (committed,) = memos.commit_values([Lookup(question, everyone, given)], 0)
+        assert (committed == values).all()
     with pytest.raises(StoreError, match="memoises nothing"):
         memos.lookup(question, everyone, values, 1)
     with pytest.raises(StoreError, match="commits memos, not values"):
-        open_memos(respondent(id="memos")).commit_values(question, everyone, values, 1)
+        open_memos(respondent(id="memos")).commit_values([Lookup(question, everyone, values)], 1)
 
 
 class SlowState(SurveyState):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memo_store.store import MemoStore
-from memo_store.survey_memos import SurveyMemos
+from memo_store.survey_memos import Lookup, SurveyMemos
 from producers.fleet import Fleet
 from producers.reporting import FRAMES_PER_FLUSH, Reported
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
@@ -302,9 +302,9 @@ def test_only_answers_are_committed_and_an_answer_that_was_missed_is_not_made_up
     committed: list[tuple[int, int]] = []
     commit = SurveyMemos.commit_values
 
-    def keep(memos: SurveyMemos, question: Question, devices: Devices, values: Values, period: int) -> Values:
-        committed.extend((device, period) for device in devices.tolist())
-        return commit(memos, question, devices, values, period)
+    def keep(memos: SurveyMemos, lookups: Sequence[Lookup], period: int) -> list[Values]:
+        committed.extend((device, period) for lookup in lookups for device in lookup.devices.tolist())
+        return commit(memos, lookups, period)
 
     monkeypatch.setattr(SurveyMemos, "commit_values", keep)
     sink, world = KeepingSink(), Alternating(200, 6)

@@ -32,8 +32,8 @@ def confirmed(redis_url: str) -> str:
     return redis_url
 
 
-def capped(cap: int, terms: str = "") -> Respondent:
-    return respondent(id=f"capped-{cap}", terms=f"memo_cap: {cap}, {terms}")
+def capped(cap: int, terms: str = "", second: bool = False) -> Respondent:
+    return respondent(id=f"capped-{cap}", terms=f"memo_cap: {cap}, {terms}", second=second)
 
 
 def cached(memos: SurveyMemos, room: int = ROOM) -> MemoCache:
@@ -154,13 +154,15 @@ def test_a_device_whose_look_up_failed_is_looked_up_again(
     assert look_up(cache, people, everybody(3), 2) == held
 
 
+@pytest.mark.parametrize("second", [False, True], ids=["one attribute", "two"])
 def test_memos_from_the_cache_cost_two_checks_and_one_commit(
-    open_memos: OpenMemos, confirmed: str, monkeypatch: pytest.MonkeyPatch
+    open_memos: OpenMemos, confirmed: str, monkeypatch: pytest.MonkeyPatch, second: bool
 ) -> None:
-    """Round trips do not grow with devices, and no record is read."""
-    people = capped(2)
+    """Round trips do not grow with devices, nor with attributes, and no record is read."""
+    people = capped(2, second=second)
     cache = cached(open_memos(people))
-    look_up(cache, people, everybody(3), 0)
+    asked = [Lookup(question, EVERYONE, everybody(1)) for question in people.scheme.questions]
+    memos = [column.tolist() for column in cache.lookup_all(asked, 0)]
     batches: list[tuple[str, int]] = []
     run = Link.run
 
@@ -169,7 +171,7 @@ def test_memos_from_the_cache_cost_two_checks_and_one_commit(
         return run(link, commands, **options)
 
     monkeypatch.setattr(Link, "run", count)
-    look_up(cache, people, everybody(3), 1)
+    assert [column.tolist() for column in cache.lookup_all(asked, 1)] == memos
     closing, *rest = [batch for batch in batches if batch != ("HMGET", 16)]
     assert closing[0] == "SET", "the commits of the period that is closed now are dropped"
     assert rest == [("EVAL", 16)] and batches.count(("HMGET", 16)) == 2

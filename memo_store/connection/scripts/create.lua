@@ -1,29 +1,33 @@
 -- Get or create memos. A record holds a device's entries in the order they were created: tag (8 bytes), sealed memo.
 -- Its length is the ledger. A device whose record is full holds its last entry for good, whatever is proposed.
--- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] proposed entries, ARGV[6] their width,
--- ARGV[7] cap (0: none). Returns, after `writes`, (row, entry) for each row where another entry than the proposal counts.
-local proposals, width, cap = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local names, found, count = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
-local reply, changes, changed = {writes}, {}, 0
-for row = 1, count do
-  local record, proposal, winner = found[row], sub(proposals, (row - 1) * width + 1, row * width), nil
-  if not record then
-    record = ''
-  elseif cap > 0 and #record >= cap * width then
-    winner = sub(record, -width)
-  else
-    local tag = sub(proposal, 1, 8)
-    for i = 1, #record, width do
-      if sub(record, i, i + 7) == tag then winner = sub(record, i, i + width - 1) end
+-- `key` is the table, `fields` are pseudonyms of a width, `proposals` entries of another; a `cap` of 0: none.
+-- Returns (row, entry) for each row where another entry than the proposal counts.
+local function work(key, fields, field_width, proposals, entry_width, cap)
+  local width = tonumber(entry_width)
+  cap = tonumber(cap)
+  local names, found, count = records(key, fields, tonumber(field_width))
+  local reply, changes, changed = {}, {}, 0
+  for row = 1, count do
+    local record, proposal, winner = found[row], sub(proposals, (row - 1) * width + 1, row * width), nil
+    if not record then
+      record = ''
+    elseif cap > 0 and #record >= cap * width then
+      winner = sub(record, -width)
+    else
+      local tag = sub(proposal, 1, 8)
+      for i = 1, #record, width do
+        if sub(record, i, i + 7) == tag then winner = sub(record, i, i + width - 1) end
+      end
+    end
+    if not winner then
+      changes[changed + 1], changes[changed + 2] = names[row], record .. proposal
+      changed = changed + 2
+    elseif winner ~= proposal then
+      reply[#reply + 1] = row - 1
+      reply[#reply + 1] = winner
     end
   end
-  if not winner then
-    changes[changed + 1], changes[changed + 2] = names[row], record .. proposal
-    changed = changed + 2
-  elseif winner ~= proposal then
-    reply[#reply + 1] = row - 1
-    reply[#reply + 1] = winner
-  end
+  write(key, changes, changed)
+  return reply
 end
-write(KEYS[2], changes, changed)
-return reply
+

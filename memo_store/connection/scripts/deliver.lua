@@ -1,22 +1,25 @@
 -- Record that reports of a period were delivered. A record is the last period and the number of reports, 4 bytes each.
--- KEYS[2] table; ARGV[3] pseudonyms, ARGV[4] their width, ARGV[5] period.
+-- `key` is the table, `fields` are pseudonyms of a width.
 -- Idempotent, and a period before the last one changes nothing.
-local period = tonumber(ARGV[5])
-local names, found, count = records(KEYS[2], ARGV[3], tonumber(ARGV[4]))
-local changes, changed = {}, 0
-local after = {[false] = struct.pack('<I4I4', period, 1)} -- what follows a record: many devices have the same one
-for row = 1, count do
-  local record = found[row]
-  local following = after[record]
-  if following == nil then
-    local last, reports = struct.unpack('<I4I4', record)
-    following = last < period and struct.pack('<I4I4', period, reports + 1)
-    after[record] = following
+local function work(key, fields, width, period)
+  period = tonumber(period)
+  local names, found, count = records(key, fields, tonumber(width))
+  local changes, changed = {}, 0
+  local after = {[false] = struct.pack('<I4I4', period, 1)} -- what follows a record: many devices have the same one
+  for row = 1, count do
+    local record = found[row]
+    local following = after[record]
+    if following == nil then
+      local last, reports = struct.unpack('<I4I4', record)
+      following = last < period and struct.pack('<I4I4', period, reports + 1)
+      after[record] = following
+    end
+    if following then
+      changes[changed + 1], changes[changed + 2] = names[row], following
+      changed = changed + 2
+    end
   end
-  if following then
-    changes[changed + 1], changes[changed + 2] = names[row], following
-    changed = changed + 2
-  end
+  write(key, changes, changed)
+  return {}
 end
-write(KEYS[2], changes, changed)
-return {writes}
+
