@@ -110,7 +110,7 @@ class MemoCache:
         self._checked = 0
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
-        """The memos of several attributes. With `memo_cap` the store commits what is here at once; it finds the rest."""
+        """The memos of several attributes. With `memo_cap` the store commits what is here, and finds the rest."""
         if self._capped:
             self._check(period)
         here = [self._find(lookup) for lookup in lookups]
