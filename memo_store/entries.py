@@ -43,13 +43,14 @@ class AttributeEntries:
         commits = self._state.commits(self._table.name, period)
         pads = self._state.sealer.commit_pads(self._question.name, devices, period)
         committed, words = commits.known(placed.names)
-        wanted = np.where(committed, words ^ pads, self._tags(devices, cells))
+        proposed = self._tags(devices, cells)
+        wanted = np.where(committed, words ^ pads, proposed)
         found, tags, sealed = yield from self._find(placed, wanted, exact=committed)
         missing = np.flatnonzero(~found & ~committed)
         if len(missing):
             yield from commits.read_on(placed.names[missing])
             missing = missing[~commits.known(placed.names[missing])[0]]
-            ours = yield from self._create(placed.part(missing), devices[missing], cells[missing])
+            ours = yield from self._create(placed.part(missing), devices[missing], cells[missing], proposed[missing])
             tags[missing], sealed[missing] = ours
             found[missing] = True
         counting = (yield from commits.committing(placed.names, (tags ^ pads)[placed.first])) ^ pads
@@ -71,7 +72,8 @@ class AttributeEntries:
         lost = np.flatnonzero(~found)
         if len(lost):
             known, cells = self._cells_of(devices[lost], tags[lost], cells[lost])
-            again = yield from self._create(placed.part(lost), devices[lost], cells, reported=known)
+            proposed = self._tags(devices[lost], cells)
+            again = yield from self._create(placed.part(lost), devices[lost], cells, proposed, reported=known)
             tags[lost], sealed[lost] = again
         return tags, sealed
 
@@ -96,13 +98,16 @@ class AttributeEntries:
         found, tags, sealed = (np.concatenate(column) for column in zip(*picked, strict=True))
         return found, tags, sealed
 
-    def _create(self, placed: Placed, devices: Devices, cells: Values, reported: Flags | None = None) -> Steps[Entries]:
-        """Propose the derived memos. Returns the entries that count: ours, another process's, or those held at the cap.
+    def _create(
+        self, placed: Placed, devices: Devices, cells: Values, proposed: Words, reported: Flags | None = None
+    ) -> Steps[Entries]:
+        """Propose the derived memos, under the tags of their cells.
+
+        Returns the entries that count: ours, another process's, or those held at the cap.
 
         Entries that were reported before the store lost them count in any case, even if others fill the record now.
         """
         layout, table = self._question.mechanism.encoding.memo, self._table
-        proposed = self._tags(devices, cells)
         tags, sealed = proposed.copy(), np.empty((len(devices), table.memo_bytes), dtype=np.uint8)
         for rows in placed.slices(CHUNK):
             part = placed.part(rows)

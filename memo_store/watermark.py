@@ -51,8 +51,7 @@ class Watermark:
         losses, last_closed, *closing = answer
         self._losses.update(map(int, losses))
         if closing:
-            dropped = [command for table in self._tables for p in closing for command in close_commits(table, p)]
-            self._link.run([*dropped, ("SREM", self._open, *closing)], atomic=True)
+            self._link.run([*close_commits(self._tables, closing), ("SREM", self._open, *closing)], atomic=True)
         return int(last_closed)
 
     def record_loss(self, period: int) -> None:

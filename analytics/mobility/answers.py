@@ -50,6 +50,11 @@ class Answers:
         return self.of_groups(None)
 
     @cached_property
+    def shown(self) -> Estimates:
+        """The shares with as many decimals as their errors carry."""
+        return shortened(self.shares)
+
+    @cached_property
     def consistent(self) -> ConsistentShares:
         """The consistent histogram; where counts have noise, the one nearest to the estimates."""
         if self.noise is not None:
@@ -66,8 +71,7 @@ class Answers:
         For a cross they are made with the answers to both of its attributes (`axes`); None: these are not published.
         """
         if not axes:
-            found = shortened_consistent(self.consistent, self.shares.error)
-            return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
+            return self._fitted_alone
         first, second = axes
         rows, columns = (None if answers is None else answers._margin for answers in margins)
         people = max(float(self.visitors.value), 1.0)
@@ -83,6 +87,11 @@ class Answers:
             "adjusted_low": adjusted.low,
             "adjusted_high": adjusted.high,
         }
+
+    @cached_property
+    def _fitted_alone(self) -> dict[str, Any]:
+        found = shortened_consistent(self.consistent, self.shares.error)
+        return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
 
     @property
     def _margin(self) -> Margin:

@@ -34,7 +34,7 @@ def axes_of(question: Question) -> tuple[Axis, ...]:
 
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
     """Everything published about one attribute in one window."""
-    answers = Answers.of(publication.history, question.name, window)
+    answers = publication.answers(question.name, window)
     suppressed = publication.suppressed_answers[question.name].get(window)
     known = suppressed is None and answers.n > 0
     role = question.attribute.role
@@ -54,7 +54,7 @@ def _values(publication: Publication, question: Question, window: Window, answer
     smoothed = publication.smoothed(question) if window.length == 1 else None
     margins = [_published(publication, axis.name, window) for axis in question.axes]
     return Shares(
-        share=quantities(shortened(answers.shares)),
+        share=quantities(answers.shown),
         **answers.fitted(question.axes, margins),
         smoothed=None if smoothed is None else quantities(shortened(smoothed)),
     )
@@ -62,7 +62,7 @@ def _values(publication: Publication, question: Question, window: Window, answer
 
 def _published(publication: Publication, name: str, window: Window) -> Answers | None:
     """The answers to an attribute of a cross; None where they are not published."""
-    answers = Answers.of(publication.history, name, window)
+    answers = publication.answers(name, window)
     return None if window in publication.suppressed_answers[name] or answers.n <= 0 else answers
 
 
@@ -75,7 +75,7 @@ def _groups(question: Question, answers: Answers) -> Shares | None:
 
 def _ranking(question: Question, answers: Answers) -> Ranking:
     order, probabilities, whole = rank(answers.shares.value, answers.covariance, PLACES)
-    people = answers.people(shortened(answers.shares))
+    people = answers.people(answers.shown)
     names = question.attribute.values
     return Ranking(
         places=tuple(

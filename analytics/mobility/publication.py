@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
 
@@ -12,6 +12,7 @@ import numpy as np
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.noised import CellNoise
 from analytics.estimation.smoothing import smooth
+from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
 from analytics.mobility.suppression import suppressions
@@ -30,9 +31,12 @@ class Publication:
 
     A report covers the windows that end with its last period. Whether one of them is suppressed depends on the windows
     inside it, so those that ended earlier are looked at again.
+
+    `estimated` are the answers to attributes in the last period, if they were estimated before.
     """
 
     history: CountHistory
+    estimated: Mapping[str, Answers] = field(default_factory=dict)
 
     @property
     def survey(self) -> Survey:
@@ -45,6 +49,17 @@ class Publication:
     @cached_property
     def triangle(self) -> list[Window]:
         return triangle_windows(self.survey, self.history.periods)
+
+    def answers(self, name: str, window: Window) -> Answers:
+        """The answers to an attribute in a window: each is estimated once."""
+        if (name, window) not in self._answers:
+            self._answers[name, window] = Answers.of(self.history, name, window)
+        return self._answers[name, window]
+
+    @cached_property
+    def _answers(self) -> dict[tuple[str, Window], Answers]:
+        last = self.history.periods[-1]
+        return {(name, Window(last, last)): answers for name, answers in self.estimated.items()}
 
     @cached_property
     def suppressed(self) -> Mapping[Window, Suppression]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from analytics.estimation.estimates import CONFIDENCE
+from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
@@ -17,13 +19,14 @@ from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
 
 
-def mobility_report(history: CountHistory) -> MobilityReport:
+def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | None = None) -> MobilityReport:
     """The report of a period: all windows that end with it, from the counts of the periods they cover.
 
     The period is the last of the history. Nothing in the report depends on later periods, on the reports of other
-    periods, or on what is known outside the counts: `analytics.mobility.combining` and `changes` add that.
+    periods, or on what is known outside the counts: `analytics.mobility.combining` and `changes` add that. `estimated`
+    are the answers of the period by attribute, if they were estimated before.
     """
-    survey, publication = history.scheme.survey, Publication(history)
+    survey, publication = history.scheme.survey, Publication(history, estimated or {})
     period, noise = history.periods[-1], history.scheme.presence
     return MobilityReport(
         survey=survey.id,

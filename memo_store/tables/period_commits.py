@@ -14,10 +14,12 @@ that, or whose clock is behind, from committing anything else than what was repo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.epochs import Call, Epochs
+from memo_store.connection.epochs import Call, Epochs, script
 from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
 from memo_store.connection.link import Command
 from memo_store.connection.together import Steps, together
@@ -97,9 +99,10 @@ def period_closed(survey: str, period: int) -> StoreError:
     return StoreError(f"period {period} of survey {survey!r} is closed", "continue with a later period")
 
 
-def close_commits(table: str, period: int) -> list[Command]:
-    """Commands that replace the commits of a closed period by the mark."""
-    return [("SET", commits_key(table, shard, period), CLOSED, "EX", CLOSED_SECONDS) for shard in range(SHARDS)]
+def close_commits(tables: Sequence[str], periods: Sequence[int]) -> list[Command]:
+    """Commands that replace the commits of closed periods by the mark: one for each shard."""
+    keys = [[commits_key(table, shard, period) for table in tables for period in periods] for shard in range(SHARDS)]
+    return [("EVAL", script("close"), len(own), *own, CLOSED, CLOSED_SECONDS) for own in keys]
 
 
 def commits_key(table: str, shard: int, period: int) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,7 @@ def unpack(data: bytes) -> tuple[Head, list[Array]]:
         head, shapes = json.loads(data[6:body])
         arrays = []
         for dtype, *shape in shapes:
-            count = int(np.prod(shape, dtype=np.int64))
-            flat = np.frombuffer(data, dtype=dtype, count=count, offset=body)
+            flat = np.frombuffer(data, dtype=dtype, count=prod(shape), offset=body)
             arrays.append(flat.astype(flat.dtype.newbyteorder("="), copy=False).reshape(shape))
             body += flat.nbytes
     except (ValueError, TypeError, KeyError) as error:

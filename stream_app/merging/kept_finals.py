@@ -14,7 +14,7 @@ from stream_app.counting.state import Period
 from stream_app.log.flushes import Write
 from stream_app.merging.finals import Final, final_key, outdated, piece_key
 from stream_app.merging.verdicts import NotCounted, judge
-from stream_app.results.histograms import build_histogram
+from stream_app.results.histograms import PeriodAnswers, histogram_of
 from stream_app.results.mobility import BuildMobility, ClosedPeriod
 from stream_app.results.presence_noise import Release, release
 from stream_app.results.result_topics import HISTOGRAMS, MOBILITY, ResultKey
@@ -61,8 +61,9 @@ class KeptFinals:
             missed |= {earlier: finals[earlier].missing for earlier in finals}
             before = {period - 1: finals[period - 1].counts} if period - 1 in finals else {}
             judged = judge(scheme, period, exact, before | windows, missed)
-            histogram = build_histogram("final", scheme, period, counts, judged.published)
-            report = self._mobility(scheme, period, windows, judged.published)
+            answers = PeriodAnswers.of(scheme, counts)
+            histogram = histogram_of("final", scheme, period, answers, judged.published)
+            report = self._mobility(scheme, period, windows, judged.published, answers.answers)
             key = ResultKey(scheme.survey.id, period)
             outputs = (
                 *HISTOGRAMS.messages(key, histogram, self._limit),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.columns import Column, CountColumn, CountColumns
-from analytics.estimation import CellNoise, exact, shortened
+from analytics.estimation import CellNoise, exact
 from analytics.integrity import Integrity
 from analytics.mobility import Answers, Axis, axes_of
 from protocols.question import Question
@@ -144,21 +145,21 @@ class Live(_Result):
 
 
 def build_histogram(
-    kind: Kind, scheme: Scheme, period: int, counts: Counts | Release, integrity: Integrity | None = None
+    kind: Kind,
+    scheme: Scheme,
+    period: int,
+    counts: Counts | Release,
+    integrity: Integrity | None = None,
 ) -> Histogram:
     """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
-    survey = scheme.survey
-    if isinstance(counts, Release):
-        of_all, late = {name: _noised(counts, name) for name in counts.n}, counts.late
-    else:
-        of_all, late = {name: _exact(found) for name, found in counts.items()}, None
-    sizes = {name: max(0, found.n) for name, found in of_all.items()}
-    total = sum(sizes[kind] for kind in scheme.kinds)
-    visitors = exact(np.array(total))
-    answers = {
-        q.name: Answers(q.channel, sizes[q.name], of_all[q.name].supports, visitors, CellNoise.of(scheme, q.name))
-        for q in scheme.questions
-    }
+    return histogram_of(kind, scheme, period, PeriodAnswers.of(scheme, counts), integrity)
+
+
+def histogram_of(
+    kind: Kind, scheme: Scheme, period: int, known: PeriodAnswers, integrity: Integrity | None = None
+) -> Histogram:
+    """The same from answers: what is estimated for it stays with them."""
+    survey, of_all, answers, total = scheme.survey, known.counted, known.answers, known.total
     attributes = tuple(_attribute(q, answers, of_all[q.name].published, survey.minimum) for q in scheme.questions)
     begin, end = survey.bounds(period)
     silent = of_all.get(PRESENCE_ONLY)
@@ -173,14 +174,40 @@ def build_histogram(
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        late=None if few else late,
+        late=None if few else known.late,
         presence_only=None if silent is None or any(a.suppressed for a in attributes) else silent.published,
         integrity=integrity,
         guarantees=published_guarantees(scheme),
     )
 
 
-class _Counted(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class PeriodAnswers:
+    """What is known about a period: the counts of each attribute, its answers by question, and all its reports."""
+
+    counted: Mapping[str, Counted]
+    answers: Mapping[str, Answers]
+    total: int
+    late: int | None
+
+    @staticmethod
+    def of(scheme: Scheme, counts: Counts | Release) -> PeriodAnswers:
+        """From its counts or, where the survey has noise on presence, from its release."""
+        if isinstance(counts, Release):
+            of_all, late = {name: _noised(counts, name) for name in counts.n}, counts.late
+        else:
+            of_all, late = {name: _exact(found) for name, found in counts.items()}, None
+        sizes = {name: max(0, found.n) for name, found in of_all.items()}
+        total = sum(sizes[kind] for kind in scheme.kinds)
+        visitors = exact(np.array(total))
+        answers = {
+            q.name: Answers(q.channel, sizes[q.name], of_all[q.name].supports, visitors, CellNoise.of(scheme, q.name))
+            for q in scheme.questions
+        }
+        return PeriodAnswers(of_all, answers, total, late)
+
+
+class Counted(NamedTuple):
     """What is known about one attribute: all answers (with noise it may be negative), supports, and both by gap."""
 
     n: int
@@ -188,21 +215,21 @@ class _Counted(NamedTuple):
     published: GapCounts
 
 
-def _exact(statistics: Statistics) -> _Counted:
+def _exact(statistics: Statistics) -> Counted:
     by_gap = GapCounts(
         gaps=statistics.gaps,
         n=statistics.n,
         supports=statistics.N if statistics.N.shape[1] else None,
         widths=statistics.widths if len(statistics.widths) else None,
     )
-    return _Counted(statistics.total, statistics.supports, by_gap)
+    return Counted(statistics.total, statistics.supports, by_gap)
 
 
-def _noised(released: Release, name: str) -> _Counted:
+def _noised(released: Release, name: str) -> Counted:
     n, N = released.n[name], released.N[name]
     gaps = np.arange(1, len(n) + 1)
     by_gap = GapCounts(gaps=gaps, n=n, supports=None, supports_of_all_gaps=N if len(N) else None)
-    return _Counted(int(n.sum()), N, by_gap)
+    return Counted(int(n.sum()), N, by_gap)
 
 
 def _attribute(
@@ -220,7 +247,7 @@ def _attribute(
     if own.n == 0:
         return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
-    shares = shortened(own.shares)
+    shares = own.shown
     margins = [answers[axis.name] for axis in question.axes]
     known = [margin if margin.n >= max(minimum, 1) else None for margin in margins]
     return AttributeHistogram(

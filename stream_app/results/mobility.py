@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from analytics.integrity import Integrity
-from analytics.mobility import CountHistory, MobilityReport, mobility_report
+from analytics.mobility import Answers, CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts
@@ -27,17 +27,24 @@ class MobilityResult(MobilityReport):
 ClosedPeriod = Counts | Release
 """What is kept of a closed period for its windows: its counts or, where presence has noise, its release."""
 
-BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod], Integrity | None], BaseModel]
-"""Makes the mobility report of a period from all closed periods of its windows, itself included, and its verdict."""
+BuildMobility = Callable[[Scheme, int, Mapping[int, ClosedPeriod], Integrity | None, Mapping[str, Answers]], BaseModel]
+"""Makes the mobility report of a period from all closed periods of its windows, itself included, and its verdict.
+
+The last argument has the answers of the period itself, as its histogram has estimated them."""
 
 
 def build_mobility(
-    scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], integrity: Integrity | None = None
+    scheme: Scheme,
+    period: int,
+    closed: Mapping[int, ClosedPeriod],
+    integrity: Integrity | None = None,
+    estimated: Mapping[str, Answers] | None = None,
 ) -> MobilityResult:
     """The report. It depends on the counts alone, so a republication has the same bytes."""
     first = min(closed)
     history = _history(scheme, first, [closed[t] for t in range(first, period + 1)])
-    report = mobility_report(history)
+    exact = history.agreed is None  # with noise, windows have visitors of their own: those that agree
+    report = mobility_report(history, estimated if exact else None)
     alone = (period, period)
     windows = tuple(
         window.model_copy(update={"integrity": integrity}) if (window.first, window.last) == alone else window

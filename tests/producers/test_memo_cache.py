@@ -173,5 +173,5 @@ def test_memos_from_the_cache_cost_two_checks_and_one_commit(
     monkeypatch.setattr(Link, "run", count)
     assert [column.tolist() for column in cache.lookup_all(asked, 1)] == memos
     closing, *rest = [batch for batch in batches if batch != ("HMGET", 16)]
-    assert closing[0] == "SET", "the commits of the period that is closed now are dropped"
+    assert closing == ("EVAL", 16 + 1), "the commits of the period that is closed now are dropped"
     assert rest == [("EVAL", 16)] and batches.count(("HMGET", 16)) == 2

@@ -243,9 +243,9 @@ def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Ma
     log, bug = [partial.value for partial in partials], Bug()
     bug.on = fails
 
-    def mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> BaseModel:
+    def mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> BaseModel:
         bug.check(scheme.survey.id)
-        return reached(scheme, period, closed, verdict)
+        return reached(scheme, period, closed, *more)
 
     world = World(
         lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found, mobility=mobility)), len(log)

@@ -93,7 +93,7 @@ class Reached(BaseModel):
     counts: dict[int, dict[str, tuple[list[int], list[int]]]]
 
 
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Reached:
+def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> Reached:
     counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
     return Reached(
         counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}

@@ -79,7 +79,7 @@ def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after
         assert not isinstance(counts, Release)
         return list(counts["colour"].dense(3)[0].tolist())
 
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], verdict: object) -> Live:
+    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> Live:
         seen.append((period, {t: dense(closed[t]) for t in closed}))
         return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
 

@@ -6,11 +6,13 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
-from analytics.mobility import count_history
+from analytics.estimation.estimates import Estimates
+from analytics.mobility import answers, count_history
 from analytics.windows import ByGap
 from analytics.windows.first_reports import Counters
 from protocols.errors import LogError
@@ -196,8 +198,28 @@ def test_a_final_sums_the_windows_that_end_with_it_and_no_others(
     for now in range(80):
         (published,) = Memory(owner.take(part(now, 0, now, 10, closed=True), progress(0, now, now))).mobility("s")
         windows = [window for window in published.windows if not window.suppressed]
-        assert summed[now] == 2 * len(windows), "the supports of two attributes"
+        assert summed[now] == 2 * (len(windows) - 1), "the supports of two attributes; its histogram has the period's"
         assert len(windows) <= 3, "the period, its week, and all days since the beginning"
+
+
+def test_what_a_histogram_and_a_mobility_report_of_a_period_have_in_common_is_estimated_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    estimated = Counter[tuple[int, ...]]()
+
+    def estimate(counts: Counters, *arguments: Any, **options: Any) -> Estimates:
+        estimated[tuple(counts.tolist())] += 1
+        return real(counts, *arguments, **options)
+
+    real = answers.estimate
+    monkeypatch.setattr(answers, "estimate", estimate)
+    owner = Owner(partitions=1)
+    for period in range(4):
+        estimated.clear()
+        flush = owner.take(part(period, 0, period, 10 + period, closed=True), progress(0, period, period))
+        (published,) = Memory(flush).mobility("s")
+        assert len(published.windows) <= 2
+        assert sum(estimated.values()) == 2 * len(published.windows), "two attributes in each window"
 
 
 def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
