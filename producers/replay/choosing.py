@@ -36,13 +36,14 @@ def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
 
     They are in the order of devices, times and values.
     """
-    ordered = events[_order(events)]
-    same = np.zeros(len(ordered), dtype=bool)
-    before, after = ordered[:-1], ordered[1:]
-    same[1:] = (before["device"] == after["device"]) & (before["time"] == after["time"])
-    tied = np.flatnonzero(same)
-    same[tied] = (ordered["values"][tied - 1] == ordered["values"][tied]).all(axis=1)
-    return ordered[~same], ordered["row"][same]
+    ordered, tied = _ordered(events)
+    values = ordered["values"]
+    same = tied[(values[tied - 1] == values[tied]).all(axis=1)]
+    if not len(same):  # as in most files
+        return ordered, same
+    first = np.ones(len(ordered), dtype=bool)
+    first[same] = False
+    return ordered[first], ordered["row"][same]
 
 
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, NDArray[np.int64]]]:
@@ -96,22 +97,26 @@ def _most(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
     return device[begin], place[order][begin]
 
 
-def _order(events: Events) -> NDArray[np.int64]:
-    """The order of devices, times, values and rows.
+def _ordered(events: Events) -> tuple[Events, NDArray[np.int64]]:
+    """The events in the order of devices, times, values and rows, and where one has the device and time of that before.
 
     Events mostly come in the order of time. So they are ordered by device alone, and only devices whose events are not
     in the order of different times after that are ordered by everything.
     """
-    order = _by_device(events["device"])
-    device, time = events["device"][order], events["time"][order]
-    unclear = (device[1:] == device[:-1]) & (time[1:] <= time[:-1])
-    if unclear.any():
-        owner = np.cumsum(_changes(device)) - 1
-        places = np.flatnonzero(np.bincount(owner[1:][unclear], minlength=owner[-1] + 1)[owner])
-        some = events[order[places]]
-        values = [some["values"][:, i] for i in reversed(range(some["values"].shape[1]))]
-        order[places] = order[places][np.lexsort((some["row"], *values, some["time"], owner[places]))]
-    return order
+    order = _by_device(np.ascontiguousarray(events["device"]))
+    ordered = events.take(order)
+    device, time = np.ascontiguousarray(ordered["device"]), np.ascontiguousarray(ordered["time"])
+    again = np.flatnonzero(device[1:] == device[:-1]) + 1
+    unclear = again[time[again] <= time[again - 1]]
+    if not len(unclear):
+        return ordered, unclear
+    owner = np.cumsum(_changes(device)) - 1
+    places = np.flatnonzero(np.bincount(owner[unclear], minlength=owner[-1] + 1)[owner])
+    some = ordered.take(places)
+    values = [some["values"][:, i] for i in reversed(range(some["values"].shape[1]))]
+    ordered[places] = some.take(np.lexsort((some["row"], *values, some["time"], owner[places])))
+    time = ordered["time"]
+    return ordered, again[time[again] == time[again - 1]]
 
 
 def _by_device(devices: Devices) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
     for shape, kind in _SHAPES:
         if len(left):
             cells = column if len(left) == len(column) else column.take(left)
-            fits = np.asarray(pc.fill_null(pc.match_substring_regex(cells, shape), False))
+            fits = _fitting(cells, shape)
             if fits.all():
                 fitting, left = left, left[:0]
             else:
@@ -61,6 +61,32 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
             out[left] = found
             left = left[found == BAD]
     return out
+
+
+def _fitting(cells: pa.Array, shape: str) -> NDArray[np.bool_]:
+    """Which cells have a shape. If all are the first one with other digits, the first one decides."""
+    some = cells[:1] if _alike(cells) else cells
+    fits = np.asarray(pc.fill_null(pc.match_substring_regex(some, shape), False))
+    return np.broadcast_to(fits, len(cells)) if len(some) < len(cells) else fits
+
+
+def _alike(cells: pa.Array) -> bool:
+    """Whether cells of text differ in nothing but digits: they have the same length, and digits in the same places.
+
+    >>> _alike(pa.array(["2026-01-01T00:00Z", "2025-12-31T23:59Z"])), _alike(pa.array(["2026", "202Z"]))
+    (True, False)
+    """
+    if len(cells) < 2 or cells.null_count:
+        return False
+    _, ends, text = cells.buffers()
+    bounds = np.frombuffer(ends, dtype="<i4")[cells.offset : cells.offset + len(cells) + 1]
+    width = int(bounds[1] - bounds[0])
+    if text is None or (np.diff(bounds) != width).any():
+        return False
+    signs = np.frombuffer(text, dtype=np.uint8)[bounds[0] : bounds[-1]].reshape(len(cells), width)
+    digits = (signs[0] >= ord("0")) & (signs[0] <= ord("9"))
+    lowest, more = np.where(digits, np.uint8(ord("0")), signs[0]), np.where(digits, np.uint8(9), np.uint8(0))
+    return bool((signs - lowest <= more).all())  # what is below the lowest wraps around
 
 
 def without_zone(column: pa.Array) -> int:
