@@ -142,11 +142,12 @@ def smallest_true(test: Callable[[Floats], NDArray[np.bool_]], values: int = 1) 
     if not test(np.ones(1))[0]:
         return None
     tried = max(1, min(MOST_TRIED, CELLS // values))
-    low, high = 0.0, 1.0
+    low, high, places = 0.0, 1.0, np.arange(1, tried + 1)
     for _ in range(STEPS):
         if high - low < EXACT * low:
             break
-        shares = np.linspace(low, high, tried + 2)
-        first = int(np.argmax(np.append(test(shares[1:-1]), True)))
-        low, high = float(shares[first]), float(shares[first + 1])
+        shares = low + places * ((high - low) / (tried + 1))
+        found = test(shares)
+        first = int(np.argmax(found)) if found.any() else tried
+        low, high = float(shares[first - 1]) if first else low, float(shares[first]) if first < tried else high
     return high
