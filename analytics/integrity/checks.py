@@ -120,8 +120,10 @@ def negativity_check(answers: Answers, level: float) -> Check:
         shares = channel.support(norm_sub((answers.supports / n - channel.floor) / channel.gain))
     top = int(np.argmax(shares))
     others = np.arange(len(low)) != top
-    # Of many values most have a share that others have, too: the least likely one is among those that differ.
-    different = np.flatnonzero(others)[np.unique((shares + 1j * low)[others], return_index=True)[1]]
+    # Of many values most have a share that others have, too: the least likely one is among those that differ. Of those
+    # with the same law it is the one with the fewest reports: they stand together, from each of `laws` on.
+    different = np.flatnonzero(others)[np.unique((low + 1j * shares)[others], return_index=True)[1]]
+    laws = np.unique(low[different], return_index=True)[1]
 
     where = normal & others
     margin = USUALLY * np.sqrt(n * shares * (1 - shares))
@@ -133,7 +135,8 @@ def negativity_check(answers: Answers, level: float) -> Check:
             square, variance = half_square_moments((counts - n * low[where]) / spread[where])
             total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))
             return 2 * half_squares_tail(total, int(normal.sum())) <= level
-        few = at_most(np.ceil(honest[:, None] * shares[different] + margin[different]), n, low[different])
+        expected = np.ceil(honest[:, None] * shares[different] + margin[different])
+        few = at_most(np.minimum.reduceat(expected, laws, axis=1), n, low[different[laws]])
         many = at_least(np.floor(honest * shares[top] + n * forged - margin[top]), n, high[top])
         return np.asarray(cells * np.minimum(few.min(axis=1, initial=1.0), many) <= level)
 

@@ -142,7 +142,7 @@ def smallest_true(test: Callable[[Floats], NDArray[np.bool_]], values: int = 1) 
     if not test(np.ones(1))[0]:
         return None
     tried = max(1, min(MOST_TRIED, CELLS // values))
-    low, high, places = 0.0, 1.0, np.arange(1, tried + 1)
+    low, high, places = 0.0, 1.0, np.arange(1, tried + 1, dtype=np.float64)
     for _ in range(STEPS):
         if high - low < EXACT * low:
             break
