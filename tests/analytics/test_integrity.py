@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.integrity import ALPHA, Closed, Integrity, flow_of, integrity_of, robust
+from analytics.integrity import ALPHA, Closed, Integrity, checks, flow_of, integrity_of, robust
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
 from analytics.integrity.tails import mean_limit, mean_tail
 from hearsay.running.seeded_keyrings import seeded_keyring
+from protocols.arrays import Floats
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -38,6 +39,24 @@ CASES = {
     "symbols": asked(30, "l-grr", LONG),
     "ordered": asked(8, "geometric", ONCE),
 }
+
+
+def test_of_values_with_the_same_law_one_tail_is_computed_for_each_share_that_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tails: list[tuple[int, ...]] = []
+    real = checks.at_most
+
+    def at_most(counts: Floats, n: int, p: Floats) -> Floats:
+        tails.append(counts.shape)
+        return real(counts, n, p)
+
+    monkeypatch.setattr(checks, "at_most", at_most)
+    question = CASES["symbols"]
+    found = negativity_check(honest(question, 60, zipf(30), np.random.default_rng(1)), LEVEL)
+    tried = [shape for shape in tails if len(shape) == 2]
+    assert found.smallest is not None and len(tried) > 5
+    assert {values for _, values in tried} == {1}, "not one for each of 30 values"
 
 
 @pytest.mark.parametrize(
