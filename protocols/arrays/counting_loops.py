@@ -59,7 +59,18 @@ def _load_word(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.uint64), generate
 
 
+def _store_word(typing: Any, data: Any, place: Any, word: Any) -> Any:
+    """Eight bytes to any place, aligned or not."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], address_of(context, builder, signature, arguments, 64), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.uint64, types.uint64), generate
+
+
 load_word: Any = intrinsic(_load_word)
+store_word: Any = intrinsic(_store_word)
 
 
 @compiled
