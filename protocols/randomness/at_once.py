@@ -22,9 +22,9 @@ from protocols.randomness.drawing_loops import (
     resolve,
 )
 from protocols.randomness.few_rows import NEIGHBOURS
-from protocols.randomness.wide_aes import encrypt_all
+from protocols.randomness.wide_aes import AT_ONCE, encrypt_all
 
-BLOCKS = 1024  # at a time, if a row does not need more
+BLOCKS = 2048  # at a time, if a row does not need more
 
 
 @compiled
@@ -46,6 +46,8 @@ def draw_in_a_row(
     """
     flat, rows, count = symbols.reshape(-1), symbols.shape[0], symbols.shape[1]
     streams = max(1, BLOCKS // count)
+    if streams > AT_ONCE:
+        streams -= streams % AT_ONCE  # so that no step of encrypting is in part empty
     counters = np.empty((streams, count, 2), dtype=np.uint64)
     fill_streams(group, tail, counters)
     blocks = counters.reshape(-1)

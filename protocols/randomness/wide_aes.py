@@ -22,7 +22,8 @@ from protocols.arrays.compiling import address_of, compiled
 
 ROUNDS = 10
 PAIRS = 8  # in flight at once: an instruction takes several cycles, and two begin in each
-STEP = 4 * PAIRS  # 64-bit numbers
+AT_ONCE = 2 * PAIRS  # blocks
+STEP = 2 * AT_ONCE  # 64-bit numbers
 NUMBER, WORD = ir.IntType(64), ir.IntType(32)
 BLOCK, PAIR = ir.VectorType(NUMBER, 2), ir.VectorType(NUMBER, 4)
 _numba: Any = codegen
