@@ -18,6 +18,7 @@ from protocols.arrays.compiling import address_of, compiled
 from protocols.arrays.counting_loops import load_word, ones_of, store_word
 
 ZERO, ONE, TWO, THREE, SEVEN, EIGHT, HALF = (np.uint64(number) for number in (0, 1, 2, 3, 7, 8, 32))
+Index = int | np.uint64
 SOME = 256  # rows: a byte names one of them
 EACH, GATHER, SPREAD = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080), np.uint64(56)
 PLACES = np.array(
@@ -119,9 +120,7 @@ reaches: Any = intrinsic(_reaches)
 
 
 @compiled
-def list_left(
-    words: Whole, start: np.uint64, end: np.uint64, filled: int, first: np.uint64, left: Whole, found: int
-) -> int:
+def list_left(words: Whole, start: Index, end: Index, filled: int, first: np.uint64, left: Whole, found: int) -> int:
     """Add the places, from `first` on, of words that are `filled` or more to `left`, which has `found` of them."""
     for i in range(start, end):
         if words[i] >= filled:
@@ -131,7 +130,7 @@ def list_left(
 
 
 @compiled
-def look_up(words: Whole, slots: Whole, filled: int, first: int, flat: Whole, left: Whole, found: int) -> int:
+def look_up(words: Whole, slots: Whole, filled: int, first: Index, flat: Whole, left: Whole, found: int) -> int:
     """Symbols = slots[0, words], from place `first` on among those of all rows.
 
     Places of words that are `filled` or more are written to `left` after those that were found before; returned is how
@@ -145,8 +144,8 @@ def look_up(words: Whole, slots: Whole, filled: int, first: int, flat: Whole, le
             flat[place + at] = table[words[at]]
         if reaches(words, start, np.uint32(filled)):
             found = list_left(words, start, start + np.uint64(STEP), filled, place, left, found)
-    for at in range(whole, size):
-        flat[place + at] = table[words[at]]
+    for last in range(whole, size):
+        flat[place + last] = table[words[last]]
     return list_left(words, whole, size, filled, place, left, found)
 
 
@@ -165,7 +164,7 @@ def look_up_either(
 
 
 @compiled
-def list_there(there: Mask, first: int, rows: np.uint64, listed: Bytes) -> np.uint64:
+def list_there(there: Mask, first: Index, rows: np.uint64, listed: Bytes) -> np.uint64:
     """Write which of some rows, at most `SOME` from `first` on, are there; returned is how many.
 
     Eight rows at a time: their bytes, each 0 or 1, become the bits of a number, for which `PLACES` has all at once.
