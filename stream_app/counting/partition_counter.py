@@ -133,16 +133,20 @@ class PartitionCounter(LogReader):
         changes = self.apply_all([record]).changes
         return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Iterable[Record | Skipped], certain_before: int | None = None) -> Applied:
+    def apply_all(
+        self, records: Sequence[Record | Skipped], certain_before: int | None = None, waiting: int = 0
+    ) -> Applied:
         """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
-        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused.
+        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused. About so
+        many more records are `waiting` in the log, so there is as much more to come of what these have.
 
         It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
         offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
         """
         decoded_records: list[DecodedRecord] = []
         postponed = None
+        self._periods.backlog = waiting / max(1, len(records))
         for record in records:
             first = record.first if isinstance(record, Skipped) else record.offset
             if decoded_records and first > self.next_offset:

@@ -18,7 +18,7 @@ from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
@@ -64,7 +64,8 @@ class Counting:
             records = records[: clocks[0]]
         closed = False
         while records:
-            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
+            waiting = max(0, end(task.tp) - 1 - last_offset(received[-1]))
+            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp), waiting)
             for changes in applied.changes:
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:
