@@ -2,8 +2,10 @@
 
 Open addressing in an array of words, 0 for an empty slot. It is at most 7/10 full, and grows by 5/3 before it would be
 fuller. To grow costs more than to insert: all tokens are moved, to memory that the system clears first. So a set that
-must grow while many more tokens are known to come grows for these as well, up to 4 times. Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that
-it hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
+must grow while more tokens are known to come grows for these as well, up to fourfold.
+
+Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that it
+hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
 same remainder, so the hash has keys that are random in every process: a sender cannot make tokens collide.
 
 The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
