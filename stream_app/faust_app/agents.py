@@ -53,13 +53,14 @@ class Counting:
         self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
     ) -> bool:
         """Count records. Returns whether to flush now: one of them closed a period, or opened one while others wait."""
+        shift = task.reader.mark.shift
         records = [
             task.skipped(record)
             if isinstance(record, SkippedRecords)
-            else Record(record.offset + task.reader.mark.shift, content_type(record), record.value, epoch_of(record))
+            else Record(record.offset + shift, content_type(record), record.value, epoch_of(record))
             for record in received
         ]
-        clocks = [place for place, record in enumerate(received) if content_type(record) == CLOCK]
+        clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
         if clocks and not await self._may_close(task, received[clocks[-1]].offset, end(task.tp)):
             records = records[: clocks[0]]
         closed = False
