@@ -214,6 +214,21 @@ def test_a_single_report_counts_like_a_frame_of_one() -> None:
     assert worker.apply(Record(1, FRAME, wire(Reports(0, (Row(5, 2, 1, 6),)))[1])).refused == {Reason.REPEAT: 1}
 
 
+def test_single_reports_among_frames_are_counted_in_their_order() -> None:
+    """Of equal tokens the first counts, whatever it came in."""
+    rows = [Row(5, 2, 1, 6), Row(6, 0, 2, 7), Row(5, 1, 2, 7), Row(7, 2, 0, 6), Row(7, 0, 1, 6)]
+    log = [Record(place, FRAME, wire(Reports(0, (row,)))[1]) for place, row in enumerate(rows)]
+    for place in (0, 1, 4):
+        frame = decode_frame(log[place].value or b"", SURVEYS.get)
+        assert isinstance(frame, Frame)
+        log[place] = Record(place, REPORT, encode_report(frame, SCHEME))
+    together, one_by_one = counter(), counter()
+    assert together.apply_all(log).changes == [Changes("s", 3, {Reason.REPEAT: 2})]
+    for record in log:
+        one_by_one.apply(record)
+    assert together.flush() == one_by_one.flush()
+
+
 def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> None:
     scheme = scheme_of("{name: a, values: [x, y]}, {name: b, values: [x, y]}")
     log = []
