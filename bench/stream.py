@@ -1,6 +1,8 @@
 """The worker beside a bare reader and beside Faust as it is usually written, on one broker in one run.
 
     bare reader       aiokafka reads the frames and does nothing with them
+    floor             the same, and their tokens are put into tables and written (bench/_floor.py): whoever finds
+                      repeated tokens, and still does after a crash, does at least this
     worker            `hearsay worker` counts them, with and without checking for repeated tokens
     idiomatic Faust   one JSON report a message, a tumbling table (bench/_idiomatic.py)
     recovery          a worker recovers 4 x 1M tokens; a bare reader reads the same changelog
@@ -21,6 +23,7 @@ import numpy as np
 import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from bench._floor import floor
 from bench.brokers import broker
 from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
@@ -69,13 +72,20 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
         plain = max(count(kafka, without, worker, seed) for seed in range(1, ROUNDS + 1))
         worker.leave()
     bare = max(uvloop.run(read(kafka, without.reports)) * ROWS for _ in range(ROUNDS))
+    written = make(kafka, "floor").reports
+    least = max(
+        uvloop.run(floor(kafka, without.reports, written, PARTITIONS, FRAMES, {"bench": SCHEME}.get)) * ROWS
+        for _ in range(ROUNDS)
+    )
     usual = idiomatic(kafka, directory)
 
     table.row("bare reader", f"{bare:,.0f}", "1")
+    table.row("floor", f"{least:,.0f}", f"{least / bare:.2f}")
     table.row("worker, tokens checked", f"{tokens:,.0f}", f"{tokens / bare:.2f}")
     table.row("worker, tokens not checked", f"{plain:,.0f}", f"{plain / bare:.2f}")
     table.row("idiomatic Faust", f"{usual:,.0f}", f"{usual / bare:.5f}")
     table.remarks += [
+        f"worker, tokens checked, over the floor: {tokens / least:.2f}",
         f"worker over idiomatic Faust: {tokens / usual:,.0f}x",
         f"recovery of {STATE_FRAMES * ROWS / 1e6:.1f}M tokens: {recovery:.2f} s, "
         f"{recovery / state:.1f}x a bare reader of the same changelog ({state:.2f} s)",

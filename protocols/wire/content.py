@@ -27,5 +27,5 @@ def partition_of(tokens: Tokens, partitions: int) -> Whole:
     """
     count = np.uint64(partitions)
     if partitions & (partitions - 1) == 0:
-        return (tokens & (count - np.uint64(1))).astype(np.int64)
-    return (tokens - tokens // count * count).astype(np.int64)  # numpy's division is fast, its remainder is not
+        return (tokens & (count - np.uint64(1))).view(np.int64)
+    return (tokens - tokens // count * count).view(np.int64)  # numpy's division is fast, its remainder is not

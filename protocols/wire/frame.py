@@ -35,6 +35,10 @@ class Frame:
         return len(self.tokens)
 
     @property
+    def answered(self) -> tuple[str, ...]:
+        return tuple(self.answers)
+
+    @property
     def header(self) -> ReportHeader:
         return ReportHeader(self.survey, self.fingerprint, self.period)
 

@@ -43,6 +43,14 @@ class ReportRow(NamedTuple):
     gap: bytes
     answers: tuple[bytes, ...]
 
+    @property
+    def survey(self) -> str:
+        return self.header.survey
+
+    @property
+    def period(self) -> int:
+        return self.header.period
+
 
 def decode_report(data: bytes, lookup: Lookup) -> Frame | Reject:
     """A frame of one row, or the reason why not. Never raises, whatever the bytes."""

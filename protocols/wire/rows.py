@@ -30,5 +30,6 @@ def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) ->
         tests = (*tests, too_many)
     faults = np.zeros(len(frame), dtype=np.uint8)
     for code in range(len(tests), 0, -1):
-        faults[tests[code - 1]] = code
+        if tests[code - 1].any():  # looking is much faster than assigning nothing
+            faults[tests[code - 1]] = code
     return faults

@@ -21,10 +21,11 @@ from protocols.wire import (
     Lookup,
     Reason,
     Reject,
+    ReportRow,
     decode_clock,
     decode_frame,
-    decode_report,
     encode_frame,
+    read_report,
     row_faults,
 )
 from stream_app.log.flushes import DEADLETTERS, Output, Write
@@ -64,8 +65,10 @@ class Judged:
 
 def decode(
     record: Record, lookup: Lookup, clock_key: bytes, certain_before: int | None = None
-) -> Clock | Frame | Reject | Postponed:
+) -> Clock | Frame | ReportRow | Reject | Postponed:
     """What a record is, or why it does not count. Never raises, whatever the bytes.
+
+    A single report stays a row: many of them make one frame in much less time than a frame each takes.
 
     `lookup` has every survey that was published before the records with offsets below `certain_before` were written;
     None stands for all records. A record from there on whose survey it does not have is postponed, not refused.
@@ -77,12 +80,12 @@ def decode(
     return decoded
 
 
-def _decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | Reject:
+def _decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | ReportRow | Reject:
     value = record.value or b""
     if record.content_type == FRAME:
         return decode_frame(value, lookup)
     if record.content_type == REPORT:
-        return decode_report(value, lookup)
+        return read_report(value, lookup)
     if record.content_type == CLOCK:
         return _known(decode_clock(value, clock_key), lookup)
     return Reject(Reason.UNDECODABLE, f"no such content type; known are {FRAME}, {REPORT} and {CLOCK}")

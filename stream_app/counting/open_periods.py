@@ -25,6 +25,8 @@ FEW_VALUES = 4096
 """A survey with so many values has its first result at once."""
 SENT_BYTES = 64 << 10
 """What sending counts costs at least, with all that follows from it: a live result is made."""
+SPARE = 17 / 16
+"""Tables of tokens get some room beyond what is expected: to grow costs much."""
 HEAD_BYTES = 512
 """About what a counter takes besides its counts."""
 
@@ -77,6 +79,7 @@ class OpenPeriods:
         self._limit = limit
         self._saving = saving
         self._read = 0  # how much of the log was read
+        self.backlog = 0.0  # how many times as many records wait in the log as are being counted
         self.has_first = False  # a period was opened whose counts were not sent yet, and are few
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
 
@@ -110,7 +113,7 @@ class OpenPeriods:
         closed = [(key, period) for key, period in self.of(survey) if key[1] <= through]
         for (_, number), period in closed:
             del self._surveys[survey][number]
-            self._expected[survey] = len(period.tokens) * 17 // 16  # some spare room: growing the table costs much
+            self._expected[survey] = int(len(period.tokens) * SPARE)
         if not self._surveys.get(survey, True):
             del self._surveys[survey]
         return closed
@@ -138,7 +141,7 @@ class OpenPeriods:
         good = judged.good
         refused = {reason: len(rows) for reason, rows in judged.bad.items()}
         if self._check_tokens and len(good):
-            new = period.tokens.insert(good.tokens)
+            new = period.tokens.insert(good.tokens, expected=int(self.backlog * len(good) * SPARE))
             if not new.all():
                 refused[Reason.REPEAT] = int(len(good) - new.sum())
                 good = good.take(new)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, Lookup, Reason, Reject, join_frames, time_fault
-from stream_app.counting.batching import Decoded, DecodedRecord, batches
+from protocols.wire import Clock, Frame, Lookup, Reason, Reject, ReportRow, time_fault
+from stream_app.counting.batching import Counted, Decoded, DecodedRecord, batches, joined
 from stream_app.counting.judging import (
     Judged,
     Postponed,
@@ -133,16 +133,20 @@ class PartitionCounter(LogReader):
         changes = self.apply_all([record]).changes
         return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Iterable[Record | Skipped], certain_before: int | None = None) -> Applied:
+    def apply_all(
+        self, records: Sequence[Record | Skipped], certain_before: int | None = None, waiting: int = 0
+    ) -> Applied:
         """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
-        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused.
+        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused. About so
+        many more records are `waiting` in the log, so there is as much more to come of what these have.
 
         It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
         offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
         """
         decoded_records: list[DecodedRecord] = []
         postponed = None
+        self._periods.backlog = waiting / max(1, len(records))
         for record in records:
             first = record.first if isinstance(record, Skipped) else record.offset
             if decoded_records and first > self.next_offset:
@@ -202,8 +206,8 @@ class PartitionCounter(LogReader):
         refused = refused_skip(left)
         return [] if refused is None else [refused]
 
-    def _is_late(self, frame: Frame) -> bool:
-        return frame.period <= self.closed_through(frame.survey)
+    def _is_late(self, counted: Counted) -> bool:
+        return counted.period <= self.closed_through(counted.survey)
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         survey = batch[0][1].survey or UNKNOWN
@@ -215,8 +219,8 @@ class PartitionCounter(LogReader):
         return []
 
     def _apply_one(self, record: Record, decoded: Decoded) -> Changes:
-        if isinstance(decoded, Frame):
-            return self._apply_frame(record, decoded)
+        if isinstance(decoded, Frame | ReportRow):
+            return self._apply_frame(record, joined([decoded], known_scheme(self._lookup, decoded.survey)))
         if self._position.contains(record.offset, decoded.survey or UNKNOWN):
             return Changes()
         if isinstance(decoded, Clock):
@@ -226,8 +230,9 @@ class PartitionCounter(LogReader):
     def _count_together(self, batch: Sequence[DecodedRecord]) -> Changes | None:
         """Count frames as one; None if one of them may need treatment of its own, and nothing was counted."""
         (first, _), (last, _) = batch[0], batch[-1]
-        frame = join_frames([frame for _, frame in batch if isinstance(frame, Frame)])
-        scheme = known_scheme(self._lookup, frame.survey)
+        counted = [decoded for _, decoded in batch if isinstance(decoded, Frame | ReportRow)]
+        scheme = known_scheme(self._lookup, counted[0].survey)
+        frame = joined(counted, scheme)
         through = self.closed_through(frame.survey)
         if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             return None

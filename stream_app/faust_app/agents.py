@@ -18,7 +18,7 @@ from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
@@ -53,18 +53,20 @@ class Counting:
         self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
     ) -> bool:
         """Count records. Returns whether to flush now: one of them closed a period, or opened one while others wait."""
+        shift = task.reader.mark.shift
         records = [
             task.skipped(record)
             if isinstance(record, SkippedRecords)
-            else Record(record.offset + task.reader.mark.shift, content_type(record), record.value, epoch_of(record))
+            else Record(record.offset + shift, content_type(record), record.value, epoch_of(record))
             for record in received
         ]
-        clocks = [place for place, record in enumerate(received) if content_type(record) == CLOCK]
+        clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
         if clocks and not await self._may_close(task, received[clocks[-1]].offset, end(task.tp)):
             records = records[: clocks[0]]
         closed = False
         while records:
-            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
+            waiting = max(0, end(task.tp) - 1 - last_offset(received[-1]))
+            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp), waiting)
             for changes in applied.changes:
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import struct
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -22,12 +23,24 @@ MODULES = {
     "kafka": ("kafka.record",),
 }
 """The packages whose modules `default_records` and `legacy_records` have the names of the functions."""
-FIRST_TIMES = 8
-"""A first guess: a batch decompresses to so many times its size."""
-LEAST_BYTES = 64 << 10
+GROWTH = 4
+"""Where the room is not enough, it gets so many times as large."""
+KEPT_BYTES = 4 << 20
+"""So much room is kept for the next batch: to take it from the system each time, cleared, would cost more than to
+decompress. Most batches need less."""
 XERIAL = b"\x82SNAPPY\x00"
 """How a stream of snappy blocks begins, as Java clients write it: then follow two integers and the blocks."""
 XERIAL_HEAD = 16
+
+
+class _Kept(threading.local):
+    """The room of each thread."""
+
+    def __init__(self) -> None:
+        self.room = bytearray(KEPT_BYTES)
+
+
+_kept = _Kept()
 
 
 class TooLarge(LogError):
@@ -102,14 +115,13 @@ def _growing(decompress_into: Callable[[Any, Any], int], data: Any, limit: int) 
     >>> _growing(cramjam.lz4.decompress_into, bytes(cramjam.lz4.compress(b"abc" * 1000)), 3000) == b"abc" * 1000
     True
     """
-    room = max(LEAST_BYTES, FIRST_TIMES * len(data))
+    room = memoryview(_kept.room)[:limit]
     while True:
-        buffer = bytearray(min(room, limit))
         try:
-            return bytes(memoryview(buffer)[: decompress_into(data, buffer)])
+            return bytes(room[: decompress_into(data, room)])
         except cramjam.DecompressionError as error:
             if "write whole buffer" not in str(error):
                 raise
-            if room >= limit:
+            if len(room) >= limit:
                 raise TooLarge(limit) from None
-            room *= FIRST_TIMES
+            room = memoryview(bytearray(min(GROWTH * max(len(room), len(data)), limit)))

@@ -41,10 +41,10 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
     >>> unpack(pack({"offset": 7}, [np.array([1, 2], dtype=np.uint64)]))
     ({'offset': 7}, [array([1, 2], dtype=uint64)])
     """
-    little = [array.astype(array.dtype.newbyteorder("<"), copy=False) for array in arrays]
+    little = [array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays]
     shapes = [[array.dtype.str, *array.shape] for array in little]
     text = json.dumps([head, shapes], sort_keys=True, separators=(",", ":")).encode()
-    return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.tobytes() for array in little)])
+    return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.data for array in little)])
 
 
 def pack_position(head: Head) -> bytes:

@@ -87,6 +87,17 @@ def test_frames_with_a_bad_row_among_them_are_counted_one_by_one() -> None:
     assert letter.key == b"0/1/bad-gap"
 
 
+def test_a_table_of_tokens_that_grows_has_room_for_the_reports_that_wait_in_the_log() -> None:
+    log = log_of([Reports(0, tuple(map(Row, range(100 * n + 1, 100 * n + 101)))) for n in range(4)])
+    worker = counter()
+    worker.apply_all(log[:1])
+    worker.apply_all(log[1:2], waiting=2)
+    ((_, period),) = worker.open_periods.items()
+    size = period.tokens.nbytes
+    worker.apply_all(log[2:])
+    assert (len(period.tokens), period.tokens.nbytes) == (400, size)
+
+
 def test_a_gap_in_the_offsets_ends_a_batch_and_is_an_error_for_whoever_goes_on() -> None:
     log = log_of([GOOD, GOOD, GOOD])
     del log[1]
@@ -201,6 +212,21 @@ def test_a_single_report_counts_like_a_frame_of_one() -> None:
     worker = counter()
     assert worker.apply(Record(0, REPORT, encode_report(frame, SCHEME))).counted == 1
     assert worker.apply(Record(1, FRAME, wire(Reports(0, (Row(5, 2, 1, 6),)))[1])).refused == {Reason.REPEAT: 1}
+
+
+def test_single_reports_among_frames_are_counted_in_their_order() -> None:
+    """Of equal tokens the first counts, whatever it came in."""
+    rows = [Row(5, 2, 1, 6), Row(6, 1, 0, 1), Row(5, 1, 0, 1), Row(7, 2, 0, 6), Row(7, 1, 1, 6)]
+    log = [Record(place, FRAME, wire(Reports(0, (row,)))[1]) for place, row in enumerate(rows)]
+    for place in (0, 1, 4):
+        frame = decode_frame(log[place].value or b"", SURVEYS.get)
+        assert isinstance(frame, Frame)
+        log[place] = Record(place, REPORT, encode_report(frame, SCHEME))
+    together, one_by_one = counter(), counter()
+    assert together.apply_all(log).changes == [Changes("s", 3, {Reason.REPEAT: 2})]
+    for record in log:
+        one_by_one.apply(record)
+    assert together.flush() == one_by_one.flush()
 
 
 def test_where_a_report_answers_one_attribute_each_attribute_has_its_own_n() -> None:

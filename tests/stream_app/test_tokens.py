@@ -66,6 +66,23 @@ def test_a_token_takes_about_16_bytes() -> None:
     assert min(sizes) < 12
 
 
+def test_a_set_that_grows_has_room_for_the_tokens_that_are_expected() -> None:
+    held, tokens = TokenSet(), np.arange(1, 2_001, dtype=np.uint64)
+    held.insert(tokens[:500])
+    held.insert(tokens[500:700], expected=1_300)
+    size = held.nbytes
+    assert held.insert(tokens[700:]).all()
+    assert held.nbytes == size
+
+
+def test_a_set_grows_at_most_fourfold_for_tokens_that_may_not_come() -> None:
+    held = TokenSet()
+    held.insert(np.arange(1, 501, dtype=np.uint64))
+    size = held.nbytes
+    held.insert(np.arange(501, 601, dtype=np.uint64), expected=1 << 40)
+    assert held.nbytes == 4 * size
+
+
 @pytest.mark.parametrize("shift", [0, 3, 20, 40])
 def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     """Consecutive tokens, or tokens with equal low bits, would fill one long run of slots if they were not hashed."""

@@ -1,8 +1,11 @@
 """The tokens seen in one period: a set of non-zero 64-bit numbers at 11 to 19 bytes each, 15 on the average.
 
 Open addressing in an array of words, 0 for an empty slot. It is at most 7/10 full, and grows by 5/3 before it would be
-fuller. Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that
-it hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
+fuller. To grow costs more than to insert: all tokens are moved, to memory that the system clears first. So a set that
+must grow while more tokens are known to come grows for these as well, up to fourfold.
+
+Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that it
+hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
 same remainder, so the hash has keys that are random in every process: a sender cannot make tokens collide.
 
 The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
@@ -24,6 +27,8 @@ Mask = NDArray[np.bool_]
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
+MOST_GROWTH = 4
+"""Tokens that are expected may not come: a set is at most so many times as large for them."""
 
 
 class TokenSet:
@@ -48,11 +53,14 @@ class TokenSet:
     def nbytes(self) -> int:
         return self._slots.nbytes
 
-    def insert(self, tokens: Tokens) -> Mask:
-        """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new."""
+    def insert(self, tokens: Tokens, expected: int = 0) -> Mask:
+        """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new.
+
+        About so many more are `expected` soon after.
+        """
         from stream_app.counting.tables.loops import insert
 
-        self.reserve(len(tokens))
+        self.reserve(len(tokens), expected)
         new = np.empty(len(tokens), dtype=np.bool_)
         insert(self._slots, self._keys, frozen(tokens), new)
         self._count += int(np.count_nonzero(new))
@@ -62,20 +70,25 @@ class TokenSet:
         """Make room for so many more, with some to spare: growing soon after would cost as much again."""
         self.reserve(more * GROWTH[0] // GROWTH[1])
 
-    def reserve(self, more: int) -> None:
-        """Make room for so many more."""
+    def reserve(self, more: int, expected: int = 0) -> None:
+        """Make room for so many more; if it must grow for them, also for those that are `expected`, within limits."""
         from stream_app.counting.tables.loops import move
 
-        needed = -(-(self._count + more) * FULL[1] // (FULL[0] * SLOTS_PER_LINE))
-        lines = len(self._slots) // SLOTS_PER_LINE
+        needed, lines = _lines(self._count + more), len(self._slots) // SLOTS_PER_LINE
         if needed > lines:
-            held, self._slots = self._slots, _empty(max(needed, lines * GROWTH[0] // GROWTH[1]))
+            foreseen = min(_lines(self._count + more + expected), MOST_GROWTH * lines)
+            held, self._slots = self._slots, _empty(max(needed, foreseen, lines * GROWTH[0] // GROWTH[1]))
             move(held, self._slots, self._keys)
 
 
 def load_loops() -> None:
     """Load the compiled loops, or compile them, which takes a few seconds."""
     TokenSet().insert(np.arange(1, SMALLEST * SLOTS_PER_LINE + 1, dtype=np.uint64))
+
+
+def _lines(tokens: int) -> int:
+    """How many lines so many tokens take."""
+    return -(-tokens * FULL[1] // (FULL[0] * SLOTS_PER_LINE))
 
 
 def _empty(lines: int) -> Tokens:

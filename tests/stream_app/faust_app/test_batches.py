@@ -10,7 +10,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from stream_app.faust_app.overrides import batches
-from stream_app.faust_app.overrides.batches import AllOffsets, EpochBatches, EpochRecord, SkippedRecords
+from stream_app.faust_app.overrides.batches import AllOffsets, EpochRecord, RawBatches, SkippedRecords
 from stream_app.kafka.decompression import limit_decompression
 from stream_app.log.skipped import Why
 from tests.helpers import bombs
@@ -41,7 +41,7 @@ def moved(raw: bytes, offset: int) -> bytes:
 
 def fetched(*raw: bytes, start: int = 0) -> tuple[list[tuple[int, int, Why | None, int]], int]:
     """First and last offset, why skipped, and epoch of everything that a fetch delivers; and where to fetch on."""
-    found = AllOffsets(TopicPartition("t", 0), EpochBatches(b"".join(raw)), None, start, None, None, True, 0)
+    found = AllOffsets(TopicPartition("t", 0), RawBatches(b"".join(raw)), None, start, None, None, True, 0)
     delivered: list[EpochRecord] = list(found)
     return [
         (one.offset, one.last, one.why, one.leader_epoch)
