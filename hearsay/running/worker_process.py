@@ -106,8 +106,13 @@ class WorkerProcess:
         return self
 
     def metric(self, name: str) -> float:
-        """The sum of a metric over its labels."""
-        lines = [line for line in self.page("/metrics").splitlines() if line.startswith((name + "{", name + " "))]
+        """The sum of a metric over its labels; of a worker that has ended, 0. A busy one is asked again."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not (page := self.page("/metrics")) and self.running:
+            if time.monotonic() > deadline:
+                raise ServerError(f"the worker showed no metrics for {READY_SECONDS:.0f} s", f"the log is {self.log}")
+            time.sleep(POLL_SECONDS)
+        lines = [line for line in page.splitlines() if line.startswith((name + "{", name + " "))]
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
     def logged(self, event: str) -> list[dict[str, object]]:
