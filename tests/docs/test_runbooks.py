@@ -87,7 +87,7 @@ def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
     sink.flush()
     sink.close()
     send(kafka, topics, [Reports(1, tuple(Row(token) for token in range(1, 100)))])
-    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1, 120)
+    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1)
     publish(kafka, topics, UNPUBLISHED.survey)
 
 

@@ -102,7 +102,7 @@ def test_what_is_malformed_too_large_or_wrongly_encoded_is_refused_with_a_reason
             assert status(answer) == wanted, (case[:80], answer[:200])
             assert json.loads(answer.partition(b"\r\n\r\n")[2])["reason"] == reason
         assert served.post_one(report()).status == 201
-        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0, 30)
+        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0)
 
 
 def test_slow_clients_are_cut_off_and_hold_nobody_up() -> None:
@@ -132,7 +132,7 @@ def test_clients_that_read_no_answers_are_cut_off_whatever_they_still_send() -> 
                     connection.sendall(request * at_once)
             except OSError:
                 pass  # the gateway has stopped reading, or has closed the connection
-        eventually(lambda: served.listener.connections == 0, 30)
+        eventually(lambda: served.listener.connections == 0)
         assert served.post_one(report()).status == 201
 
 
@@ -143,14 +143,14 @@ def test_all_requests_together_hold_a_bounded_number_of_bytes() -> None:
         open_ = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(3)]
         for connection in open_:
             connection.sendall(start)
-        eventually(lambda: served.listener.held_bytes > 200_000, 30)
+        eventually(lambda: served.listener.held_bytes > 200_000)
         refused = talk(served, HEAD + b"content-length: 200000\r\n\r\n", b" " * 200_000)
         assert status(refused) == 503 and b"retry-after" in refused
         many = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(45)]
         assert status(many[-1].recv(1000)) == 503
         for connection in (*open_, *many):
             connection.close()
-        eventually(lambda: served.listener.held_bytes == 0 and served.listener.connections == 0, 30)
+        eventually(lambda: served.listener.held_bytes == 0 and served.listener.connections == 0)
         assert served.post_one(report()).status == 201
 
 
@@ -171,4 +171,4 @@ def test_random_changes_to_good_requests_never_end_the_gateway() -> None:
         time.sleep(0.01)
         assert served.post_one(report()).status == 201
         assert served.writer.failed is None
-        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0, 30)
+        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0)

@@ -43,7 +43,7 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
             arguments = ["serve", str(file), "--data", str(tmp_path / f"data-{number}"), "--log-level", "DEBUG", *more]
             arguments += ["--web-port", str(web)]
             server = Forked(parent, arguments, log).start()
-            eventually(partial(answers, server.port), 60)
+            eventually(partial(answers, server.port))
             sent = report(of)
             for body in (json.dumps(sent).encode(), b"\xff" * 50, b""):
                 for end in ("close", "reset", "half"):

@@ -102,7 +102,7 @@ class Ordeal:
         finals = read_finals(self._kafka, self._topics)
         assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
-        eventually(lambda: self._refused() == wanted, 30)
+        eventually(lambda: self._refused() == wanted)
         letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
         assert letters == set().union(*expected.letters)
         counted = sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
@@ -142,7 +142,7 @@ class Ordeal:
     def _fill_disk(self, _: WorkerProcess) -> None:
         """Nothing can be written any more, so the broker ends; it is started again when there is room."""
         fill_disk_of(self._broker)
-        eventually(lambda: not self._broker.running, 90)
+        eventually(lambda: not self._broker.running)
         self._broker.start()
 
     def _kill_broker_in_recovery(self, worker: WorkerProcess) -> None:
@@ -175,7 +175,7 @@ class Ordeal:
         self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
         self._floors = [0] * len(ends)
         remake(self._kafka, self._topics)
-        eventually(lambda: not any(worker.running for worker in self._group), 120)
+        eventually(lambda: not any(worker.running for worker in self._group))
         self._accept("another")
 
     def _cut(self, _: WorkerProcess) -> None:
@@ -217,7 +217,7 @@ class Ordeal:
     def _accept(self, fault: str) -> None:
         stuck = stuck_partitions(self._kafka, self._topics)
         assert {one.fault.kind.value for one in stuck} == {fault}
-        eventually(lambda: accepted(self._kafka, self._topics, stuck), 60)
+        eventually(lambda: accepted(self._kafka, self._topics, stuck))
 
 
 def accepted(kafka: KafkaSettings, topics: Topics, stuck: Sequence[StuckPartition]) -> bool:

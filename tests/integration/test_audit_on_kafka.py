@@ -30,7 +30,7 @@ def test_an_audit_through_a_cluster_measures_the_same_promises(
     words = ["audit", str(path), "--devices", "2000", "--periods", "3", "--alpha", "0.0001", "--json"]
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         done = hearsay(*words, "--only", "guess,link,epsilon", "--kafka", kafka_settings.bootstrap, **settings)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 3 * len(published(kafka_settings, topics)), 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 3 * len(published(kafka_settings, topics)))
         said = [line for line in worker.page("/metrics").splitlines() if line.startswith("hearsay_contradicted{")]
         assert said and all(line.endswith(" 0.0") for line in said if 'check="jump"' not in line), "they are honest"
     assert done.returncode == 0, done.stderr

@@ -68,11 +68,11 @@ def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of
     send(as_user("edge"), TOPICS, [Reports(0, (Row(3),)), Tick(0)])
     analyst = as_user("analyst")
     with workers(1, as_user("worker"), TOPICS, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(analyst, TOPICS)) == 1 or not worker.running, 90)
+        eventually(lambda: len(read_finals(analyst, TOPICS)) == 1 or not worker.running)
         send(as_user("gateway"), TOPICS, [Reports(1, (Row(1),))])
         operator = as_user("operator")
         hearsay("close", "s", "--through", "1", "--yes")
-        eventually(lambda: len(read_finals(operator, TOPICS)) == 2 or not worker.running, 90)
+        eventually(lambda: len(read_finals(operator, TOPICS)) == 2 or not worker.running)
         assert worker.leave() == 0
     assert hearsay("topics", "check") == []
     assert hearsay("recover")["stuck"] == []
@@ -121,7 +121,7 @@ def test_a_survey_that_an_edge_may_not_publish_names_the_right(as_user: As) -> N
 def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_path: Path) -> None:
     """Failure would look like: a worker that waits for ever, or ends somewhere in the middle of its work."""
     with workers(1, as_user("analyst"), TOPICS, KEY, tmp_path) as (worker,):
-        eventually(lambda: not worker.running, 60)
+        eventually(lambda: not worker.running)
         said = " ".join(worker.log.read_text().split())
     for right in (f"Read topic {TOPICS.reports}", f"Write topic {TOPICS.partials}", f"Read group {TOPICS.prefix}"):
         assert right in said

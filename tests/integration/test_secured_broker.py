@@ -63,7 +63,7 @@ def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
     send(settings, topics.reports, sent.records)
     assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
     with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(settings, topics)) == world.periods or not worker.running, 90)
+        eventually(lambda: len(read_finals(settings, topics)) == world.periods or not worker.running)
         finals = KafkaResults(settings, topics).histograms(survey.survey.id)
     assert [final.n for final in finals] == [len(world.presences(p).devices) for p in range(2)]
 

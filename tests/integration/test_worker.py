@@ -44,11 +44,11 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
     """Failure would look like: a report lost, or counted again, after the kill."""
     send(kafka_settings, topics, [crowd(0, 2000), crowd(1, 1000), Tick(0), crowd(1, 1500)])
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         worker.kill()
         send(kafka_settings, topics, [crowd(1, 3000), crowd(2, 500), Tick(2)])
         worker.start().wait_until_ready()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
         assert worker.metric("hearsay_reports_total") > 0
         assert worker.metric("hearsay_lag_records") == 0
         assert worker.leave() == 0
@@ -68,7 +68,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
         wall = Scheme(Survey.model_validate(terms))
         publish(kafka_settings, topics, wall.survey)
         send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], wall)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2)
         assert datetime.now(UTC) >= wall.survey.bounds(1)[1] + wall.survey.grace
         assert worker.leave() == 0
     finals = KafkaResults(kafka_settings, topics).histograms("s")
@@ -87,7 +87,7 @@ def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
         for day in days:
             publish(kafka_settings, topics, day.survey)
             send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
         assert time.time() >= end + 1
         assert worker.leave() == 0
     for day in days:
@@ -104,10 +104,10 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
         kafka.stop()
         before = len(worker.log.read_text().splitlines())
         with workers(1, kafka_settings, topics, KEY, tmp_path / "late") as (late,):  # starts with no broker at all
-            eventually(lambda: late.logged("waiting for the broker") != [], 60)
+            eventually(lambda: late.logged("waiting for the broker") != [])
             kafka.start()
             send(kafka_settings, topics, [crowd(0, 1000), Tick(0)])
-            eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+            eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
             assert worker.running and late.running
         assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries repeat the same lines"
     assert [final.n for final in KafkaResults(kafka_settings, topics).histograms("s")] == [999]
@@ -118,11 +118,11 @@ def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(
 ) -> None:
     send(kafka_settings, topics, [crowd(0, 500), Tick(0)])
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: bool(worker.logged("starting")), 60)
+        eventually(lambda: bool(worker.logged("starting")))
         kafka.kill()
-        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running, 60)
+        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running)
         kafka.start()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
 
 
@@ -146,7 +146,7 @@ def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_o
     admin.close()
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         send(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.metric("hearsay_lost_reports") == 3 * 2 * MAX_ROWS, "in three periods that were open"
         assert worker.leave() == 0
     (entry,) = worker.logged("records are missing")

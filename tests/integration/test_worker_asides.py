@@ -48,15 +48,15 @@ def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [crowd(0, range(1, 100))], scheme)
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        eventually(lambda: caught_up(kafka_settings, topics))
         assert worker.leave() == 0
         poison(kafka_settings, topics, counter_key(0, ("bad", 0)))
         worker.start().wait_until_ready()
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [crowd(0, range(50, 200)), Tick(0), crowd(1, range(1, 31))], scheme)
-        eventually(lambda: ("good", 0) in read_finals(kafka_settings, topics), 60)
+        eventually(lambda: ("good", 0) in read_finals(kafka_settings, topics))
         assert worker.metric("hearsay_survey_aside") == 1
-        eventually(lambda: worker.metric("hearsay_passed_over_records_total") == 3, 30)
+        eventually(lambda: worker.metric("hearsay_passed_over_records_total") == 3)
         (said,) = worker.logged("a survey is set aside")
         assert (said["survey"], said["partition"]) == ("bad", 0)
         assert worker.leave() == 0
@@ -75,7 +75,7 @@ def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on
         worker.start().wait_until_ready()
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [Tick(1)], scheme)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4)
         assert worker.metric("hearsay_survey_aside") == 0
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, "good") == counted(kafka_settings, topics, "bad") == [199, 30]

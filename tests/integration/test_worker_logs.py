@@ -63,8 +63,8 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
             end()
         producer.close()
         send(kafka_settings, topics, [Reports(0, (Row(6), Row(1))), Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
-        eventually(lambda: worker.metric("hearsay_lag_records") == 0, 30)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+        eventually(lambda: worker.metric("hearsay_lag_records") == 0)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 4
 
@@ -75,14 +75,14 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     """Failure would look like: reports of the second topic that are taken for ones that were read before."""
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         send(kafka_settings, topics, [crowd(0, 1, 100), crowd(0, 100, 200), Tick(0), crowd(1, 1, 300)])
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 30)
+        eventually(lambda: caught_up(kafka_settings, topics))
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         first = read_finals(kafka_settings, topics)
         remake(kafka_settings, topics)
         send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
-        eventually(lambda: not worker.running, 60)
+        eventually(lambda: not worker.running)
         worker.start()
-        eventually(lambda: shows(worker, "another"), 60)
+        eventually(lambda: shows(worker, "another"))
         assert worker.running and not worker.ready
         assert worker.metric("hearsay_reports_total") == 0
         refused = recover(kafka_settings, topics, "--lost", "1000")
@@ -93,7 +93,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         assert recover(kafka_settings, topics, "--lost", "1000").returncode == 0
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(1), Tick(2)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
         assert recover(kafka_settings, topics).returncode == 0
         assert worker.leave() == 0
     assert read_finals(kafka_settings, topics)["s", 0] == first["s", 0]
@@ -113,7 +113,7 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         for token in (2, 4, 6):
             send(kafka_settings, topics, [Reports(0, (Row(token),))])
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        eventually(lambda: caught_up(kafka_settings, topics))
         worker.kill()
         kafka.kill()
         assert cut_log(kafka.data / f"{topics.reports}-0", 1) == 1
@@ -122,13 +122,13 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
         for token in (12, 14, 16, 18):
             send(kafka_settings, topics, [Reports(0, (Row(token),))])
         worker.start()
-        eventually(lambda: shows(worker, "cut"), 90)
+        eventually(lambda: shows(worker, "cut"))
         worker.leave()
         done = recover(kafka_settings, topics, "--lost", "0")
         assert done.returncode == 0 and "records from offset 1 to 2 were replaced" in done.stdout
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
 
@@ -144,13 +144,13 @@ def test_partitions_that_are_added_close_no_period_and_are_said(
         admin.create_partitions({topics.reports: 4})
         admin.close()
         send(kafka_settings, topics, [crowd(0, 100, 200), Tick(0)])  # to the partitions that are counted
-        eventually(lambda: worker.metric("hearsay_reports_total") == 199, 60)
-        eventually(lambda: shows(worker, "partitions"), 60)
+        eventually(lambda: worker.metric("hearsay_reports_total") == 199)
+        eventually(lambda: shows(worker, "partitions"))
         assert not worker.ready
         worker.leave()
         assert read_finals(kafka_settings, topics) == {}
         worker.start()
-        eventually(lambda: not worker.running, 60)
+        eventually(lambda: not worker.running)
     assert f"topic {topics.reports} has 4 partitions, but its state has 2" in worker.log.read_text()
 
 
@@ -161,16 +161,16 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     compact(kafka_settings, topics.reports)
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
-    eventually(lambda: offsets(kafka_settings, topics) == [2, 3], 90)
+    eventually(lambda: offsets(kafka_settings, topics) == [2, 3])
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: shows(worker, "gap"), 90)
-        eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}), 30)
+        eventually(lambda: shows(worker, "gap"))
+        eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}))
         worker.leave()
         done = recover(kafka_settings, topics, "--lost", "2")
         assert done.returncode == 0 and "offsets 0 to 1 hold no record" in done.stdout
         worker.start().wait_until_ready()
         send_keyed(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 2
     live = KafkaResults(kafka_settings, topics).live("s")
@@ -188,7 +188,7 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
         before = worker.metric("process_resident_memory_bytes")
         bombs.send_batches(kafka_settings, topics.reports, 0, [*batches, bombs.poisoned()])
         send(kafka_settings, topics, [Reports(0, (Row(2), Row(4), Row(3))), Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.metric("process_resident_memory_bytes") - before < 512 << 20
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 3

@@ -63,10 +63,10 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
         worker.wait_until_ready()
         allow(LOWERED)
         send(0, 1, 50)
-        eventually(lambda: worker.metric("hearsay_survey_aside") == 1 or not worker.running, 60)
+        eventually(lambda: worker.metric("hearsay_survey_aside") == 1 or not worker.running)
         send(0, 40, 99)
         close(0)
-        eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running, 60)
+        eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running)
         (said,) = worker.logged("a survey is set aside")
         assert said["survey"] == "large" and "refuses the state record count/0/counter/large/0" in said["why"]
         assert worker.leave() == 0
@@ -75,7 +75,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
         worker.start().wait_until_ready()
         send(1, 1, 30)
         close(1)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4 or not worker.running, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4 or not worker.running)
         assert worker.metric("hearsay_survey_aside") == 0
         assert worker.leave() == 0
     sink.close()

@@ -69,7 +69,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
         sink.flush()
 
     def goes_on_until(what: Callable[[], bool], worker: WorkerProcess) -> None:
-        eventually(lambda: what() or not worker.running, 60)
+        eventually(lambda: what() or not worker.running)
         assert worker.running
 
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
@@ -125,7 +125,7 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
         sink.send(0, FRAME, np.random.default_rng(1).bytes(40_000))
         sink.send(0, FRAME, frame(scheme, 1, 4000))  # late, so it is a dead letter of the survey
         sink.close()
-        eventually(lambda: len(list(DeadLetters(kafka_settings, topics))) == 5 or not worker.running, 60)
+        eventually(lambda: len(list(DeadLetters(kafka_settings, topics))) == 5 or not worker.running)
         assert worker.running and worker.metric("hearsay_survey_aside") == 0
         assert worker.leave() == 0
     anybody.close()
