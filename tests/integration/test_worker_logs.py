@@ -23,7 +23,7 @@ from tests.helpers import bombs
 from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
 from tests.helpers.topics import cut_log, remake
-from tests.helpers.workers import caught_up, send
+from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 
 MakeTopics = Callable[..., Topics]
@@ -54,7 +54,7 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
     """Failure would look like: a worker that ends at the marker, at every start."""
     producer = KafkaProducer(**kafka_settings.client_options(), transactional_id=f"{topics.prefix}-reports")
     producer.init_transactions()
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         for end, token in ((producer.commit_transaction, 2), (producer.abort_transaction, 4)):
             producer.begin_transaction()
             content_type, value = wire(Reports(0, (Row(token),)))
@@ -73,7 +73,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: reports of the second topic that are taken for ones that were read before."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         send(kafka_settings, topics, [crowd(0, 1, 100), crowd(0, 100, 200), Tick(0), crowd(1, 1, 300)])
         eventually(lambda: caught_up(kafka_settings, topics))
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
@@ -137,7 +137,7 @@ def test_partitions_that_are_added_close_no_period_and_are_said(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: a final without the reports in the partition that nobody counts."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         send(kafka_settings, topics, [crowd(0, 1, 100)])
         admin = KafkaAdminClient(**kafka_settings.client_options())
@@ -162,7 +162,7 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
     eventually(lambda: offsets(kafka_settings, topics) == [2, 3])
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         eventually(lambda: shows(worker, "gap"))
         eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}))
         worker.leave()
@@ -183,7 +183,7 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
     """Failure would look like: a worker that grows by a gigabyte, and is killed for it at every start."""
     batches = [bombs.gzip_bomb(64), *(bombs.bomb(codec, 64 << 20) for codec in (bombs.SNAPPY, bombs.LZ4, bombs.ZSTD))]
     assert len(batches[0]) < 2 << 20
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         before = worker.metric("process_resident_memory_bytes")
         bombs.send_batches(kafka_settings, topics.reports, 0, [*batches, bombs.poisoned()])
@@ -211,13 +211,17 @@ def compact(kafka: KafkaSettings, topic: str) -> None:
 
 
 def send_keyed(kafka: KafkaSettings, topics: Topics, events: list[Event]) -> None:
-    """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both."""
+    """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both.
+
+    Clocks have a key of their own: with another's, that record would be compacted away, perhaps before it is read.
+    """
     producer = KafkaProducer(**kafka.client_options())
     for number, event in enumerate(events):
         content_type, value = wire(event)
         headers = [(CONTENT_TYPE_HEADER, content_type.encode())]
-        key = b"last" if number == len(events) - 1 else b"reports"
-        for partition in range(2 if isinstance(event, Tick) else 1):
+        is_clock = isinstance(event, Tick)
+        key = b"clock" if is_clock else b"last" if number == len(events) - 1 else b"reports"
+        for partition in range(2 if is_clock else 1):
             producer.send(topics.reports, value, key=key, headers=headers, partition=partition).get(30)
         time.sleep(0.2)
     producer.close()

@@ -17,6 +17,7 @@ from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.workers import PATIENT
 from tests.integration.test_worker_asides import counted, hearsay
 from tests.stream_app.worlds import KEY
 
@@ -59,7 +60,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
             sink.send(0, CLOCK, encode_clock(Clock(name, period), KEY))
         sink.flush()
 
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         allow(LOWERED)
         send(0, 1, 50)
