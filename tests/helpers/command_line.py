@@ -29,4 +29,4 @@ def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess
     environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
     command = [sys.executable, "-c", "from hearsay.cli import main; main()", *arguments]
     environment["COLUMNS"] = "200"
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)

@@ -103,8 +103,7 @@ class Ordeal:
         assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted)
-        letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
-        assert letters == set().union(*expected.letters)
+        eventually(lambda: self._letters() == set().union(*expected.letters))
         counted = sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
 
@@ -117,12 +116,15 @@ class Ordeal:
         ]
 
     def _all_sent(self) -> None:
-        self._sending.join(timeout=120)
-        assert not self._sending.is_alive(), "reports were not sent within two minutes"
+        self._sending.join(timeout=300)
+        assert not self._sending.is_alive(), "reports were not sent within five minutes"
 
     def _refused(self) -> dict[str, int]:
         live = KafkaResults(self._kafka, self._topics).live("s")
         return dict(Counter(live.rejects)) if live else {}
+
+    def _letters(self) -> set[str]:
+        return {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
 
     def _kill(self, worker: WorkerProcess) -> None:
         worker.kill()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.state import counter_key
 from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
+from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
@@ -25,13 +23,6 @@ SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name 
 
 def crowd(period: int, tokens: Iterable[int]) -> Reports:
     return Reports(period, tuple(map(Row, tokens)))
-
-
-def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
-    command = [sys.executable, "-c", "from hearsay.cli import main; main()", *arguments]
-    environment["COLUMNS"] = "200"
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
 
 
 def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | None]:

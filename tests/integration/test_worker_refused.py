@@ -15,10 +15,11 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
+from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
-from tests.integration.test_worker_asides import counted, hearsay
+from tests.integration.test_worker_asides import counted
 from tests.stream_app.worlds import KEY
 
 SIZES = {"small": 4, "large": 20_000}
