@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 from protocols.errors import ServerError
@@ -83,7 +84,7 @@ class WorkerProcess:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=ANSWER_SECONDS) as answer:
                 text: str = answer.read().decode()
                 return text
-        except (urllib.error.URLError, OSError):
+        except (urllib.error.URLError, OSError, HTTPException):  # the last: it ended while it answered
             return ""
 
     @property
