@@ -13,6 +13,7 @@ import typer
 from hearsay.cli import app
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
+from tests.helpers.eventually import eventually
 
 
 def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
@@ -22,6 +23,18 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
         _, command, rest = command.resolve_command(click.Context(command), rest)
     return command, rest
+
+
+def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
+    """`hearsay recover` after the workers have left: one that was slow to leave counts as running for some seconds."""
+    tried: list[subprocess.CompletedProcess[str]] = []
+
+    def is_let() -> bool:
+        tried.append(hearsay(kafka, topics, "recover", *options))
+        return "stop all workers first" not in tried[-1].stderr
+
+    eventually(is_let)
+    return tried[-1]
 
 
 def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS
 from tests.helpers import bombs
-from tests.helpers.command_line import hearsay
+from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.topics import cut_log, remake
 from tests.helpers.workers import PATIENT, caught_up, send
@@ -85,7 +84,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         eventually(lambda: shows(worker, "another"))
         assert worker.running and not worker.ready
         assert worker.metric("hearsay_reports_total") == 0
-        refused = recover(kafka_settings, topics, "--lost", "1000")
+        refused = hearsay(kafka_settings, topics, "recover", "--lost", "1000")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         worker.leave()
         shown = recover(kafka_settings, topics)
@@ -100,10 +99,6 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     assert [counted(kafka_settings, topics, period) for period in range(3)] == [199, 349, 19]
     live = KafkaResults(kafka_settings, topics).live("s")
     assert live is not None and live.lost == {1: 2000, 2: 2000, 3: 2000}
-
-
-def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
-    return hearsay(kafka, topics, "recover", *options)
 
 
 def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again(

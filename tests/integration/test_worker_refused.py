@@ -15,7 +15,7 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
-from tests.helpers.command_line import hearsay
+from tests.helpers.command_line import recover
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
@@ -73,7 +73,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
         assert said["survey"] == "large" and "refuses the state record count/0/counter/large/0" in said["why"]
         assert worker.leave() == 0
         allow(ALLOWED)
-        assert hearsay(kafka_settings, topics, "recover", "--survey", "large").returncode == 0
+        assert recover(kafka_settings, topics, "--survey", "large").returncode == 0
         worker.start().wait_until_ready()
         send(1, 1, 30)
         close(1)

@@ -14,7 +14,7 @@ from hearsay.running.worker_process import WorkerProcess, workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish
 from stream_app.kafka.results import read_finals
-from tests.helpers.command_line import hearsay
+from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
@@ -89,7 +89,7 @@ def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
         eventually(lambda: "the state counts survey 's', which is not published" in worker.log.read_text())
         worker.leave()
         publish(kafka_settings, topics, SCHEME.survey)
-        assert hearsay(kafka_settings, topics, "recover", "--survey", "s").returncode == 0
+        assert recover(kafka_settings, topics, "--survey", "s").returncode == 0
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
@@ -113,7 +113,7 @@ def test_the_way_on_after_partitions_were_added_from_its_first_step_to_its_last(
         assert worker.leave() == 0
         delete(kafka_settings, topics.reports)
         assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
-        done = hearsay(kafka_settings, topics, "recover", "--lost", "25")  # in each of two partitions
+        done = recover(kafka_settings, topics, "--lost", "25")  # in each of two partitions
         assert done.returncode == 0, done.stderr
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [crowd(1, 201, 211), Tick(1)])
