@@ -51,7 +51,8 @@ def _ports_of_this_process() -> None:
     """Each process of the test run chooses its servers' ports from a share of its own: none takes another's."""
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    ports.RANGE = ports.RANGE[number % processes :: processes]
+    size = len(ports.RANGE) // processes
+    ports.RANGE = ports.RANGE[number * size :][:size]
 
 
 @pytest.fixture(scope="session")
