@@ -68,11 +68,10 @@ class Row(NamedTuple):
 GROWING = (
     Row("devices", MOST_DEVICES // 9, 3, lambda size: Run(devices=size)),
     Row("periods", 6, 3, lambda size: Run(devices=MANY_DEVICES, periods=size)),
-    Row("attributes, spl", 5, 2, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
-    Row("attributes, rs+fd", 5, 2, lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
+    Row("attributes, spl", 5, 3, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
+    Row("attributes, rs+fd", 5, 3, lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
     Row("values, direct answers", 1_000, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
     Row("values, bits", 100, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-osue")),
-    Row("horizon", 25, 2, lambda h: Run(devices=2_000, periods=100, horizon=h)),
 )
 
 

@@ -54,6 +54,7 @@ MANY_ATTRIBUTES, MANY_TIMES = 50, 2.0
 MERGED_PARTITIONS = 64
 MERGED_SURVEYS = 200, 1_000
 LIVE_SHARE = 0.1
+HORIZONS, HUNDRED, SOME_FINALS, CONSTANT = (100, 400), 100, 15, 1.3
 AMPLIFICATION = 20.0
 WRITING_REPORTS, WRITING_SECONDS = 875, 200
 FIRST_SECONDS, BOTH_SECONDS, WAIT_SECONDS = 1.0, 8.0, 60.0
@@ -75,6 +76,7 @@ def run() -> Table:
     say(found, what, many / one, "times", MANY_TIMES)
     replays(found)
     merged(found)
+    horizons(found)
     writing(found)
     with broker() as (kafka, directory):
         starting(found, kafka, directory)
@@ -121,6 +123,31 @@ def merged(found: Table) -> None:
     share = some / max(PROVISIONAL_SECONDS, some / PROVISIONAL_SHARE)
     say(found, f"live results of {MERGED_SURVEYS[1]:,} {what}", share, "of a core", LIVE_SHARE)
     add_two(found, f"{what}: finals", MERGED_SURVEYS, (small.finals(), large.finals()))
+
+
+def horizons(found: Table) -> None:
+    """Finals of surveys with longer and longer horizons, and of one survey long after its horizon."""
+    (few, _), (many, later) = map(finals_after, HORIZONS)
+    add_two(found, f"horizon: {HUNDRED} finals", HORIZONS, (few * HUNDRED, many * HUNDRED))
+    say(found, f"a final after two horizons of {HORIZONS[1]}, of one after the first", later / many, "times", CONSTANT)
+
+
+def finals_after(horizon: int) -> tuple[float, float]:
+    """CPU seconds of a final just after the horizon, and after twice as many periods: the least of a few."""
+    scheme = Scheme(parse_survey(Run(horizon=horizon).survey()))
+    merger, seconds = Merger(0, 1, {"growth": scheme}.get, Keyring(bytes(16))), []
+    for period in range(2 * horizon + SOME_FINALS):
+        gaps = np.arange(1, min(period + 1, horizon) + 1, dtype=np.uint16)
+        supports = np.full((len(gaps), VALUES), 10)
+        counts = {"a0": Statistics(gaps, np.full(len(gaps), 10 * VALUES), supports)}
+        part = encode_partial(Part("growth", period, 0, 2 * period, True, counts))
+        clock = encode_partial(Progress("growth", 0, 2 * period + 1, period, {}, {}))
+        began = time.process_time()
+        merger.apply(merger.next_offset, part)
+        merger.apply(merger.next_offset, clock)
+        merger.flush(True, True)
+        seconds.append(time.process_time() - began)
+    return min(seconds[horizon : horizon + SOME_FINALS]), min(seconds[-SOME_FINALS:])
 
 
 class Merge:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates
 from analytics.estimation.ratios import exact
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap, first_reports
-from analytics.windows.presence_noise import noise_error, noise_quantile
+from analytics.windows.presence_noise import noise_widths
 from protocols.scheme import Scheme
 
 AGREED, UNBIASED = "agreed visitors", "unbiased visitors"  # beside the names of attributes, which have no spaces
@@ -50,22 +50,19 @@ class CountHistory:
         """The same as a plain sum of cells, which may be negative and contradict others."""
         return self.unbiased(self._unbiased(window), self._cells(window))
 
-    def counted(self, agreed: int, unbiased: int, cells: int) -> Estimates:
-        """A number of visitors, and the interval of the sum of cells it was made of, not below 0."""
+    def counted(self, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> Estimates:
+        """Numbers of visitors, and the intervals of the sums of cells they were made of, not below 0."""
         sums = self.unbiased(unbiased, cells)
         low, high = np.maximum(np.minimum(sums.low, agreed), 0), np.maximum(sums.high, agreed)
-        return Estimates(np.array(float(agreed)), sums.error, low, high)
+        return Estimates(np.asarray(agreed, dtype=np.float64), sums.error, low, high)
 
-    def unbiased(self, total: int, cells: int) -> Estimates:
-        """The sum of so many cells of each kind of report: exact, or with the error of the noise."""
-        noise = self.scheme.presence
+    def unbiased(self, total: ArrayLike, cells: ArrayLike) -> Estimates:
+        """Sums of so many cells of each kind of report: exact, or with the error of the noise."""
+        noise, totals = self.scheme.presence, np.asarray(total, dtype=np.float64)
         if noise is None:
-            return exact(np.array(total))
-        noisy = cells * len(self._presence)
-        error = noise_error(noisy, noise.reports_scale)
-        half_width = noise_quantile(noisy, noise.reports_scale, CONFIDENCE)
-        parts = total, error, total - half_width, total + half_width
-        return Estimates(*(np.array(part, dtype=np.float64) for part in parts))
+            return exact(totals)
+        error, half_width = noise_widths(np.asarray(cells) * len(self._presence), noise.reports_scale, CONFIDENCE)
+        return Estimates(totals, error, totals - half_width, totals + half_width)
 
     def gap_counts(self, window: Window) -> NDArray[np.int64]:
         """Visitors by the gap of their first report in the window, agreed; the last entry is new visitors."""

@@ -282,8 +282,15 @@ def quantity(measured: Estimates) -> Quantity:
     >>> quantity(Estimates(*map(np.array, (0.5, np.inf, 0.0, 1.0)))).error is None
     True
     """
-    parts = {part: float(getattr(measured, part)) for part in PARTS}
-    return Quantity(**{part: number if isfinite(number) else None for part, number in parts.items()})
+    return each_quantity(Estimates(*(np.reshape(getattr(measured, part), 1) for part in PARTS)))[0]
+
+
+def each_quantity(measured: Estimates) -> list[Quantity]:
+    """Each of a row of estimated numbers, as one of them is published."""
+    return [
+        Quantity(**{part: number if isfinite(number) else None for part, number in zip(PARTS, numbers, strict=True)})
+        for numbers in zip(*(getattr(measured, part).tolist() for part in PARTS), strict=True)
+    ]
 
 
 def quantities(measured: Estimates) -> Quantities:

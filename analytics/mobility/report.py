@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics.estimation.estimates import CONFIDENCE
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
-from analytics.mobility.model import Gaps, MobilityReport, Quantity, UniqueVisitors, WindowReport, quantity
+from analytics.mobility.model import Gaps, MobilityReport, UniqueVisitors, WindowReport, each_quantity, quantity
 from analytics.mobility.publication import MOST_SMOOTHED, Publication
 from analytics.mobility.suppression import merged_gaps
 from analytics.windows.calendar import Window
 from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
+
+PARTED = "new", "returning"
 
 
 def mobility_report(history: CountHistory) -> MobilityReport:
@@ -79,23 +83,22 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
     if len(counts) == 1 or any(0 < part < minimum for part in (new, returning)):
         return {}  # with a horizon of one period, nobody is known to return
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
-    plain, horizon = history.unbiased_gap_counts(window), len(counts)
+    running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.unbiased_gap_counts(window), cells)]
 
-    def visitors(low: int, high: int) -> Quantity:
-        agreed, unbiased, added = (int(part[low - 1 : high].sum()) for part in (counts, plain, cells))
-        return quantity(history.counted(agreed, unbiased, added))
+    def sums(ranges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64]]:
+        low, high = np.array(ranges, dtype=np.intp).reshape(-1, 2).T
+        return [sums[high] - sums[low - 1] for sums in running]
 
-    def unbiased(low: int, high: int) -> Quantity:
-        return quantity(history.unbiased(int(plain[low - 1 : high].sum()), int(cells[low - 1 : high].sum())))
-
+    ranges = merged_gaps(counts[:-1].tolist(), minimum)
     gaps = tuple(
-        Gaps(shortest=low, longest=high, visitors=visitors(low, high))
-        for low, high in merged_gaps(counts[:-1].tolist(), minimum)
+        Gaps(shortest=low, longest=high, visitors=visitors)
+        for (low, high), visitors in zip(ranges, each_quantity(history.counted(*sums(ranges))), strict=True)
     )
-    parts = {"new": (horizon, horizon), "returning": (1, horizon - 1)}
-    published = {name: visitors(*ends) for name, ends in parts.items()}
+    agreed, unbiased, added = sums([(len(counts), len(counts)), (1, len(counts) - 1)])
+    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
     if history.agreed is not None:
-        published |= {f"unbiased_{name}": unbiased(*ends) for name, ends in parts.items()}
+        plain = each_quantity(history.unbiased(unbiased, added))
+        published |= {f"unbiased_{name}": one for name, one in zip(PARTED, plain, strict=True)}
     return {**published, "gaps": gaps}
 
 

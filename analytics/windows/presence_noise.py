@@ -10,8 +10,10 @@ from functools import lru_cache
 from math import ceil, exp, log2, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics.estimation.estimates import quantile
+from analytics.estimation.votes import Floats
 from protocols.privacy import geometric_variance
 
 MANY = 1000  # cells in a sum whose noise counts as normal
@@ -20,6 +22,13 @@ MANY = 1000  # cells in a sum whose noise counts as normal
 def noise_error(cells: int, scale: float) -> float:
     """The standard deviation of the noise on a sum of this many cells."""
     return sqrt(cells * geometric_variance(scale))
+
+
+def noise_widths(cells: NDArray[np.int64], scale: float, confidence: float) -> tuple[Floats, Floats]:
+    """Of sums of so many cells: the errors, and half the widths of the intervals."""
+    each = [(noise_error(one, scale), noise_quantile(one, scale, confidence)) for one in np.ravel(cells).tolist()]
+    errors, half_widths = np.array(each, dtype=np.float64).reshape(-1, 2).T
+    return errors.reshape(cells.shape), half_widths.reshape(cells.shape)
 
 
 @lru_cache(maxsize=4096)
