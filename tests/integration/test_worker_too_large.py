@@ -73,7 +73,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
         eventually(lambda: what() or not worker.running)
         assert worker.running
 
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         limits.allow(topics.counting_changelog, "compact", LOWERED)
         send(1, 20)
