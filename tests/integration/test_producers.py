@@ -73,7 +73,7 @@ def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again
 ) -> None:
     """With the broker away, a sink with room for three records must not take a fourth."""
     topic = fresh_topics(partitions=2).reports
-    sink = KafkaSink(kafka_settings, topic, deadline=10, in_flight_bytes=3000)
+    sink = KafkaSink(kafka_settings, topic, deadline=8, in_flight_bytes=3000)
     sink.send(0, "kind", b"in time")
     sink.flush()
     kafka.kill()

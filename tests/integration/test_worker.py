@@ -63,7 +63,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
     """Workers close periods, so what is sent before there is one is in time, however long anything takes."""
     topics = fresh_topics(partitions=3, merge_partitions=2)
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    terms = SCHEME.survey.model_dump() | {"clock": "wall", "start": now, "period": "8s", "grace": "1s"}
+    terms = SCHEME.survey.model_dump() | {"clock": "wall", "start": now, "period": "6s", "grace": "1s"}
     wall = Scheme(Survey.model_validate(terms))
     publish(kafka_settings, topics, wall.survey)
     send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], wall)
