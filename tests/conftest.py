@@ -52,7 +52,7 @@ def _ports_of_this_process() -> None:
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     size = len(ports.RANGE) // processes
-    ports.RANGE = ports.RANGE[number * size :][:size]
+    ports.RANGE = ports.RANGE[number % processes * size :][:size]
 
 
 @pytest.fixture(scope="session")
