@@ -66,7 +66,7 @@ def measure() -> Rates:
     devices, cells = frozen(np.arange(BLOCKS, dtype=np.uint64)), frozen(np.arange(BLOCKS) % 100)
     rng = np.random.default_rng(1)
     words, slots = rng.integers(0, SLOTS, SLOTS, dtype=np.uint16), rng.integers(0, 256, (9, SLOTS), dtype=np.uint8)
-    symbols, left = np.empty((SLOTS, 1), dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
+    symbols, left = np.empty(SLOTS, dtype=np.uint8), np.empty(SLOTS, dtype=np.intp)
     bits, every = rng.integers(0, SLOTS, ROWS * BYTES, dtype=np.uint16), frozen(np.ones(ROWS, dtype=np.bool_))
     found = np.empty((ROWS, BYTES), dtype=np.uint8)
     start = devices[:ROWS], 0, BYTES, 0

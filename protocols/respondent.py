@@ -13,7 +13,6 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
 from protocols.question import Question
-from protocols.randomness.drawing import are_same
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import uniform
 from protocols.scheme import Scheme
@@ -26,17 +25,12 @@ class Respondent:
         self.scheme = scheme
         self.keyring = keyring
         self._survey = scheme.survey.id, scheme.fingerprint
-        self._sampled: tuple[Devices, Column] = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8)
+        nobody = keyring.draws(("sampled", *self._survey), np.empty(0, dtype=np.uint64))
+        self._sampled: tuple[Draws, Column] = nobody, np.empty(0, dtype=np.uint8)
 
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
-        known, sampled = self._sampled
-        if not are_same(known, devices):  # kept, because it is needed for every attribute of a report
-            draws = self.keyring.draws(("sampled", *self._survey), devices)
-            sampled = self.scheme.sampled.sample(draws)
-            sampled.flags.writeable = False
-            self._sampled = devices.copy(), sampled
-        return sampled
+        return self._sampled_by_rows_of(self.keyring.draws(("sampled", *self._survey), devices))
 
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
@@ -77,14 +71,13 @@ class Respondent:
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
         """Round 1: always the same for a (device, cell)."""
-        return self._first_round(
-            question, devices, cells, self.keyring.draws(self._purpose("memo", question), devices, cells)
-        )
+        draws = self.keyring.draws(self._purpose("memo", question), devices, cells)
+        return self._first_round(question, cells, draws)
 
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
         draws = self.keyring.draws(self._purpose("once", question), devices, period)
-        return self._first_round(question, devices, values, draws)
+        return self._first_round(question, values, draws)
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
@@ -97,13 +90,23 @@ class Respondent:
         words = self.keyring.draws(("token", *self._survey), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
-    def _first_round(self, question: Question, devices: Devices, cells: Values, draws: Draws) -> Column:
+    def _sampled_by_rows_of(self, draws: Draws) -> Column:
+        """`sampled` of the devices of any draws. It is kept, because it is needed for every attribute of a report."""
+        known, sampled = self._sampled
+        if not draws.has_rows_of(known):
+            known = self.keyring.draws(("sampled", *self._survey), draws.devices.copy())
+            sampled = self.scheme.sampled.sample(known)
+            sampled.flags.writeable = False
+            self._sampled = known, sampled
+        return sampled
+
+    def _first_round(self, question: Question, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where the device was given another attribute."""
         mechanism = question.mechanism
         kind = question.fake_kind
         if kind is None:
             return mechanism.memoise(cells, draws)
-        own = self.sampled(devices) == self.scheme.place(question)
+        own = self._sampled_by_rows_of(draws) == self.scheme.place(question)
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:

@@ -11,6 +11,8 @@ import numpy as np
 
 from protocols.arrays.aliases import Bytes, Counts, Mask, Whole
 
+MANY = 4096  # rows of one group: from here on it is quicker to add them in blocks
+
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     """counts[group, symbol] of a column of symbols; ValueError if one of either is out of range.
@@ -32,13 +34,17 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
     [[2, 1], [0, 1]]
     """
-    from protocols.arrays.counting_loops import add_up, by_group
+    from protocols.arrays.counting_loops import BLOCK, add_blocks, add_up, by_group
 
-    rows = _sizes(groups, size, len(packed))
-    ends = np.cumsum(rows)
-    in_order = rows.max() == len(packed)
-    order = np.empty(0, dtype=np.uint64) if in_order else by_group(frozen(groups), ends - rows)
     counts = np.zeros((size, k), dtype=np.int64)
+    rows = _sizes(groups, size, len(packed))
+    in_order = rows.max() == len(packed)
+    if in_order and len(packed) >= MANY:
+        add_blocks(frozen(packed.reshape(-1)), packed.shape[1], counts[rows.argmax()])
+        packed = packed[len(packed) // BLOCK * BLOCK :]
+        rows = np.minimum(rows, len(packed))
+    ends = np.cumsum(rows)
+    order = np.empty(0, dtype=np.uint64) if in_order else by_group(frozen(groups), ends - rows)
     add_up(frozen(packed.reshape(-1)), packed.shape[1], order, ends, counts)
     return counts
 

@@ -4,6 +4,9 @@ Bits are added 64 at a time by a carry-save adder. Three words become a sum and 
 places at once; eight rows so become carries of weight 8, and those are added like ones into a binary counter, each
 level of which holds a sum and perhaps a word that waits for another. Bits are looked at one by one only at the end.
 
+Eight rows of w bytes are w words without a gap. Where many rows are in one group, these are added. Each of the w words
+has an adder of its own (a lane), and the same is done in every lane: the compiler makes vector instructions of it.
+
 Indices are unsigned because numba then leaves out the test for negative ones.
 """
 
@@ -19,6 +22,7 @@ from protocols.arrays.aliases import Bytes, Counts, Whole, Words
 from protocols.arrays.compiling import address_of, compiled
 
 ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+BLOCK = 64  # rows: eight times eight
 
 
 @compiled
@@ -55,7 +59,18 @@ def _load_word(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.uint64), generate
 
 
+def _store_word(typing: Any, data: Any, place: Any, word: Any) -> Any:
+    """Eight bytes to any place, aligned or not."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], address_of(context, builder, signature, arguments, 64), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, types.uint64, types.uint64), generate
+
+
 load_word: Any = intrinsic(_load_word)
+store_word: Any = intrinsic(_store_word)
 
 
 @compiled
@@ -112,6 +127,56 @@ def spread(word: np.uint64, level: int, counts: Counts) -> None:
     """Add 2^level to the count of each bit that is set."""
     for bit in range(min(64, len(counts))):
         counts[bit] += np.int64((word >> np.uint64(bit)) & ONE) << level
+
+
+@compiled
+def add_eight(sums: Words, lane: np.uint64, data: Bytes, place: np.uint64, apart: np.uint64) -> np.uint64:
+    """Add eight words, `apart` bytes from each other, to the ones, twos and fours of a lane; returned is the carry."""
+    ones, two = full_add(sums[0, lane], load_word(data, place), load_word(data, place + apart))
+    place += apart + apart
+    ones, too = full_add(ones, load_word(data, place), load_word(data, place + apart))
+    twos, four = full_add(sums[1, lane], two, too)
+    place += apart + apart
+    ones, two = full_add(ones, load_word(data, place), load_word(data, place + apart))
+    place += apart + apart
+    ones, too = full_add(ones, load_word(data, place), load_word(data, place + apart))
+    twos, also = full_add(twos, two, too)
+    fours, carry = full_add(sums[2, lane], four, also)
+    sums[0, lane], sums[1, lane], sums[2, lane] = ones, twos, fours
+    return carry
+
+
+@compiled
+def add_blocks(data: Bytes, width: int, counts: Counts) -> None:
+    """Count bits of rows of `width` bytes, `BLOCK` rows at a time; rows that are no whole block are left out."""
+    lanes, apart = np.uint64(width), EIGHT * np.uint64(width)
+    blocks, levels = len(data) // (BLOCK * width), 1
+    while blocks >> levels:
+        levels += 1
+    sums = np.zeros((3 + levels, width), dtype=np.uint64)
+    waiting = np.zeros((levels, width), dtype=np.uint64)
+    for block in range(blocks):
+        full = 0
+        while (block >> full) & 1:
+            full += 1
+        carries, start = waiting[full], np.uint64(block) * EIGHT * apart
+        for lane in range(lanes):
+            carries[lane] = add_eight(sums, np.uint64(lane), data, start + EIGHT * np.uint64(lane), apart)
+        for level in range(full):
+            added, words = sums[3 + level], waiting[level]
+            for lane in range(lanes):
+                added[lane], carries[lane] = full_add(added[lane], words[lane], carries[lane])
+    found = np.zeros(64 * width, dtype=np.int64)
+    for lane in range(width):
+        places = found[64 * lane :]
+        for level in range(3 + levels):
+            spread(sums[level, lane], level, places)
+        for level in range(levels):
+            if (blocks >> level) & 1:
+                spread(waiting[level, lane], level + 3, places)
+    for row in range(8):
+        for bit in range(len(counts)):
+            counts[bit] += found[8 * width * row + bit]
 
 
 @compiled

@@ -10,8 +10,8 @@ import numpy as np
 from protocols.arrays.aliases import Mask, Whole, Words
 from protocols.arrays.compiling import compiled
 from protocols.randomness.drawing_loops import (
-    ONE,
-    TWO,
+    ZERO,
+    fill_further,
     fill_shared,
     fill_streams,
     look_up,
@@ -19,11 +19,12 @@ from protocols.randomness.drawing_loops import (
     look_up_bits,
     look_up_either,
     look_up_from,
+    resolve,
 )
 from protocols.randomness.few_rows import NEIGHBOURS
-from protocols.randomness.wide_aes import encrypt_all
+from protocols.randomness.wide_aes import AT_ONCE, encrypt_all
 
-BLOCKS = 1024  # at a time, if a row does not need more
+BLOCKS = 2048  # at a time, if a row does not need more
 
 
 @compiled
@@ -43,27 +44,28 @@ def draw_in_a_row(
 
     In the first stream, so many devices are before them.
     """
-    rows, count = symbols.shape
+    flat, rows, count = symbols.reshape(-1), symbols.shape[0], symbols.shape[1]
     streams = max(1, BLOCKS // count)
+    if streams > AT_ONCE:
+        streams -= streams % AT_ONCE  # so that no step of encrypting is in part empty
     counters = np.empty((streams, count, 2), dtype=np.uint64)
     fill_streams(group, tail, counters)
     blocks = counters.reshape(-1)
     keystream = np.empty_like(blocks)
     words = keystream.view(np.uint16)
-    row, found = 0, 0
+    row, found, onward = 0, 0, ZERO
     while row < rows:
-        encrypt_all(keys, blocks, keystream)
+        encrypt_all(keys, blocks, onward, keystream)
         end = min(row + NEIGHBOURS * streams - before, rows)
         some = words[before * count : (before + end - row) * count]
         if len(there) == 0:
-            found = look_up(some, slots, filled, row * count, symbols, left, found)
+            found = look_up(some, slots, filled, row * count, flat, left, found)
         elif count == 1 and len(slots) == 2:
             found = look_up_either(some, there, slots, filled, row, symbols, left, found)
         else:
             found = look_up_bits(cells, there, some, slots, filled, row, symbols, left, found)
-        for i in range(np.uint64(len(blocks)) >> ONE):
-            blocks[np.uint64(i) * TWO] += np.uint64(streams)
         row, before = end, 0
+        onward += np.uint64(streams)
     return found
 
 
@@ -89,8 +91,27 @@ def draw_apart(
         some = devices[row : row + BLOCKS]
         blocks = counters[: len(some)]
         fill_shared(some, tweaks[row : row + BLOCKS], first, 1, blocks)
-        encrypt_all(keys, blocks.reshape(-1), keystream)
+        encrypt_all(keys, blocks.reshape(-1), ZERO, keystream)
         found = look_up_from(some, 0, apart, within, words, slots, filled, row, symbols, left, found)
         if len(there):
             look_up_again(cells, there, some, 0, apart, within, words, slots, row, symbols)
     return found
+
+
+@compiled
+def resolve_left(
+    keys: Words,
+    devices: Words,
+    tweaks: Whole,
+    first: int,
+    cells: Whole,
+    there: Mask,
+    cuts: Words,
+    symbols: Whole,
+    left: Whole,
+) -> None:
+    """Symbols whose words were not enough, by further bits: a block of its own for each."""
+    counters, keystream = np.empty((len(left), 2), dtype=np.uint64), np.empty(2 * len(left), dtype=np.uint64)
+    fill_further(devices, tweaks, first, left, symbols.shape[1], counters)
+    encrypt_all(keys, counters.reshape(-1), ZERO, keystream)
+    resolve(cuts, left, keystream[::2], cells, there, symbols)

@@ -127,17 +127,6 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return low, high, in_a_row
 
 
-def are_same(devices: Words, others: Words) -> bool:
-    """Whether two columns of devices are the same.
-
-    >>> are_same(np.arange(2, dtype=np.uint64), np.arange(3, dtype=np.uint64))
-    False
-    """
-    if len(devices) < MANY or len(devices) != len(others):
-        return np.array_equal(devices, others)
-    return bool(loops().are_same(frozen(devices), frozen(others)))
-
-
 def look_up(
     slots: Column,
     filled: int,
@@ -178,7 +167,7 @@ def look_up(
             loops().look_up_again(frozen(cells), frozen(there), *spread, words, slots, first, symbols)
         return found
     if exempt is None:
-        return int(loops().look_up(words, slots, filled, first * count, symbols, left, found))
+        return int(loops().look_up(words, slots, filled, first * count, symbols.reshape(-1), left, found))
     if count == 1 and len(slots) == 2:
         return int(loops().look_up_either(words, frozen(there), slots, filled, first, symbols, left, found))
     own = frozen(cells), frozen(there)

@@ -6,13 +6,28 @@ outside the loop over its others: often there is no other, and then a loop over 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from protocols.arrays.aliases import Mask, Whole, Words
-from protocols.arrays.compiling import compiled
+from protocols.arrays.aliases import Bytes, Mask, Whole, Words
+from protocols.arrays.compiling import address_of, compiled
+from protocols.arrays.counting_loops import load_word, ones_of, store_word
 
-ZERO, ONE, TWO, THREE, FOUR, SEVEN, HALF = (np.uint64(number) for number in (0, 1, 2, 3, 4, 7, 32))
-SOME = 512  # rows
+ZERO, ONE, TWO, THREE, SEVEN, EIGHT, HALF = (np.uint64(number) for number in (0, 1, 2, 3, 7, 8, 32))
+Index = int | np.uint64
+SOME = 256  # rows: a byte names one of them
+EACH, GATHER, SPREAD = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080), np.uint64(56)
+PLACES = np.array(
+    [sum(bit << 8 * i for i, bit in enumerate(bit for bit in range(8) if byte >> bit & 1)) for byte in range(256)],
+    dtype=np.uint64,
+)
+"""Of each byte, which of its bits are set: a byte for each, the lowest first."""
+STEP = 16  # words
+SHORT, LONG = (ir.VectorType(ir.IntType(bits), STEP) for bits in (16, 32))
 
 
 @compiled
@@ -87,48 +102,51 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     return low, high, off == ZERO
 
 
-@compiled
-def are_same(devices: Words, others: Words) -> bool:
-    """Whether two columns of equal length are the same."""
-    differing = ZERO
-    for row in range(len(devices)):
-        differing |= devices[row] ^ others[row]
-    return bool(differing == ZERO)
+def _reaches(typing: Any, words: Any, place: Any, bound: Any) -> Any:
+    """Whether one of `STEP` words from a place on is `bound` or more, compared all at once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = builder.bitcast(address_of(context, builder, signature, arguments, 16), SHORT.as_pointer())
+        some = builder.zext(builder.load(address, align=2), LONG)
+        bound = builder.insert_element(ir.Constant(LONG, ir.Undefined), arguments[2], LONG.element(0))
+        bounds = builder.shuffle_vector(bound, bound, ir.Constant(LONG, [0] * STEP))
+        reached = builder.bitcast(builder.icmp_unsigned(">=", some, bounds), ir.IntType(STEP))
+        return builder.icmp_unsigned("!=", reached, reached.type(0))
+
+    return types.boolean(words, types.uint64, types.uint32), generate
+
+
+reaches: Any = intrinsic(_reaches)
 
 
 @compiled
-def look_up(words: Whole, slots: Whole, filled: int, first: int, symbols: Whole, left: Whole, found: int) -> int:
-    """symbols = slots[0, words], from place `first` on.
+def list_left(words: Whole, start: Index, end: Index, filled: int, first: np.uint64, left: Whole, found: int) -> int:
+    """Add the places, from `first` on, of words that are `filled` or more to `left`, which has `found` of them."""
+    for i in range(start, end):
+        if words[i] >= filled:
+            left[found] = first + i
+            found += 1
+    return found
+
+
+@compiled
+def look_up(words: Whole, slots: Whole, filled: int, first: Index, flat: Whole, left: Whole, found: int) -> int:
+    """Symbols = slots[0, words], from place `first` on among those of all rows.
 
     Places of words that are `filled` or more are written to `left` after those that were found before; returned is how
-    many there are now. Four words at a time take two thirds of the time.
+    many there are now. They are rare, so they are looked for only in steps that have one.
     """
-    flat, table = symbols.reshape(-1), slots[0]
-    place, fours = np.uint64(first), np.uint64(len(words)) >> TWO
-    for four in range(fours):
-        i = np.uint64(four) << TWO
-        a, b, c, d = words[i], words[i + ONE], words[i + TWO], words[i + THREE]
-        flat[place], flat[place + ONE], flat[place + TWO], flat[place + THREE] = table[a], table[b], table[c], table[d]
-        if a >= filled:
-            left[found] = place
-            found += 1
-        if b >= filled:
-            left[found] = place + ONE
-            found += 1
-        if c >= filled:
-            left[found] = place + TWO
-            found += 1
-        if d >= filled:
-            left[found] = place + THREE
-            found += 1
-        place += FOUR
-    for last in range(fours << TWO, len(words)):
-        flat[place] = table[words[last]]
-        if words[last] >= filled:
-            left[found] = place
-            found += 1
-        place += ONE
-    return found
+    table, place, size = slots[0], np.uint64(first), np.uint64(len(words))
+    whole = size - size % np.uint64(STEP)
+    for start in range(ZERO, whole, np.uint64(STEP)):
+        for i in range(STEP):
+            at = start + np.uint64(i)
+            flat[place + at] = table[words[at]]
+        if reaches(words, start, np.uint32(filled)):
+            found = list_left(words, start, start + np.uint64(STEP), filled, place, left, found)
+    for last in range(whole, size):
+        flat[place + last] = table[words[last]]
+    return list_left(words, whole, size, filled, place, left, found)
 
 
 @compiled
@@ -142,6 +160,23 @@ def look_up_either(
         if words[i] >= filled:
             left[found] = first + i
             found += 1
+    return found
+
+
+@compiled
+def list_there(there: Mask, first: Index, rows: np.uint64, listed: Bytes) -> np.uint64:
+    """Write which of some rows, at most `SOME` from `first` on, are there; returned is how many.
+
+    Eight rows at a time: their bytes, each 0 or 1, become the bits of a number, for which `PLACES` has all at once.
+    """
+    found = ZERO
+    for row in range(ZERO, rows - (rows & SEVEN), EIGHT):
+        flags = load_word(there, np.uint64(first) + row)
+        store_word(listed, found, PLACES[flags * GATHER >> SPREAD] + row * EACH)
+        found += ones_of(flags)
+    for row in range(rows - (rows & SEVEN), rows):
+        listed[found] = row
+        found += np.uint64(there[np.uint64(first) + row])
     return found
 
 
@@ -162,19 +197,16 @@ def look_up_bits(
     Some rows after the others, while what is read and written is in the cache. Among them, those where the cell is
     there are listed first: a branch on `there` would be guessed wrong.
     """
-    flat, count = symbols.reshape(-1), symbols.shape[1]
-    own = np.empty(SOME, dtype=np.uint32)
-    for start in range(0, len(words) // count, SOME):
-        some, row = words[start * count : (start + SOME) * count], first + start
-        found = look_up(some, slots, filled, row * count, symbols, left, found)
-        known, listed = there[row : row + len(some) // count], ZERO
-        for i in range(len(known)):
-            own[listed] = i
-            listed += np.uint64(known[i])
-        for i in range(listed):
-            cell = np.uint64(cells[np.uint64(row) + np.uint64(own[i])])
-            place = np.uint64(own[i]) * np.uint64(count) + (cell >> THREE)
-            flat[np.uint64(row) * np.uint64(count) + place] = slots[ONE + (cell & SEVEN), some[place]]
+    flat, count = symbols.reshape(-1), np.uint64(symbols.shape[1])
+    rows, own = np.uint64(len(words)) // count, np.empty(SOME + 8, dtype=np.uint8)
+    for start in range(ZERO, rows, np.uint64(SOME)):
+        row, end = np.uint64(first) + start, min(start + np.uint64(SOME), rows)
+        some = words[start * count : end * count]
+        found = look_up(some, slots, filled, row * count, flat, left, found)
+        for i in range(list_there(there, row, end - start, own)):
+            cell = np.uint64(cells[row + np.uint64(own[i])])
+            place = np.uint64(own[i]) * count + (cell >> THREE)
+            flat[row * count + place] = slots[ONE + (cell & SEVEN), some[place]]
     return found
 
 

@@ -22,7 +22,7 @@ import hmac
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from protocols.randomness.drawing import (
     extremes,
     further_blocks,
     look_up,
+    resolve,
     shared_blocks,
     stream_blocks,
     wide_aes,
@@ -107,6 +108,17 @@ class Draws:
     def __len__(self) -> int:
         return len(self.devices)
 
+    @cached_property
+    def extremes(self) -> tuple[int, int, bool]:
+        """The lowest and the highest device, and whether they are numbered in a row."""
+        return extremes(self.devices)
+
+    def has_rows_of(self, other: Draws) -> bool:
+        """Whether the devices are the same, in the same order. Of devices in a row, the first and the last say it."""
+        if len(self) == len(other) >= MANY and self.extremes[2]:
+            return self.extremes == other.extremes
+        return np.array_equal(self.devices, other.devices)
+
     def fork(self, lane: int) -> Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
@@ -122,7 +134,7 @@ class Draws:
         The words are there until the thread asks for others.
         """
         one_tweak = self.tweaks.strides == (0,) and len(self) > 0
-        low, _, in_a_row = extremes(self.devices) if one_tweak else (0, MOST, False)
+        low, _, in_a_row = self.extremes if one_tweak else (0, MOST, False)
         step = max(NEIGHBOURS, PART // (2 * count if in_a_row else BLOCK * blocks_alone(count)))
         for first in range(0, len(self), step):
             rows = slice(first, first + step)
@@ -168,13 +180,21 @@ class Draws:
             if count == 1 and not one_tweak:
                 asked = self.devices, self.tweaks, first
                 return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
-            low, _, in_a_row = extremes(self.devices) if one_tweak else (0, 0, False)
+            low, _, in_a_row = self.extremes if one_tweak else (0, 0, False)
             if in_a_row:
                 streams = low // NEIGHBOURS, low % NEIGHBOURS, int(self.tweaks[0]) | first << 32
                 return int(at_once().draw_in_a_row(keys, *streams, *own, slots, filled, symbols, left))
         for first, words, starts in self.parts(count):
             found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
         return found
+
+    def resolve(self, cuts: Words, exempt: Exempt | None, symbols: Column, left: Places) -> None:
+        """Replace symbols whose words were not enough, as `drawing.resolve` does, by what further bits say."""
+        if len(self) >= MANY and (wide := wide_aes()) is not None:
+            asked = self.devices, self.tweaks, self._from(FURTHER)
+            at_once().resolve_left(wide.round_keys(self.key[:KEY]), *asked, *(exempt or NO_EXEMPT), cuts, symbols, left)
+        else:
+            resolve(cuts, left, self.extra(left, symbols.shape[1]), exempt, symbols)
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""

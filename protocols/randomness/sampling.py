@@ -18,7 +18,7 @@ import numpy as np
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
-from protocols.randomness.drawing import MANY, Exempt, invert, resolve
+from protocols.randomness.drawing import MANY, Exempt, invert
 from protocols.randomness.keystream import Draws
 from protocols.randomness.memory import memory
 
@@ -73,7 +73,7 @@ class Table:
         left = memory.left(out.size)
         left = left[: draws.look_up(self._slots, self.filled, exempt, out, left)]
         if len(left):
-            resolve(self._cuts, left, draws.extra(left, count), exempt, out)
+            draws.resolve(self._cuts, exempt, out, left)
         return out
 
     def exact(self, kind: int = 0) -> list[Fraction]:

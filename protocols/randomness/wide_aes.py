@@ -22,7 +22,8 @@ from protocols.arrays.compiling import address_of, compiled
 
 ROUNDS = 10
 PAIRS = 8  # in flight at once: an instruction takes several cycles, and two begin in each
-STEP = 4 * PAIRS  # 64-bit numbers
+AT_ONCE = 2 * PAIRS  # blocks
+STEP = 2 * AT_ONCE  # 64-bit numbers
 NUMBER, WORD = ir.IntType(64), ir.IntType(32)
 BLOCK, PAIR = ir.VectorType(NUMBER, 2), ir.VectorType(NUMBER, 4)
 _numba: Any = codegen
@@ -37,8 +38,11 @@ def _instruction(builder: Any, name: str, kind: Any) -> Any:
     return _functions.get_or_insert_function(builder.module, function, f"llvm.x86.aesni.{name}")
 
 
-def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: Any) -> Any:
-    """Encrypt `STEP` numbers of `blocks`, from a place on, to the same place of `out`."""
+def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: Any, onward: Any) -> Any:
+    """Encrypt `STEP` numbers of `blocks`, from a place on, to the same place of `out`.
+
+    `onward` is added to the first number of each block before.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def address(array: int, index: Any, kind: Any) -> Any:
@@ -52,8 +56,11 @@ def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: 
             return builder.shuffle_vector(loaded, ir.Constant(BLOCK, ir.Undefined), twice)
 
         places = [builder.add(arguments[3], NUMBER(4 * pair)) for pair in range(PAIRS)]
-        first = key(0)
-        state = [builder.xor(builder.load(address(1, at, PAIR), align=8), first) for at in places]
+        first, added = key(0), ir.Constant(PAIR, [0, 0, 0, 0])
+        for number in (0, 2):
+            added = builder.insert_element(added, arguments[4], WORD(number))
+        loaded = [builder.add(builder.load(address(1, at, PAIR), align=8), added) for at in places]
+        state = [builder.xor(pair, first) for pair in loaded]
         for number in range(1, ROUNDS + 1):
             one_round = _instruction(builder, "aesenc.256" if number < ROUNDS else "aesenclast.256", PAIR)
             round_key = key(number)
@@ -62,7 +69,7 @@ def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: 
             builder.store(pair, address(2, at, PAIR), align=8)
         return context.get_dummy_value()
 
-    return types.void(keys, blocks, out, types.uint64), generate
+    return types.void(keys, blocks, out, types.uint64, types.uint64), generate
 
 
 encrypt_step: Any = intrinsic(_encrypt_step)
@@ -99,22 +106,22 @@ def _expand(words: Any) -> None:
 
 
 @compiled
-def encrypt_all(keys: Words, blocks: Words, out: Words) -> None:
-    """AES of every block under round keys."""
+def encrypt_all(keys: Words, blocks: Words, onward: np.uint64, out: Words) -> None:
+    """AES of every block under round keys, with `onward` added to the first number of each block."""
     steps = len(blocks) // STEP
     for step in range(steps):
-        encrypt_step(keys, blocks, out, np.uint64(step) * np.uint64(STEP))
+        encrypt_step(keys, blocks, out, np.uint64(step) * np.uint64(STEP), onward)
     done = steps * STEP
     if done < len(blocks):
         last = np.zeros(STEP, dtype=np.uint64)
         last[: len(blocks) - done] = blocks[done:]
-        encrypt_step(keys, last, last, np.uint64(0))
+        encrypt_step(keys, last, last, np.uint64(0), onward)
         out[done : len(blocks)] = last[: len(blocks) - done]
 
 
 def encrypt(key: bytes, blocks: Words, out: Words) -> None:
     """AES of every block, two numbers each."""
-    encrypt_all(round_keys(key), blocks, out)
+    encrypt_all(round_keys(key), blocks, np.uint64(0), out)
 
 
 @lru_cache(maxsize=64)
@@ -125,7 +132,7 @@ def round_keys(key: bytes) -> Words:
     _expand(words)
     keys, blocks = words.view(np.uint64), np.arange(STEP + 2, dtype=np.uint64)
     found = np.empty_like(blocks)
-    encrypt_all(keys, blocks, found)
+    encrypt_all(keys, blocks, np.uint64(0), found)
     if found.tobytes() != Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(blocks.tobytes()):
         raise RuntimeError("AES by VAES instructions is not AES on this machine")
     return keys

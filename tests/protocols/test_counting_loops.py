@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.counting import MANY, count_bits, count_ones, count_symbols
+from protocols.arrays.counting_loops import BLOCK
 from tests.protocols import reference_counting as reference
 
 dtypes = st.sampled_from([np.uint8, np.uint16])
@@ -38,6 +39,16 @@ def test_bits_are_counted_as_numpy_counts_them(n: int, k: int, size: int, dtype:
     groups = rng.integers(0, size, n).astype(dtype)
     assert np.array_equal(count_bits(packed, groups, size, k), reference.count_bits(packed, groups, size, k))
     assert np.array_equal(count_ones(packed, k), reference.count_ones(packed, k))
+
+
+@pytest.mark.parametrize("n", [MANY - 1, MANY, MANY + BLOCK - 1, 65_536 + 64])
+@pytest.mark.parametrize("k", [1, 8, 9, 64, 100])
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_bits_of_many_rows_of_one_group_are_counted_as_numpy_counts_them(n: int, k: int, share: float) -> None:
+    rng = np.random.default_rng(n)
+    packed = np.packbits(rng.random((n, k)) < share, axis=1, bitorder="little")
+    groups = np.full(n, 1, dtype=np.uint16)
+    assert np.array_equal(count_bits(packed, groups, 3, k), reference.count_bits(packed, groups, 3, k))
 
 
 def test_vectors_with_bits_beyond_their_length_are_refused() -> None:

@@ -11,7 +11,6 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.randomness import drawing, few_rows, keystream
 from protocols.randomness.drawing import (
     MANY,
-    are_same,
     clear,
     counter_blocks,
     extremes,
@@ -80,13 +79,15 @@ def test_extremes_are_as_defined(n: int) -> None:
 
 
 @SIZES
-def test_two_columns_of_devices_are_the_same_if_every_row_is(n: int) -> None:
-    devices = some_devices(n)[0]
-    other = devices.copy()
-    assert are_same(devices, other)
-    other[-1] ^= np.uint64(1)
-    assert not are_same(devices, other)
-    assert not are_same(devices, np.append(devices, devices[:1]))
+def test_draws_have_the_rows_of_others_if_every_device_is_the_same(n: int) -> None:
+    ring = seeded_keyring(9)
+    for devices in (some_devices(n)[0], np.arange(n, dtype=np.uint64) + np.uint64(5)):
+        draws = ring.draws(("a",), devices)
+        assert draws.has_rows_of(ring.draws(("b",), devices.copy(), 7))
+        others = (devices ^ (np.arange(n) == n - 1), devices + np.uint64(1), devices[:-1], np.append(devices, devices))
+        for other in others:
+            assert not draws.has_rows_of(ring.draws(("a",), other))
+            assert not ring.draws(("a",), other).has_rows_of(draws)
 
 
 @SIZES
