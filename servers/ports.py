@@ -25,10 +25,21 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A free loopback port, chosen at random so that two processes rarely choose the same."""
-    for port in random.SystemRandom().sample(RANGE, 200):
+    """A free loopback port: at random, so that two processes rarely choose the same; in one process, never the same.
+
+    Somebody who is given one listens on it only later, and may stop and start again.
+
+    >>> free_port() != free_port()
+    True
+    """
+    others = [port for port in RANGE if port not in _given]
+    for port in random.SystemRandom().sample(others, min(200, len(others))):
         if is_free(port):
+            _given.add(port)
             return port
     raise ServerError("no free port was found between 20000 and 32000", "stop some servers")
 

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 import redis
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
+from servers import ports
 from servers.kafka_broker import KafkaBroker
 from servers.redis_server import RedisServer, executables, version
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
-settings.register_profile("hearsay", deadline=None, derandomize=True)
+settings.register_profile("hearsay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hearsay")
 
 
@@ -43,6 +44,15 @@ def _settings_come_from_the_tests() -> None:
     for name in list(os.environ):
         if name.startswith("HEARSAY_") and name != "HEARSAY_CACHE":
             del os.environ[name]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ports_of_this_process() -> None:
+    """Each process of the test run chooses its servers' ports from a share of its own: none takes another's."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    size = len(ports.RANGE) // processes
+    ports.RANGE = ports.RANGE[number % processes * size :][:size]
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 from protocols.errors import ServerError
@@ -83,7 +84,7 @@ class WorkerProcess:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=ANSWER_SECONDS) as answer:
                 text: str = answer.read().decode()
                 return text
-        except (urllib.error.URLError, OSError):
+        except (urllib.error.URLError, OSError, HTTPException):  # the last: it ended while it answered
             return ""
 
     @property
@@ -106,8 +107,13 @@ class WorkerProcess:
         return self
 
     def metric(self, name: str) -> float:
-        """The sum of a metric over its labels."""
-        lines = [line for line in self.page("/metrics").splitlines() if line.startswith((name + "{", name + " "))]
+        """The sum of a metric over its labels; of a worker that has ended, 0. A busy one is asked again."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not (page := self.page("/metrics")) and self.running:
+            if time.monotonic() > deadline:
+                raise ServerError(f"the worker showed no metrics for {READY_SECONDS:.0f} s", f"the log is {self.log}")
+            time.sleep(POLL_SECONDS)
+        lines = [line for line in page.splitlines() if line.startswith((name + "{", name + " "))]
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
     def logged(self, event: str) -> list[dict[str, object]]:

@@ -66,7 +66,8 @@ class DeadLetters:
     def __iter__(self) -> Iterator[DeadLetter]:
         """Every dead letter once, the letters of a partition in the order of their offsets.
 
-        A crash of a worker repeats letters, and never leaves one out before a later one of its partition.
+        A crash of a worker repeats letters, and never leaves one out before a later one of its partition. Only where
+        the topic takes less than workers send, a letter that was cut for it may come after later ones.
         """
         seen: set[str] = set()
         for record in read_topic(self._kafka, self._topic):

@@ -71,14 +71,14 @@ class LargeOrdeal(KafkaOrdeal):
 
     def _kill_all(self, group: Sequence[WorkerProcess]) -> None:
         """Kill the workers while the state lacks reports that were counted; they must read these again."""
-        eventually(lambda: bool(self._deferred()), 120)
+        eventually(lambda: bool(self._deferred()))
         for worker in group:
             worker.pause()
         deferred, before = self._deferred(), self._begun(group)
         assert deferred, "a counter was written between two looks at the state"
         for worker in group:
             self._kill(worker, f"while the state lacks reports of {len(deferred)} counters")
-        eventually(lambda: deferred.items() <= (self._begun(group) - before).keys(), 120)
+        eventually(lambda: deferred.items() <= (self._begun(group) - before).keys())
 
     def _deferred(self) -> dict[int, int]:
         """Partitions with a counter that is older than the position lists it, and the offset that it contains."""

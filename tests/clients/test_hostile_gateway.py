@@ -131,16 +131,18 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_answers_that_are_no_terms_get_nothing(tmp_path: Path, answer: Handle) -> None:
-    _gets_nothing(tmp_path, answer, "gateway", "terms")
+    _gets_nothing(tmp_path, answer, "gateway", "terms", timeout=1)
 
 
-def _gets_nothing(tmp_path: Path, answer: Handle, *codes: str, limits: hearsay.Limits | None = ANY) -> None:
+def _gets_nothing(
+    tmp_path: Path, answer: Handle, *codes: str, limits: hearsay.Limits | None = ANY, timeout: float = 60
+) -> None:
     with (
         gateway(answer) as running,
         hearsay.Device(tmp_path / "device.db", now=Clock(), limits=limits) as device,
     ):
         with pytest.raises(DeviceError, check=lambda error: error.code in codes):
-            device.send(running.address, "test", VALUES, timeout=1)
+            device.send(running.address, "test", VALUES, timeout=timeout)
         with refused("unknown"):
             device.settle("test", VALUES)
     assert running.posted == []

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from servers.private_files import private_directory, write_private
 from tests.docs.pages import INLINE, LANGUAGES, ROOT, RUNBOOKS, Block, Page, commands, pages
 from tests.helpers.command_line import resolve
 
@@ -50,6 +51,10 @@ def clone(tmp_path: Path) -> Iterator[Path]:
         if not path.name.startswith((".", "hearsay-data")):
             (tmp_path / path.name).symlink_to(path)
     (tmp_path / ".venv").symlink_to(sys.prefix)
+    # The devices of the demo that a page audits are always the same: one run of a hundred contradicts honest ones.
+    demo = private_directory(tmp_path / "hearsay-data" / "demo")
+    write_private(demo / "fleet.key", f"{bytes(range(32)).hex()}\n")
+    (demo / "redis.new").touch()  # its store is new, though its devices are not
     yield tmp_path
     if (tmp_path / ".stack").exists():
         subprocess.run([sys.executable, "-m", "hearsay", "stack", "down"], cwd=tmp_path, check=True)

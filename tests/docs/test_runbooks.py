@@ -22,7 +22,7 @@ from tests.docs.test_commands import run_page
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import UNPUBLISHED
-from tests.helpers.workers import caught_up, send
+from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire
 
 INDEX = RUNBOOKS / "README.md"
@@ -54,7 +54,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     stack = Stack(tmp_path_factory.mktemp("runbooks"))
     stack.up()
     settings = load(stack.settings_file)
-    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), stack.directory / "worker.log").start()
+    log = stack.directory / "worker.log"
+    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), log, *PATIENT).start()
     web = free_port()
     try:
         happen(settings.kafka, Topics(), settings.clock_key_bytes())
@@ -87,7 +88,7 @@ def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
     sink.flush()
     sink.close()
     send(kafka, topics, [Reports(1, tuple(Row(token) for token in range(1, 100)))])
-    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1, 120)
+    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1)
     publish(kafka, topics, UNPUBLISHED.survey)
 
 

@@ -40,15 +40,15 @@ def test_results_of_copied_topics_are_read_and_a_worker_counts_nothing_on_them(t
         with workers(1, source, TOPICS, KEY, tmp_path):
             send(source, TOPICS, [Reports(0, tuple(Row(token) for token in range(1, 100))), Tick(0)])
             send(source, TOPICS, [Reports(1, tuple(Row(token) for token in range(1, 50)))])
-            eventually(lambda: len(read_finals(source, TOPICS)) == 1 and caught_up(source, TOPICS), 120)
+            eventually(lambda: len(read_finals(source, TOPICS)) == 1 and caught_up(source, TOPICS))
         copy(source, target)
         assert read_finals(target, TOPICS) == read_finals(source, TOPICS)
         shown = hearsay(target, TOPICS, "report", "s", "--kafka", target.bootstrap)
         assert shown.returncode == 0, shown.stderr
         with workers(1, target, TOPICS, KEY, tmp_path / "target") as (worker,):
-            eventually(lambda: 'fault="another"' in worker.page("/metrics"), 120)
+            eventually(lambda: 'fault="another"' in worker.page("/metrics"))
             send(target, TOPICS, [Tick(1)])
-            eventually(lambda: worker.metric("hearsay_lag_records") > 0, 60)
+            eventually(lambda: worker.metric("hearsay_lag_records") > 0)
             assert worker.metric("hearsay_reports_total") == 0
         assert read_finals(target, TOPICS) == read_finals(source, TOPICS)
     finally:

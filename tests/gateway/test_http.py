@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
-import time
 from contextlib import ExitStack, closing
+from http.client import HTTPException
 from random import Random
 
 from gateway.http import Limits
@@ -46,6 +46,18 @@ def statuses(answers: bytes) -> list[int]:
 
 def single(body: bytes, *more: bytes) -> bytes:
     return HEAD + b"content-length: %d\r\n" % len(body) + b"".join(more) + b"\r\n" + body
+
+
+def wait_until_taken(served: Served) -> None:
+    """Return when a good report is taken. One that a busy machine sends too slowly is refused like that of others."""
+
+    def is_taken() -> bool:
+        try:
+            return served.post_one(report()).status == 201
+        except (OSError, HTTPException):
+            return False
+
+    eventually(is_taken)
 
 
 def test_requests_that_are_pipelined_are_answered_in_order() -> None:
@@ -95,14 +107,14 @@ def test_what_is_malformed_too_large_or_wrongly_encoded_is_refused_with_a_reason
         single(b"[]"): (422, "undecodable"),
         single(b""): (422, "undecodable"),
     }
-    limits = Limits(request_seconds=5)
+    limits = Limits(request_seconds=30)
     with serving(KeepingLog(), limits=limits) as served:
         for case, (wanted, reason) in cases.items():
             answer = talk(served, case, half_close=wanted == 422)
             assert status(answer) == wanted, (case[:80], answer[:200])
             assert json.loads(answer.partition(b"\r\n\r\n")[2])["reason"] == reason
-        assert served.post_one(report()).status == 201
-        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0, 30)
+        wait_until_taken(served)
+        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0)
 
 
 def test_slow_clients_are_cut_off_and_hold_nobody_up() -> None:
@@ -110,7 +122,7 @@ def test_slow_clients_are_cut_off_and_hold_nobody_up() -> None:
         slow = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(30)]
         for number, connection in enumerate(slow):
             connection.sendall((b"", b"POST /v1/rep", HEAD, HEAD + b"content-length: 10\r\n\r\n{")[number % 4])
-        assert served.post_one(report()).status == 201
+        wait_until_taken(served)
         for number, connection in enumerate(slow):
             answer = b""
             while data := connection.recv(1000):  # it ends, or the time-out of the socket fails the test
@@ -132,8 +144,8 @@ def test_clients_that_read_no_answers_are_cut_off_whatever_they_still_send() -> 
                     connection.sendall(request * at_once)
             except OSError:
                 pass  # the gateway has stopped reading, or has closed the connection
-        eventually(lambda: served.listener.connections == 0, 30)
-        assert served.post_one(report()).status == 201
+        eventually(lambda: served.listener.connections == 0)
+        wait_until_taken(served)
 
 
 def test_all_requests_together_hold_a_bounded_number_of_bytes() -> None:
@@ -143,15 +155,15 @@ def test_all_requests_together_hold_a_bounded_number_of_bytes() -> None:
         open_ = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(3)]
         for connection in open_:
             connection.sendall(start)
-        eventually(lambda: served.listener.held_bytes > 200_000, 30)
+        eventually(lambda: served.listener.held_bytes > 200_000)
         refused = talk(served, HEAD + b"content-length: 200000\r\n\r\n", b" " * 200_000)
         assert status(refused) == 503 and b"retry-after" in refused
         many = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(45)]
         assert status(many[-1].recv(1000)) == 503
         for connection in (*open_, *many):
             connection.close()
-        eventually(lambda: served.listener.held_bytes == 0 and served.listener.connections == 0, 30)
-        assert served.post_one(report()).status == 201
+        eventually(lambda: served.listener.held_bytes == 0 and served.listener.connections == 0)
+        wait_until_taken(served)
 
 
 def test_random_changes_to_good_requests_never_end_the_gateway() -> None:
@@ -168,7 +180,6 @@ def test_random_changes_to_good_requests_never_end_the_gateway() -> None:
                     del changed[place : place + random.randrange(40)]
             answer = talk(served, bytes(changed), half_close=True)
             assert set(statuses(answer)) <= {200, 201, 400, 403, 404, 405, 408, 413, 415, 422, 431}
-        time.sleep(0.01)
-        assert served.post_one(report()).status == 201
+        wait_until_taken(served)
         assert served.writer.failed is None
-        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0, 30)
+        eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0)

@@ -35,6 +35,6 @@ def test_a_local_day_is_closed_at_its_own_end_and_not_after_24_hours(
         assert answers == [422, 201, 201, 201], "the first day is closed, the second one is still in its grace"
         assert store.histograms(paris.survey.id) == []
         now.value = seconds(end) + grace
-        eventually(lambda: store.histograms(paris.survey.id) != [], 30)
+        eventually(lambda: store.histograms(paris.survey.id) != [])
         assert gateway.post_one(report(paris, 1)).reason == "late"
         assert [(final.period, final.n) for final in store.histograms(paris.survey.id)] == [(1, 2)]

@@ -24,11 +24,11 @@ def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_p
     file.write_text(text)
     with nursery() as parent:
         server = Forked(parent, ["serve", str(file), "--data", str(tmp_path / "data")], log).start().wait_until_ready()
-        eventually(lambda: "Results as they come: " in log.read_text(), 60)
+        eventually(lambda: "Results as they come: " in log.read_text())
         (address,) = re.findall(r"Results as they come: (\S+)", log.read_text())
         for thread in Crowd([server.port], reports_of(Scheme(parse_survey(text)), REPORTS)).start(2):
             thread.join(60)
-        eventually(lambda: rows(f"{address}download/buttons/histograms.csv") >= 3, 60)
+        eventually(lambda: rows(f"{address}download/buttons/histograms.csv") >= 3)
         assert server.leave() == 0, log.read_text()
 
 

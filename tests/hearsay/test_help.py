@@ -66,7 +66,7 @@ def test_the_list_of_commands_imports_no_command_and_no_large_library() -> None:
         "import sys; from hearsay.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules, sep=',')"
     )
     shown = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True
     ).stdout
     assert "Start with: hearsay demo" in shown
     modules = shown.splitlines()[-1].split(",")

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
+PATIENCE_MS = 120_000
+"""How long a test waits for something on a page. Playwright's own limit for `expect` is five seconds."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -32,6 +34,7 @@ def events_in(page: str) -> list[Any]:
 def open_browser() -> Iterator[Browser]:
     """The browser, driven by a test. Names of hosts are not resolved: nothing outside this machine is reached."""
     arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_browser(), args=arguments)
         yield browser

@@ -75,7 +75,7 @@ class Cluster:
 
     def wait_until_in_sync(self, topic: str, partitions: int) -> None:
         """Return when every partition of a topic is on all brokers again."""
-        eventually(lambda: all(len(self._partition(topic, p)["isr_nodes"]) == BROKERS for p in range(partitions)), 120)
+        eventually(lambda: all(len(self._partition(topic, p)["isr_nodes"]) == BROKERS for p in range(partitions)))
 
     def _partition(self, topic: str, partition: int) -> dict[str, object]:
         with connected(KafkaAdminClient, self.settings, 30) as admin:

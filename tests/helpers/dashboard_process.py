@@ -16,7 +16,7 @@ from servers.ports import free_port
 from tests.helpers.eventually import eventually
 
 READY_SECONDS = 90.0
-END_SECONDS = 30.0
+END_SECONDS = 90.0
 
 
 class DashboardProcess:

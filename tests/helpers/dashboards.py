@@ -69,7 +69,7 @@ def dashboard(source: Source, port: int = 0, **options: Any) -> Iterator[Running
     try:
         assert up.wait(PATIENCE_SECONDS) and addresses, "the dashboard did not start"
         running = Running(f"http://127.0.0.1:{addresses[0][1]}/", source, loop)
-        eventually(lambda: source.feed.caught_up, PATIENCE_SECONDS)
+        eventually(lambda: source.feed.caught_up)
         yield running
     finally:
         loop.call_soon_threadsafe(ending.set)

@@ -53,7 +53,7 @@ class ReplicatedRedis:
         fill_disk_of(self.primary)
         with redis.Redis(unix_socket_path=str(self.primary.socket)) as client, suppress(redis.RedisError):
             client.set("more", 1)  # in case nobody else writes
-        eventually(lambda: not self.primary.running, 60)
+        eventually(lambda: not self.primary.running)
         self.primary.start()
         self._repoint()
 
@@ -64,7 +64,7 @@ class ReplicatedRedis:
     def _repoint(self) -> None:
         with redis.Redis(unix_socket_path=str(self.replica.socket)) as client:
             client.replicaof("127.0.0.1", self.port)
-            eventually(lambda: client.info("replication")["master_link_status"] == "up", 60)
+            eventually(lambda: client.info("replication")["master_link_status"] == "up")
 
     def _server(self, port: int) -> RedisServer:
         self._started += 1

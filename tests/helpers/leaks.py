@@ -17,8 +17,8 @@ MORE_BYTES = 8 << 20
 
 A_FEW = 5
 """Less than what four attempts would leave."""
-SECONDS = 10.0
-PROCESS_SECONDS = 240.0
+SECONDS = 60.0
+PROCESS_SECONDS = 500.0
 
 
 def alone(check: Callable[..., None], *arguments: Any) -> None:

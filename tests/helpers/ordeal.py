@@ -102,9 +102,8 @@ class Ordeal:
         finals = read_finals(self._kafka, self._topics)
         assert finals == finals_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
-        eventually(lambda: self._refused() == wanted, 30)
-        letters = {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
-        assert letters == set().union(*expected.letters)
+        eventually(lambda: self._refused() == wanted)
+        eventually(lambda: self._letters() == set().union(*expected.letters))
         counted = sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
 
@@ -117,12 +116,15 @@ class Ordeal:
         ]
 
     def _all_sent(self) -> None:
-        self._sending.join(timeout=120)
-        assert not self._sending.is_alive(), "reports were not sent within two minutes"
+        self._sending.join(timeout=300)
+        assert not self._sending.is_alive(), "reports were not sent within five minutes"
 
     def _refused(self) -> dict[str, int]:
         live = KafkaResults(self._kafka, self._topics).live("s")
         return dict(Counter(live.rejects)) if live else {}
+
+    def _letters(self) -> set[str]:
+        return {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
 
     def _kill(self, worker: WorkerProcess) -> None:
         worker.kill()
@@ -142,7 +144,7 @@ class Ordeal:
     def _fill_disk(self, _: WorkerProcess) -> None:
         """Nothing can be written any more, so the broker ends; it is started again when there is room."""
         fill_disk_of(self._broker)
-        eventually(lambda: not self._broker.running, 90)
+        eventually(lambda: not self._broker.running)
         self._broker.start()
 
     def _kill_broker_in_recovery(self, worker: WorkerProcess) -> None:
@@ -175,7 +177,7 @@ class Ordeal:
         self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
         self._floors = [0] * len(ends)
         remake(self._kafka, self._topics)
-        eventually(lambda: not any(worker.running for worker in self._group), 120)
+        eventually(lambda: not any(worker.running for worker in self._group))
         self._accept("another")
 
     def _cut(self, _: WorkerProcess) -> None:
@@ -217,7 +219,7 @@ class Ordeal:
     def _accept(self, fault: str) -> None:
         stuck = stuck_partitions(self._kafka, self._topics)
         assert {one.fault.kind.value for one in stuck} == {fault}
-        eventually(lambda: accepted(self._kafka, self._topics, stuck), 60)
+        eventually(lambda: accepted(self._kafka, self._topics, stuck))
 
 
 def accepted(kafka: KafkaSettings, topics: Topics, stuck: Sequence[StuckPartition]) -> bool:

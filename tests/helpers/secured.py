@@ -18,10 +18,14 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from protocols.errors import NotAllowed, ServerUnavailable
 from servers.kafka_broker import KafkaBroker
+from servers.kafka_clients import opened
 from servers.ports import free_port
-from stream_app.kafka import Role
+from servers.settings import KafkaSettings
+from stream_app.kafka import Role, check_rights
 from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
 
 USER, PASSWORD = "fleet", "correct horse"
 """Of a user that may do everything."""
@@ -48,6 +52,21 @@ class Secured:
             "HEARSAY_KAFKA_SSL_KEY": str(key),
         }
 
+    def settings(self, user: str = USER) -> KafkaSettings:
+        """The same, as the settings that are made of it."""
+        given = {name.removeprefix("HEARSAY_KAFKA_").lower(): text for name, text in self.environment(user).items()}
+        return KafkaSettings.model_validate(given)
+
+    def knows(self, user: str, role: Role | None = None) -> bool:
+        """Whether a user can log in, and has the rights of a role: a broker learns of both a little later."""
+        try:
+            opened(KafkaAdminClient, self.settings(user), 10).close()
+            if role is not None:
+                check_rights(self.settings(user), role)
+        except (ServerUnavailable, NotAllowed):
+            return False
+        return True
+
 
 @contextmanager
 def secured(directory: Path) -> Iterator[Secured]:
@@ -56,7 +75,9 @@ def secured(directory: Path) -> Iterator[Secured]:
     broker = secured_broker(directory / "kafka", authority)
     try:
         add_user(broker.start())
-        yield Secured(broker, authority, authority.issue("client"))
+        running = Secured(broker, authority, authority.issue("client"))
+        eventually(lambda: running.knows(USER))
+        yield running
     finally:
         broker.stop()
 

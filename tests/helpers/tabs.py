@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page
 
-PATIENCE_MS = 60_000
+from tests.helpers.browser import PATIENCE_MS
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def remake(kafka: KafkaSettings, topics: Topics) -> None:
     """Delete the reports topic, and make it again."""
     admin = KafkaAdminClient(**kafka.client_options())
     admin.delete_topics([topics.reports])
-    eventually(lambda: topics.reports not in admin.list_topics(), 30)
+    eventually(lambda: topics.reports not in admin.list_topics())
     admin.close()
     create(kafka, topics)
 

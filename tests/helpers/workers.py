@@ -11,6 +11,11 @@ from stream_app.counting.state import Position
 from stream_app.kafka import Topics, read_topic
 from tests.stream_app.worlds import SCHEME, Event, deal, wire
 
+PATIENT = ("--session", "10")
+"""A worker that stands still for some seconds stays in its group: otherwise it would begin again, and what it had not
+noted as written yet would be written and logged twice. After a kill, the next worker waits as long for its partitions.
+"""
+
 
 def send(kafka: KafkaSettings, topics: Topics, events: Iterable[Event], scheme: Scheme = SCHEME) -> None:
     """Put events of a small world on the reports topic, confirmed."""

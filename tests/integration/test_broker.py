@@ -84,12 +84,12 @@ def test_a_setting_that_kafka_refuses_is_shown(tmp_path: Path) -> None:
 def test_reading_a_topic_ends_when_its_broker_goes_away(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stream_app.kafka.reading.SILENT_SECONDS", 2)
     make_topic(kafka, "silenced")
     for _ in range(8):
         produce(kafka, "silenced", bytes(900_000))  # a fetch takes one or two of these
     records = read_topic(kafka_settings, "silenced")
     next(records)
+    monkeypatch.setattr("stream_app.kafka.reading.SILENT_SECONDS", 2)
     kafka.kill()
     try:
         with pytest.raises(ServerUnavailable, match="silenced"):

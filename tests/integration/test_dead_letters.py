@@ -48,7 +48,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
 
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         send(kafka_settings, topics, [crowd(0, 200), Tick(0), crowd(1, 100), crowd(2, 50)])
-        eventually(lambda: sum(g["records"] for g in json.loads(deadletters("list", "--json").output)) == 12, 90)
+        eventually(lambda: sum(g["records"] for g in json.loads(deadletters("list", "--json").output)) == 12)
         (group,) = json.loads(deadletters("list", "--reason", "unknown-survey", "--json").output)
         assert (group["survey"], group["rows"], group["resubmitted"]) == ("s", 350, 0)
         assert "hearsay deadletters resubmit --reason unknown-survey" in deadletters("list").output
@@ -60,7 +60,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
             killed.setattr("hearsay.commands.operations.resubmitting.noted", lambda keys: b"[]")
             first = json.loads(resubmit().output)
         assert (first["rows"], first["clocks"], first["kept"]) == (350, 3, {})
-        eventually(lambda: finals() == {0: 200}, 90)
+        eventually(lambda: finals() == {0: 200})
         second = resubmit()
         assert second.exit_code == 0
         found = json.loads(second.output)
@@ -71,7 +71,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
         assert json.loads(deadletters("list", "--json").output)[0]["resubmitted"] == 6
 
         send(kafka_settings, topics, [Tick(2)])
-        eventually(lambda: finals() == {0: 200, 1: 100, 2: 50}, 90)
+        eventually(lambda: finals() == {0: 200, 1: 100, 2: 50})
 
 
 def test_what_would_be_refused_for_ever_is_not_sent_again() -> None:

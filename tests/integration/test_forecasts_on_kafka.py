@@ -54,11 +54,11 @@ def test_a_cluster_forecasts_what_one_process_does_and_so_does_a_worker_after_a_
     assert [key.period for key in expected] == [49, 50, 51]
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         run(survey, clustered, "--kafka", kafka_settings.bootstrap, periods=PERIODS - 1, **settings)
-        eventually(lambda: len(results.values(FORECASTS, "plans")) > 0, 60)
+        eventually(lambda: len(results.values(FORECASTS, "plans")) > 0)
         worker.kill()
         worker.start()
         run(survey, clustered, "--kafka", kafka_settings.bootstrap, **settings)
-        eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected), 60)
+        eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected))
     assert results.values(FORECASTS, "plans") == expected
     shown = hearsay("forecast", "plans", "--kafka", kafka_settings.bootstrap, "--ahead", "2", "--json", **settings)
     assert [series["values"] for series in json.loads(shown)["series"]] == [PERIODS] * 3

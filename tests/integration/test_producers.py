@@ -73,7 +73,7 @@ def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again
 ) -> None:
     """With the broker away, a sink with room for three records must not take a fourth."""
     topic = fresh_topics(partitions=2).reports
-    sink = KafkaSink(kafka_settings, topic, deadline=2, in_flight_bytes=3000)
+    sink = KafkaSink(kafka_settings, topic, deadline=8, in_flight_bytes=3000)
     sink.send(0, "kind", b"in time")
     sink.flush()
     kafka.kill()
@@ -101,7 +101,7 @@ def test_what_kafka_python_will_not_take_is_not_delivered_either(
 
 
 def test_a_topic_that_does_not_exist_is_named(kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 2)
+    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 6)
     with pytest.raises(DeliveryError, match="has no topic 'nowhere'"):
         KafkaSink(kafka_settings, "nowhere")
 

@@ -119,7 +119,7 @@ def test_a_cluster_publishes_what_one_process_does(
         also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
         take_turns(turns, clustered, "--kafka", kafka_settings.bootstrap, **settings)
         replay_local_days(tmp_path, clustered, "--kafka", kafka_settings.bootstrap, **settings)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == FINALS, 120)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == FINALS)
     refused = call(alone, "--kafka", kafka_settings.bootstrap, **settings)
     assert refused.returncode == 1 and "report to this process" in refused.stderr
     assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"

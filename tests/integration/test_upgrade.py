@@ -62,11 +62,11 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
         if not older.running:
             older.start()
         send(kafka_settings, topics, period(4))
-        eventually(lambda: not older.running, 90)
+        eventually(lambda: not older.running)
         assert REFUSED in older.log.read_text()
         assert len(read_finals(kafka_settings, topics)) == 4, "an older release alone makes nothing of it"
         newer.start()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 5, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 5)
     finally:
         for worker in group:
             if worker.running:

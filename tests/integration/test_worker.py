@@ -21,7 +21,7 @@ from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.local_days import day_that_ends
 from tests.helpers.recount import finals_of, recount
-from tests.helpers.workers import send
+from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 MakeTopics = Callable[..., Topics]
@@ -44,13 +44,13 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
     """Failure would look like: a report lost, or counted again, after the kill."""
     send(kafka_settings, topics, [crowd(0, 2000), crowd(1, 1000), Tick(0), crowd(1, 1500)])
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         worker.kill()
         send(kafka_settings, topics, [crowd(1, 3000), crowd(2, 500), Tick(2)])
         worker.start().wait_until_ready()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 90)
-        eventually(lambda: worker.metric("hearsay_reports_total") > 0, 30)  # once the position is written, too
-        eventually(lambda: worker.metric("hearsay_lag_records") == 0, 30)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
+        eventually(lambda: worker.metric("hearsay_reports_total") > 0)  # once the position is written, too
+        eventually(lambda: worker.metric("hearsay_lag_records") == 0)
         assert worker.leave() == 0
         assert len(worker.logged("leaving")) == 1, "every line of the log is JSON"
     expected = recount(kafka_settings, topics)
@@ -60,15 +60,15 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
 def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:
+    """Workers close periods, so what is sent before there is one is in time, however long anything takes."""
     topics = fresh_topics(partitions=3, merge_partitions=2)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    terms = SCHEME.survey.model_dump() | {"clock": "wall", "start": now, "period": "6s", "grace": "1s"}
+    wall = Scheme(Survey.model_validate(terms))
+    publish(kafka_settings, topics, wall.survey)
+    send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], wall)
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        worker.wait_until_ready()
-        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        terms = SCHEME.survey.model_dump() | {"clock": "wall", "start": now, "period": "6s", "grace": "4s"}
-        wall = Scheme(Survey.model_validate(terms))
-        publish(kafka_settings, topics, wall.survey)
-        send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], wall)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2)
         assert datetime.now(UTC) >= wall.survey.bounds(1)[1] + wall.survey.grace
         assert worker.leave() == 0
     finals = KafkaResults(kafka_settings, topics).histograms("s")
@@ -80,14 +80,13 @@ def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
 ) -> None:
     """Failure would look like: by days of 24 hours the long one is closed already, the short one only in an hour."""
     topics = fresh_topics(partitions=3, merge_partitions=2)
+    end = int(time.time()) + 16
+    days = [day_that_ends(SCHEME.survey, end, hours) for hours in (23, 25)]
+    for day in days:
+        publish(kafka_settings, topics, day.survey)
+        send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)  # in time: there is no worker that closes
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        worker.wait_until_ready()
-        end = int(time.time()) + 12
-        days = [day_that_ends(SCHEME.survey, end, hours) for hours in (23, 25)]
-        for day in days:
-            publish(kafka_settings, topics, day.survey)
-            send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
         assert time.time() >= end + 1
         assert worker.leave() == 0
     for day in days:
@@ -102,14 +101,15 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         worker.wait_until_ready()
         kafka.stop()
-        before = len(worker.log.read_text().splitlines())
+        before, began = len(worker.log.read_text().splitlines()), time.monotonic()
         with workers(1, kafka_settings, topics, KEY, tmp_path / "late") as (late,):  # starts with no broker at all
-            eventually(lambda: late.logged("waiting for the broker") != [], 60)
+            eventually(lambda: late.logged("waiting for the broker") != [])
             kafka.start()
             send(kafka_settings, topics, [crowd(0, 1000), Tick(0)])
-            eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+            eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
             assert worker.running and late.running
-        assert len(worker.log.read_text().splitlines()) < before + 200, "the libraries repeat the same lines"
+        lines, seconds = len(worker.log.read_text().splitlines()) - before, time.monotonic() - began
+        assert lines < 100 + 5 * seconds, "the libraries repeat the same lines, dozens of times a second"
     assert [final.n for final in KafkaResults(kafka_settings, topics).histograms("s")] == [999]
 
 
@@ -118,11 +118,11 @@ def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(
 ) -> None:
     send(kafka_settings, topics, [crowd(0, 500), Tick(0)])
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: bool(worker.logged("starting")), 60)
+        eventually(lambda: bool(worker.logged("starting")))
         kafka.kill()
-        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running, 60)
+        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running)
         kafka.start()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
 
 
@@ -144,10 +144,10 @@ def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_o
     admin = KafkaAdminClient(**kafka_settings.client_options())
     admin.delete_records({TopicPartition(topics.reports, 1): 2})
     admin.close()
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         send(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
-        assert worker.metric("hearsay_lost_reports") == 3 * 2 * MAX_ROWS, "in three periods that were open"
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+        eventually(lambda: worker.metric("hearsay_lost_reports") == 3 * 2 * MAX_ROWS)  # in three periods that were open
         assert worker.leave() == 0
     (entry,) = worker.logged("records are missing")
     assert "partition 1: offsets 0 to 1 are no longer in the log" in str(entry["what"])

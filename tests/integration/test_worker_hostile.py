@@ -22,7 +22,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.log.flushes import Output
 from tests.helpers.eventually import eventually
 from tests.helpers.traffic import a_row, mischief, single
-from tests.helpers.workers import send
+from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire
 
 MakeTopics = Callable[..., Topics]
@@ -114,7 +114,7 @@ def test_hostile_payloads_are_refused_counted_and_kept(
     publish(kafka_settings, topics, SCHEME.survey)
     random = Random(17)
     logs: list[list[Payload]] = [[] for _ in range(PARTITIONS)]
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         for number, (value, headers) in enumerate(payloads(random)):
             logs[number % PARTITIONS].append((value, headers))
         asyncio.run(send_in_bulk(kafka_settings, topics.reports, logs))

@@ -44,7 +44,7 @@ def test_a_survey_of_20_000_values_and_a_horizon_of_7_is_counted_and_reported(
             sink.send(0, FRAME, encode_frame(frame_of(period), SCHEME))
             sink.send(0, CLOCK, encode_clock(Clock("large", period), KEY))
         sink.close()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == PERIODS or not worker.running, 120)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == PERIODS or not worker.running)
         assert worker.leave() == 0
     finals = KafkaResults(kafka_settings, topics).histograms("large")
     for final, sent in zip(finals, map(frame_of, range(PERIODS)), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +19,10 @@ from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS
 from tests.helpers import bombs
-from tests.helpers.command_line import hearsay
+from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.topics import cut_log, remake
-from tests.helpers.workers import caught_up, send
+from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 
 MakeTopics = Callable[..., Topics]
@@ -54,7 +53,7 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
     """Failure would look like: a worker that ends at the marker, at every start."""
     producer = KafkaProducer(**kafka_settings.client_options(), transactional_id=f"{topics.prefix}-reports")
     producer.init_transactions()
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         for end, token in ((producer.commit_transaction, 2), (producer.abort_transaction, 4)):
             producer.begin_transaction()
             content_type, value = wire(Reports(0, (Row(token),)))
@@ -63,8 +62,8 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
             end()
         producer.close()
         send(kafka_settings, topics, [Reports(0, (Row(6), Row(1))), Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 90)
-        eventually(lambda: worker.metric("hearsay_lag_records") == 0, 30)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+        eventually(lambda: worker.metric("hearsay_lag_records") == 0)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 4
 
@@ -73,19 +72,19 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: reports of the second topic that are taken for ones that were read before."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         send(kafka_settings, topics, [crowd(0, 1, 100), crowd(0, 100, 200), Tick(0), crowd(1, 1, 300)])
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 30)
+        eventually(lambda: caught_up(kafka_settings, topics))
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         first = read_finals(kafka_settings, topics)
         remake(kafka_settings, topics)
         send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
-        eventually(lambda: not worker.running, 60)
+        eventually(lambda: not worker.running)
         worker.start()
-        eventually(lambda: shows(worker, "another"), 60)
+        eventually(lambda: shows(worker, "another"))
         assert worker.running and not worker.ready
         assert worker.metric("hearsay_reports_total") == 0
-        refused = recover(kafka_settings, topics, "--lost", "1000")
+        refused = hearsay(kafka_settings, topics, "recover", "--lost", "1000")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         worker.leave()
         shown = recover(kafka_settings, topics)
@@ -93,17 +92,13 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         assert recover(kafka_settings, topics, "--lost", "1000").returncode == 0
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(1), Tick(2)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
         assert recover(kafka_settings, topics).returncode == 0
         assert worker.leave() == 0
     assert read_finals(kafka_settings, topics)["s", 0] == first["s", 0]
     assert [counted(kafka_settings, topics, period) for period in range(3)] == [199, 349, 19]
     live = KafkaResults(kafka_settings, topics).live("s")
     assert live is not None and live.lost == {1: 2000, 2: 2000, 3: 2000}
-
-
-def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
-    return hearsay(kafka, topics, "recover", *options)
 
 
 def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again(
@@ -113,7 +108,7 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         for token in (2, 4, 6):
             send(kafka_settings, topics, [Reports(0, (Row(token),))])
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        eventually(lambda: caught_up(kafka_settings, topics))
         worker.kill()
         kafka.kill()
         assert cut_log(kafka.data / f"{topics.reports}-0", 1) == 1
@@ -122,13 +117,13 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
         for token in (12, 14, 16, 18):
             send(kafka_settings, topics, [Reports(0, (Row(token),))])
         worker.start()
-        eventually(lambda: shows(worker, "cut"), 90)
+        eventually(lambda: shows(worker, "cut"))
         worker.leave()
         done = recover(kafka_settings, topics, "--lost", "0")
         assert done.returncode == 0 and "records from offset 1 to 2 were replaced" in done.stdout
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
 
@@ -137,20 +132,20 @@ def test_partitions_that_are_added_close_no_period_and_are_said(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: a final without the reports in the partition that nobody counts."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         send(kafka_settings, topics, [crowd(0, 1, 100)])
         admin = KafkaAdminClient(**kafka_settings.client_options())
         admin.create_partitions({topics.reports: 4})
         admin.close()
         send(kafka_settings, topics, [crowd(0, 100, 200), Tick(0)])  # to the partitions that are counted
-        eventually(lambda: worker.metric("hearsay_reports_total") == 199, 60)
-        eventually(lambda: shows(worker, "partitions"), 60)
+        eventually(lambda: worker.metric("hearsay_reports_total") == 199)
+        eventually(lambda: shows(worker, "partitions"))
         assert not worker.ready
         worker.leave()
         assert read_finals(kafka_settings, topics) == {}
         worker.start()
-        eventually(lambda: not worker.running, 60)
+        eventually(lambda: not worker.running)
     assert f"topic {topics.reports} has 4 partitions, but its state has 2" in worker.log.read_text()
 
 
@@ -161,16 +156,16 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     compact(kafka_settings, topics.reports)
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
-    eventually(lambda: offsets(kafka_settings, topics) == [2, 3], 90)
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: shows(worker, "gap"), 90)
-        eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}), 30)
+    eventually(lambda: offsets(kafka_settings, topics) == [2, 3])
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
+        eventually(lambda: shows(worker, "gap"))
+        eventually(lambda: caught_up(kafka_settings, topics, through={0: -1, 1: -1}))
         worker.leave()
         done = recover(kafka_settings, topics, "--lost", "2")
         assert done.returncode == 0 and "offsets 0 to 1 hold no record" in done.stdout
         worker.start().wait_until_ready()
         send_keyed(kafka_settings, topics, [Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 2
     live = KafkaResults(kafka_settings, topics).live("s")
@@ -183,12 +178,12 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
     """Failure would look like: a worker that grows by a gigabyte, and is killed for it at every start."""
     batches = [bombs.gzip_bomb(64), *(bombs.bomb(codec, 64 << 20) for codec in (bombs.SNAPPY, bombs.LZ4, bombs.ZSTD))]
     assert len(batches[0]) < 2 << 20
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         before = worker.metric("process_resident_memory_bytes")
         bombs.send_batches(kafka_settings, topics.reports, 0, [*batches, bombs.poisoned()])
         send(kafka_settings, topics, [Reports(0, (Row(2), Row(4), Row(3))), Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.metric("process_resident_memory_bytes") - before < 512 << 20
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 3
@@ -211,13 +206,17 @@ def compact(kafka: KafkaSettings, topic: str) -> None:
 
 
 def send_keyed(kafka: KafkaSettings, topics: Topics, events: list[Event]) -> None:
-    """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both."""
+    """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both.
+
+    Clocks have a key of their own: with another's, that record would be compacted away, perhaps before it is read.
+    """
     producer = KafkaProducer(**kafka.client_options())
     for number, event in enumerate(events):
         content_type, value = wire(event)
         headers = [(CONTENT_TYPE_HEADER, content_type.encode())]
-        key = b"last" if number == len(events) - 1 else b"reports"
-        for partition in range(2 if isinstance(event, Tick) else 1):
+        is_clock = isinstance(event, Tick)
+        key = b"clock" if is_clock else b"last" if number == len(events) - 1 else b"reports"
+        for partition in range(2 if is_clock else 1):
             producer.send(topics.reports, value, key=key, headers=headers, partition=partition).get(30)
         time.sleep(0.2)
     producer.close()

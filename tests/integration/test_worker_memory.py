@@ -15,6 +15,7 @@ from stream_app.kafka import Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.workers import PATIENT
 from tests.stream_app.worlds import KEY
 
 MakeTopics = Callable[..., Topics]
@@ -44,14 +45,15 @@ def test_memory_and_changelog_stay_flat_over_200_periods(
     topics = fresh_topics(partitions=PARTITIONS, merge_partitions=1)
     publish(kafka_settings, topics, SCHEME.survey)
     sink = KafkaSink(kafka_settings, topics.reports)
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         resident = []
         for periods in (range(FIRST), range(FIRST, PERIODS), range(PERIODS, PERIODS + 1)):
             send_periods(sink, periods)
             eventually(lambda periods=periods: len(read_finals(kafka_settings, topics)) == periods.stop, 200)
             resident.append(worker.metric("process_resident_memory_bytes"))
         assert worker.metric("hearsay_open_periods") == worker.metric("hearsay_tokens") == 0
-        assert resident[-1] - resident[0] < LEAK / 2
+        # What was only held while periods were read is given back some seconds later, and a leak is not.
+        eventually(lambda: worker.metric("process_resident_memory_bytes") - resident[0] < LEAK / 2)
         assert worker.leave() == 0
     sink.close()
     newest = {record.key.decode(): record.value for record in read_topic(kafka_settings, topics.counting_changelog)}

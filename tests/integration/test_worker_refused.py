@@ -15,9 +15,11 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.kafka.results import read_finals
+from tests.helpers.command_line import recover
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
-from tests.integration.test_worker_asides import counted, hearsay
+from tests.helpers.workers import PATIENT
+from tests.integration.test_worker_asides import counted
 from tests.stream_app.worlds import KEY
 
 SIZES = {"small": 4, "large": 20_000}
@@ -59,23 +61,23 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
             sink.send(0, CLOCK, encode_clock(Clock(name, period), KEY))
         sink.flush()
 
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         allow(LOWERED)
         send(0, 1, 50)
-        eventually(lambda: worker.metric("hearsay_survey_aside") == 1 or not worker.running, 60)
+        eventually(lambda: worker.metric("hearsay_survey_aside") == 1 or not worker.running)
         send(0, 40, 99)
         close(0)
-        eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running, 60)
+        eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running)
         (said,) = worker.logged("a survey is set aside")
         assert said["survey"] == "large" and "refuses the state record count/0/counter/large/0" in said["why"]
         assert worker.leave() == 0
         allow(ALLOWED)
-        assert hearsay(kafka_settings, topics, "recover", "--survey", "large").returncode == 0
+        assert recover(kafka_settings, topics, "--survey", "large").returncode == 0
         worker.start().wait_until_ready()
         send(1, 1, 30)
         close(1)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4 or not worker.running, 60)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4 or not worker.running)
         assert worker.metric("hearsay_survey_aside") == 0
         assert worker.leave() == 0
     sink.close()

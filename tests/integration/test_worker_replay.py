@@ -57,7 +57,7 @@ def test_partitions_workers_and_replay_do_not_show_in_the_finals(
                     worker.wait_until_ready()
                 for event in events:
                     send(kafka_settings, topics, [event])
-            eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == PERIODS, 120)
+            eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == PERIODS)
             for worker in group:
                 worker.leave()
         assert [*read_finals(kafka_settings, topics).values()] == expected, f"{partitions} partitions, {count} workers"

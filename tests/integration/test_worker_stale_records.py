@@ -41,15 +41,15 @@ def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topic
                 worker.start()
             for event in a_round(random, number):
                 send(kafka_settings, topics, [event])
-                eventually(lambda: caught_up(kafka_settings, topics), 90)
+                eventually(lambda: caught_up(kafka_settings, topics))
             worker.leave()
             written = [*stale(kafka_settings, topics, kind, random)]
             assert written, f"nothing to write again of {kind}"
         worker.start()
         send(kafka_settings, topics, [*a_round(random, len(ROUNDS)), Tick(len(ROUNDS) + 1)])
-        eventually(lambda: caught_up(kafka_settings, topics), 90)
+        eventually(lambda: caught_up(kafka_settings, topics))
         expected = recount(kafka_settings, topics)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected.finals), 90)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected.finals))
         worker.leave()
     assert read_finals(kafka_settings, topics) == finals_of(expected)
 

@@ -21,6 +21,7 @@ from stream_app.kafka.results import read_finals
 from stream_app.log.limits import RECORD_BYTES
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.workers import PATIENT
 from tests.integration.test_worker_asides import counted
 from tests.stream_app.worlds import KEY
 
@@ -69,10 +70,10 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
         sink.flush()
 
     def goes_on_until(what: Callable[[], bool], worker: WorkerProcess) -> None:
-        eventually(lambda: what() or not worker.running, 60)
+        eventually(lambda: what() or not worker.running)
         assert worker.running
 
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         limits.allow(topics.counting_changelog, "compact", LOWERED)
         send(1, 20)
@@ -96,7 +97,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
         assert worker.leave() == 0
     sink.close()
     limits.close()
-    (said,) = worker.logged("the position is refused, and everything else goes on")
+    said, *_ = worker.logged("the position is refused, and everything else goes on")  # again if it lost its partition
     assert "refuses the state record count/0/position" in str(said["why"]) and said["partition"] == 0
     assert [counted(kafka_settings, topics, name) for name in NAMES] == [[20]] * 10 + [[30]] * 20
 
@@ -114,7 +115,7 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
         **kafka_settings.client_options(), compression_type="gzip", max_request_size=2 * RECORD_BYTES
     )
     sizes = [RECORD_BYTES + 1, 30_000, 100]  # more than a record may have, than the broker takes, and an ordinary one
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         for size in sizes:
             anybody.send(topics.reports, bytes(size), partition=0, headers=[(CONTENT_TYPE_HEADER, b"?" * 70_000)])
@@ -125,12 +126,13 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
         sink.send(0, FRAME, np.random.default_rng(1).bytes(40_000))
         sink.send(0, FRAME, frame(scheme, 1, 4000))  # late, so it is a dead letter of the survey
         sink.close()
-        eventually(lambda: len(list(DeadLetters(kafka_settings, topics))) == 5 or not worker.running, 60)
+        eventually(lambda: len(list(DeadLetters(kafka_settings, topics))) == 5 or not worker.running)
         assert worker.running and worker.metric("hearsay_survey_aside") == 0
         assert worker.leave() == 0
     anybody.close()
     limits.close()
-    letters = list(DeadLetters(kafka_settings, topics))
+    # In the order of the refused records. A letter that is cut may come after others of its flush: it is sent again.
+    letters = sorted(DeadLetters(kafka_settings, topics), key=lambda letter: int(letter.key.split("/")[1]))
     assert [letter.size for letter in letters][:3] == sizes
     assert [letter.is_cut for letter in letters] == [True, True, False, True, True]
     assert letters[-1].survey == NAMES[0]

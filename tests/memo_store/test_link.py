@@ -71,7 +71,7 @@ def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(tmp_path:
 def test_a_store_that_is_silent_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     server = RedisServer(tmp_path).start()
     try:
-        with MemoStore(server.url, sleep=lambda _: None, socket_timeout=0.5) as store:
+        with MemoStore(server.url, sleep=lambda _: None, socket_timeout=1.0) as store:
             memos = store.survey(respondent())
             pid = server.pid
             assert pid is not None

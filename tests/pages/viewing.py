@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.helpers.browser import PATIENCE_MS
+
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
-PATIENCE_MS = 60_000
 
 
 @contextmanager

@@ -49,6 +49,7 @@ def peak(path):
 
 
 small, large = events("small.csv", 40_000), events("large.csv", 1_800_000)
+peak(small)  # what is only loaded and reserved once
 print(peak(small), peak(large), large.stat().st_size >> 20)
 """
 

@@ -220,8 +220,12 @@ def _noting(sample: Any, into: set[str]) -> Any:
 
 
 def test_the_fingerprint_of_a_large_survey_takes_no_longer_than_its_tables() -> None:
-    scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
-    scheme.questions[0].tables, scheme.questions[1].tables
-    before = time.process_time()
-    assert len(scheme.fingerprint) == 32
-    assert time.process_time() - before < 0.1
+    """In processor time of this thread; the quickest of three, as Python may just collect what other tests left."""
+    taken = []
+    for _ in range(3):
+        scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
+        scheme.questions[0].tables, scheme.questions[1].tables
+        before = time.thread_time()
+        assert len(scheme.fingerprint) == 32
+        taken.append(time.thread_time() - before)
+    assert min(taken) < 0.1

@@ -131,7 +131,7 @@ def test_the_error_about_topics_that_do_not_exist_says_what_to_run(kafka_setting
 
 
 def test_a_broker_that_is_not_there_is_one_sentence_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_app.kafka.topics, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(stream_app.kafka.topics, "ANSWER_SECONDS", 3)
     nobody = KafkaSettings(bootstrap="127.0.0.1:9")
     with pytest.raises(ServerError, match=r"127\.0\.0\.1:9 does not answer: .*ECONNREFUSED") as caught:
         check(nobody, Topics())

@@ -78,6 +78,7 @@ def test_the_pages_work_with_the_keyboard_alone(browser: Browser, running: Runni
         expect(page.locator("tr[data-survey]")).to_have_count(2)
         press(page, "tr[data-survey=colours] a")
         expect(page.locator("h1")).to_have_text("colours")
+        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
         press(page, ".live a")
         expect(page.locator("h1")).to_have_text("Surveys")
 
