@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -39,14 +40,14 @@ def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topic
         for number, kind in enumerate(ROUNDS):
             if number:
                 worker.start()
-            for event in a_round(random, number):
-                send(kafka_settings, topics, [event])
+            for events in a_round(random, number):
+                send(kafka_settings, topics, events)
                 eventually(lambda: caught_up(kafka_settings, topics))
             worker.leave()
             written = [*stale(kafka_settings, topics, kind, random)]
             assert written, f"nothing to write again of {kind}"
         worker.start()
-        send(kafka_settings, topics, [*a_round(random, len(ROUNDS)), Tick(len(ROUNDS) + 1)])
+        send(kafka_settings, topics, [*chain(*a_round(random, len(ROUNDS))), Tick(len(ROUNDS) + 1)])
         eventually(lambda: caught_up(kafka_settings, topics))
         expected = recount(kafka_settings, topics)
         eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected.finals))
@@ -54,14 +55,15 @@ def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topic
     assert read_finals(kafka_settings, topics) == finals_of(expected)
 
 
-def a_round(random: Random, number: int) -> Iterator[Event]:
-    """Reports for two periods, again with repeats of the same round, then the end of the first."""
+def a_round(random: Random, number: int) -> Iterator[list[Event]]:
+    """Reports for two periods, again with repeats of the same round, then the end of the first.
+
+    The worker writes its state after each list.
+    """
     rows = tuple(a_row(random, 0, 1) for _ in range(200))
-    yield Reports(number, rows[:100])
-    yield Reports(number + 1, rows[50:150])
-    yield Reports(number, rows[50:])
-    yield Tick(number)
-    yield Reports(number + 1, rows[100:])
+    yield [Reports(number, rows[:100]), Reports(number + 1, rows[50:150])]
+    yield [Reports(number, rows[50:])]
+    yield [Tick(number), Reports(number + 1, rows[100:])]
 
 
 def stale(kafka: KafkaSettings, topics: Topics, kind: str, random: Random) -> Iterator[str]:

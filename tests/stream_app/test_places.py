@@ -66,8 +66,17 @@ def collected(directory: Path, partitions: int) -> list[Histogram]:
         return list(app.store.histograms(SCHEME.survey.id))
 
 
-def test_counts_are_a_recount_and_bytes_do_not_depend_on_partitions(tmp_path: Path) -> None:
-    one, three = collected(tmp_path / "one", 1), collected(tmp_path / "three", 3)
+pytestmark = pytest.mark.xdist_group("places")  # they share what was collected, which takes seconds
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> list[Histogram]:
+    """The finals of both periods, collected in one partition."""
+    return collected(tmp_path_factory.mktemp("one"), 1)
+
+
+def test_counts_are_a_recount_and_bytes_do_not_depend_on_partitions(one: list[Histogram], tmp_path: Path) -> None:
+    three = collected(tmp_path, 3)
     assert [final.model_dump_json() for final in one] == [final.model_dump_json() for final in three]
     assert [final.period for final in one] == [0, 1]
     for final in one:
@@ -80,7 +89,7 @@ def test_counts_are_a_recount_and_bytes_do_not_depend_on_partitions(tmp_path: Pa
         assert ((place.low <= place.estimate) & (place.estimate <= place.high)).all()
 
 
-def test_results_say_in_metres_what_they_reveal(tmp_path: Path) -> None:
-    (near, *_, far) = collected(tmp_path / "data", 1)[0].guarantees.places["place"]
+def test_results_say_in_metres_what_they_reveal(one: list[Histogram]) -> None:
+    (near, *_, far) = one[0].guarantees.places["place"]
     assert (near.metres, near.per_report, near.for_ever) == (400, pytest.approx(1.1), pytest.approx(2.2))
     assert near.protected and not far.protected
