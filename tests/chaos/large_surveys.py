@@ -86,9 +86,9 @@ class LargeOrdeal(KafkaOrdeal):
         found: dict[int, int] = {}
         for partition in range(self._topics.partitions):
             position = state.get(position_key(partition))
-            for period, due in Position.decode(position).open.items() if position else ():
+            for period, listed in Position.decode(position).open.items() if position else ():
                 saved = unpack(state[counter_key(partition, period)])[0]["offset"]
-                if saved < due:
+                if saved < listed.due:
                     found[partition] = min(saved, found.get(partition, saved))
         return found
 
