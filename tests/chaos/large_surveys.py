@@ -56,6 +56,8 @@ class LargeOrdeal(KafkaOrdeal):
             group[0].wait_until_ready()
             for period in range(PERIODS):
                 for number in range(FRAMES):
+                    if (period, number) in places:
+                        eventually(lambda period=period: self._has_counters(period))
                     for scheme in SCHEMES.values():
                         self._send(sink, scheme, period, number)
                     sink.flush()
@@ -79,6 +81,12 @@ class LargeOrdeal(KafkaOrdeal):
         for worker in group:
             self._kill(worker, f"while the state lacks reports of {len(deferred)} counters")
         eventually(lambda: deferred.items() <= (self._begun(group) - before).keys())
+
+    def _has_counters(self, period: int) -> bool:
+        """Whether every partition has written its counters of a period: what comes now is not in their first write."""
+        state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
+        keys = [counter_key(p, (name, period)) for p in range(self._topics.partitions) for name in SCHEMES]
+        return all(state.get(key) is not None for key in keys)
 
     def _deferred(self) -> dict[int, int]:
         """Partitions with a counter that is older than the position lists it, and the offset that it contains."""
