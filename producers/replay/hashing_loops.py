@@ -65,7 +65,7 @@ def mixed_round(
 def compress(state: Words, block: Words, length: int, last: bool) -> None:
     """Compress a block of 16 words into the state. `length`: bytes hashed so far, with this block.
 
-    Rounds and places are written out: a loop over a table of orders, or an array that is unpacked, takes twice as long.
+    Rounds and places are written out: a loop over a table of orders, or an array that is unpacked, takes longer.
     """
     m0, m1, m2, m3 = block[0], block[1], block[2], block[3]
     m4, m5, m6, m7 = block[4], block[5], block[6], block[7]

@@ -145,11 +145,7 @@ class Live(_Result):
 
 
 def build_histogram(
-    kind: Kind,
-    scheme: Scheme,
-    period: int,
-    counts: Counts | Release,
-    integrity: Integrity | None = None,
+    kind: Kind, scheme: Scheme, period: int, counts: Counts | Release, integrity: Integrity | None = None
 ) -> Histogram:
     """The histogram of a period, from its counts or, where the survey has noise on presence, from its release."""
     return histogram_of(kind, scheme, period, PeriodAnswers.of(scheme, counts), integrity)

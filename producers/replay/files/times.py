@@ -64,7 +64,7 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
 
 
 def _fitting(cells: pa.Array, shape: str) -> NDArray[np.bool_]:
-    """Which cells have a shape. If all are the first one with other digits, the first one decides."""
+    """Which cells have a shape. If all differ only in digits, the first one decides: no shape tells digits apart."""
     some = cells[:1] if _alike(cells) else cells
     fits = np.asarray(pc.fill_null(pc.match_substring_regex(some, shape), False))
     return np.broadcast_to(fits, len(cells)) if len(some) < len(cells) else fits
