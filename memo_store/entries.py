@@ -4,6 +4,9 @@ An entry exists before a period commits it, so a commit names an entry, unless t
 commit two entries of one device, the first one counts for both. Nothing is created for a device that has committed: its
 entry is fetched by its tag, also when its record has filled since.
 
+The script that creates entries also finds those that exist. So entries are read first only while most devices have one:
+where they have none, as in a fleet's first period, all but the first batch are proposed at once.
+
 Work is done in steps, so that several attributes can be looked up together.
 """
 
@@ -48,8 +51,8 @@ class AttributeEntries:
         found, tags, sealed = yield from self._find(placed, wanted, exact=committed)
         missing = np.flatnonzero(~found & ~committed)
         if len(missing):
-            yield from commits.read_on(placed.names[missing])
-            missing = missing[~commits.known(placed.names[missing])[0]]
+            if (yield from commits.read_on(placed.names[missing])):
+                missing = missing[~commits.known(placed.names[missing])[0]]
             ours = yield from self._create(placed.part(missing), devices[missing], cells[missing], proposed[missing])
             tags[missing], sealed[missing] = ours
             found[missing] = True
@@ -90,12 +93,19 @@ class AttributeEntries:
         return known, cells
 
     def _find(self, placed: Placed, tags: Words, exact: Flags) -> Steps[tuple[Flags, Words, Bytes]]:
-        """Which devices have their entry, its tag and the sealed memo (see `MemoTable.pick`)."""
-        picked = []
-        for rows in placed.slices(CHUNK):
+        """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
+
+        Devices are in a random order. After a batch in which most have none, only `exact` entries are read.
+        """
+        found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
+        sealed = np.zeros((len(tags), self._table.memo_bytes), dtype=np.uint8)
+        rest = np.arange(len(tags))
+        while len(rest):
+            rows, rest = rest[:CHUNK], rest[CHUNK:]
             answers = yield self._table.read(placed.part(rows))
-            picked.append(self._table.pick(answers, tags[rows], exact[rows]))
-        found, tags, sealed = (np.concatenate(column) for column in zip(*picked, strict=True))
+            found[rows], tags[rows], sealed[rows] = self._table.pick(answers, tags[rows], exact[rows])
+            if 2 * np.count_nonzero(found[rows]) < len(rows):
+                rest = rest[exact[rest]]
         return found, tags, sealed
 
     def _create(

@@ -44,6 +44,7 @@ class SurveyState:
         tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
+        self._expected: dict[str, int] = {}  # how many commits of each table were dropped last
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
         self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
@@ -68,7 +69,8 @@ class SurveyState:
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
         closed = self._watermark.advance(period)
-        self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
+        for table, closing in [key for key in self._commits if key[1] <= closed]:
+            self._expected[table] = len(self._commits.pop((table, closing)))
         return closed
 
     def require_open(self, period: int) -> None:
@@ -79,7 +81,8 @@ class SurveyState:
     def commits(self, table: str, period: int) -> PeriodCommits:
         """The commits of an open period, as far as this process has read them. Use them in `guarded` work."""
         if (table, period) not in self._commits:
-            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
+            expected = self._expected.get(table, 0)
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period, expected)
         return self._commits[table, period]
 
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

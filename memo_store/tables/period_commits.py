@@ -35,24 +35,29 @@ CLOSED_SECONDS = 3600
 class PeriodCommits:
     """One attribute's commits in one period, as far as this process has read them."""
 
-    def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
+    def __init__(self, epochs: Epochs, survey: str, table: str, period: int, expected: int = 0) -> None:
+        """Of about so many devices."""
         self._epochs = epochs
         self._survey = survey
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._known = WordTable()
+        self._known = WordTable(expected)
+
+    def __len__(self) -> int:
+        """How many devices are known to have committed."""
+        return len(self._known)
 
     def known(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
         """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
         return self._known.find(names)
 
-    def read_on(self, names: Words) -> Steps[None]:
-        """Read what others have committed meanwhile in the shards of these devices (ascending).
+    def read_on(self, names: Words) -> Steps[bool]:
+        """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
 
         Raises StoreError if the period is closed.
         """
-        yield from self._learn([self._call(shard, b"") for shard, _ in shard_slices(names)])
+        return not (yield from self._learn([self._call(shard, b"") for shard, _ in shard_slices(names)]))
 
     def committing(self, names: Words, sealed: Words) -> Steps[Words]:
         """The sealed words that count for these devices (ascending): those committed before, else these.

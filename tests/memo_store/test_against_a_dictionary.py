@@ -58,6 +58,13 @@ def columns(batch: list[tuple[int, int]]) -> tuple[Any, Any]:
     return np.array(list(first), dtype=np.uint64), np.array(list(first.values()), dtype=np.int64)
 
 
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two devices in each batch that is read from the store, so that a lookup has several of them."""
+    monkeypatch.setattr("memo_store.entries.CHUNK", 2)
+
+
+@pytest.mark.usefixtures("few_at_once")
 @pytest.mark.parametrize("cap", [None, CAP])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=steps)

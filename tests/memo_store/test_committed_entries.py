@@ -128,9 +128,9 @@ class Counting(UnixDomainSocketConnection):
         super().send_packed_command(command, check_health)
 
 
-def test_memos_that_exist_cost_three_batches_and_new_ones_two_more(hasty_redis_url: str) -> None:
-    """Existing: watermark, records, commits. New: commits are read on before memos are created."""
-    path = hasty_redis_url.removeprefix("unix://").partition("?")[0]
+def batches_needed(redis_url: str) -> list[int]:
+    """Of lookups: new, existing, committed by this process, new."""
+    path = redis_url.removeprefix("unix://").partition("?")[0]
     pool = redis.ConnectionPool(connection_class=Counting, path=path)
     with redis.Redis(connection_pool=pool) as client, MemoStore(client) as store:
         memos = store.survey(people(None))
@@ -139,4 +139,17 @@ def test_memos_that_exist_cost_three_batches_and_new_ones_two_more(hasty_redis_u
             before = Counting.batches
             look_up(memos, value, period)
             counts.append(Counting.batches - before)
-    assert counts == [5, 3, 2, 5], "new, existing, committed by this process, new"
+    return counts
+
+
+def test_memos_that_exist_cost_three_batches_and_new_ones_two_more(hasty_redis_url: str) -> None:
+    """Existing: watermark, records, commits. New: commits are read on before memos are created."""
+    assert batches_needed(hasty_redis_url) == [5, 3, 2, 5]
+
+
+def test_of_many_new_memos_only_the_first_batch_is_searched_for(
+    hasty_redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = 4
+    monkeypatch.setattr("memo_store.entries.CHUNK", -(-len(EVERYONE) // parts))
+    assert batches_needed(hasty_redis_url) == [4 + parts, 2 + parts, 1 + parts, 4 + parts]
