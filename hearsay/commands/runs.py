@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,9 @@ from hearsay.terminal import console
 if TYPE_CHECKING:
     from producers.scenarios import Scenario
     from protocols.survey import Survey
+
+NEW_OBJECTS = 50_000
+"""So many of them are searched for garbage at once. Importing makes nearly all of them, and they stay."""
 
 
 def demo(
@@ -26,6 +30,7 @@ def demo(
 
     Example: hearsay demo
     """
+    gc.set_threshold(NEW_OBJECTS)
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
@@ -53,6 +58,7 @@ def run(
 
     Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
+    gc.set_threshold(NEW_OBJECTS)
     from hearsay.places import directory_of
     from hearsay.reports.area_files import keep_areas
     from hearsay.running.simulating import populate, rehearsal
