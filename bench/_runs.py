@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import log
 from pathlib import Path
@@ -17,10 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from bench._turns import Goes, in_turns
+
 DEVICES, PERIODS, VALUES = 20_000, 5, 16
 MANY_DEVICES = 100_000
 FAKES = "eps: 2, solution: rs+fd"
-GOES, NOISE = 3, 0.3
+GOES, NOISE = 5, 0.3
 """How often a command is run (the cheapest counts), and the CPU seconds by which two of the same differ."""
 LINEAR, RUN_SECONDS = 1.1, 600
 MOST_DEVICES = 1_000_000
@@ -78,7 +81,8 @@ GROWING = (
 def slope(costs: Sequence[float], factor: float) -> float:
     """The power of the size with which costs grow, from three sizes, each so many times the one before.
 
-    What does not depend on the size is in all three, so only differences count; those below the noise are noise.
+    What does not depend on the size is in all three, so only differences count. A difference below the noise counts as
+    the noise.
 
     >>> round(slope((5.0 + 1, 5.0 + 4, 5.0 + 16), 2), 6)
     2.0
@@ -87,10 +91,14 @@ def slope(costs: Sequence[float], factor: float) -> float:
     return log(second / first) / log(factor)
 
 
-def run_seconds(*runs: Run) -> tuple[float, ...]:
-    """CPU seconds of `hearsay run`, of each run the least of some goes. Runs take turns: noise hits all of them."""
-    goes = [[_run_seconds(one) for one in runs] for _ in range(GOES)]
-    return tuple(map(min, zip(*goes, strict=True)))
+def in_noise(costs: Sequence[float]) -> bool:
+    """Whether the smaller two sizes differ by too little for a slope to mean anything."""
+    return costs[1] - costs[0] < NOISE
+
+
+def run_seconds(*runs: Run, goes: int = GOES) -> Goes:
+    """CPU seconds of `hearsay run`."""
+    return in_turns(goes, *(partial(_run_seconds, one) for one in runs))
 
 
 def _run_seconds(one: Run) -> float:
@@ -100,15 +108,14 @@ def _run_seconds(one: Run) -> float:
         return _seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
 
 
-def replay_seconds(*sizes: int) -> tuple[float, ...]:
-    """CPU seconds of `hearsay replay`, for so many events in the order of time, in the same way."""
+def replay_seconds(*sizes: int) -> Goes:
+    """CPU seconds of `hearsay replay`, for so many events in the order of time."""
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
         survey, files = Path(name) / "survey.yaml", [Path(name) / f"{events}.csv" for events in sizes]
         survey.write_text(Run().survey())
         for recorded, events in zip(files, sizes, strict=True):
             write_events(recorded, events)
-        goes = [[_seconds("replay", str(file), "--survey", str(survey)) for file in files] for _ in range(GOES)]
-    return tuple(map(min, zip(*goes, strict=True)))
+        return in_turns(GOES, *(partial(_seconds, "replay", str(file), "--survey", str(survey)) for file in files))
 
 
 def write_events(path: Path, count: int) -> None:
