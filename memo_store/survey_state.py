@@ -81,7 +81,8 @@ class SurveyState:
     def commits(self, table: str, period: int) -> PeriodCommits:
         """The commits of an open period, as far as this process has read them. Use them in `guarded` work."""
         if (table, period) not in self._commits:
-            expected = self._expected.get(table, 0)
+            held = [len(commits) for (other, _), commits in self._commits.items() if other == table]
+            expected = max([self._expected.get(table, 0), *held])
             self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period, expected)
         return self._commits[table, period]
 
