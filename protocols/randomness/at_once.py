@@ -70,7 +70,8 @@ def draw_in_a_row(
     words = keystream.view(np.uint16)
     flat, left = symbols.reshape(-1), np.empty(len(words) + ENOUGH, dtype=np.intp)
     keep, either = kept_bits(symbols, spare), len(there) > 0 and count == 1 and len(slots) == 2
-    row, before, found, onward = 0, np.int64(devices[0] & SEVEN), 0, ZERO
+    row = found = rows - rows  # a literal 0 would have numba compile everything twice that it is passed to
+    before, onward = np.int64(devices[0] & SEVEN), ZERO
     while row < rows:
         encrypt_all(keys, blocks, onward, keystream)
         end = min(row + NEIGHBOURS * streams - before, rows)
@@ -86,7 +87,7 @@ def draw_in_a_row(
             look_up_own(cells, there, some, ZERO, slots, keep, row, end, flat)
         if found >= ENOUGH or end == rows:
             resolve_left(keys, devices, tweaks, further, cells, there, cuts, spare, symbols, left[:found])
-            found = 0
+            found = rows - rows
         row, before = end, np.int64(0)
         onward += np.uint64(streams)
 
@@ -139,7 +140,7 @@ def draw_apart(
     left: Whole,
 ) -> None:
     """One symbol each of devices that have a block of their own, each at its tweak."""
-    found = 0
+    found = len(devices) - len(devices)  # not a literal, as above
     counters = np.empty((BLOCKS, 1, 2), dtype=np.uint64)
     keystream = np.empty(2 * BLOCKS, dtype=np.uint64)
     words, apart, within = keystream.view(np.uint16), NEIGHBOURS, NEIGHBOURS - 1

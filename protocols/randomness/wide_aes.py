@@ -114,10 +114,12 @@ def encrypt_all(keys: Words, blocks: Words, onward: np.uint64, out: Words) -> No
         encrypt_step(keys, blocks, out, np.uint64(step) * np.uint64(STEP), onward)
     done = steps * STEP
     if done < len(blocks):
-        last = np.zeros(STEP, dtype=np.uint64)
-        last[: len(blocks) - done] = blocks[done:]
+        last = np.empty(STEP, dtype=np.uint64)
+        for i in range(STEP):
+            last[i] = blocks[min(done + i, len(blocks) - 1)]
         encrypt_step(keys, last, last, np.uint64(0), onward)
-        out[done : len(blocks)] = last[: len(blocks) - done]
+        for i in range(len(blocks) - done):  # to assign slices takes numba seconds to compile
+            out[done + i] = last[i]
 
 
 def encrypt(key: bytes, blocks: Words, out: Words) -> None:
