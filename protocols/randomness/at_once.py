@@ -31,11 +31,12 @@ from protocols.randomness.drawing_loops import (
 )
 from protocols.randomness.few_rows import NEIGHBOURS
 from protocols.randomness.wide_aes import AT_ONCE, encrypt_all
-from protocols.randomness.wide_search import EACH, fetch, search_step
+from protocols.randomness.wide_search import AT_ONCE as WORDS_AT_ONCE
+from protocols.randomness.wide_search import search_step
 
 BLOCKS = 2048  # at a time, if a row does not need more
 ENOUGH = 512  # words that need further bits, to be worth the time that resolving them takes whatever their number
-HALF_STEP, WHOLE_STEP = np.uint64(EACH), np.uint64(2 * EACH)
+HALF_STEP, WHOLE_STEP = np.uint64(WORDS_AT_ONCE // 2), np.uint64(WORDS_AT_ONCE)
 
 
 @compiled
@@ -80,23 +81,15 @@ def draw_in_a_row(
             found = look_up_either(some, there, slots, filled, row, symbols, left, found)
         else:
             found = search(some, slots, filled, tree, keep, row * count, flat, left, found)
-        if spare and (either or len(tree) == 0 or len(some) % (2 * EACH)):
+        if spare and (either or len(tree) == 0 or len(some) % WORDS_AT_ONCE):
             clear(symbols[row:end], spare)
         if len(there) and not either:
-            fetch_cells(cells, end, end + end - row)
             look_up_own(cells, there, some, ZERO, slots, keep, row, end, flat)
         if found >= ENOUGH or end == rows:
             resolve_left(keys, devices, tweaks, further, cells, there, cuts, spare, symbols, left[:found])
             found = rows - rows
         row, before = end, np.int64(0)
         onward += np.uint64(streams)
-
-
-@compiled
-def fetch_cells(cells: Whole, start: int, end: int) -> None:
-    """Have some cells brought to the cache before they are needed."""
-    for i in range(start, min(end, len(cells)), 8):
-        fetch(cells, np.uint64(i))
 
 
 @compiled

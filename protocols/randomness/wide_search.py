@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from protocols.arrays.aliases import Bytes, Column, Whole
@@ -37,7 +36,6 @@ FIRST, LAST = 12, 13  # rows of the tree: that of `START`, and that of `filled`
 BYTE, SHORT, FLAG, NUMBER = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 WORDS, BYTES = ir.VectorType(SHORT, EACH), ir.VectorType(BYTE, AT_ONCE)
 APART = ir.Constant(ir.VectorType(FLAG, AT_ONCE), [*range(0, AT_ONCE, 2), *range(1, AT_ONCE, 2)])
-_functions: Any = cgutils
 
 
 def tree(slots: Column, filled: int) -> Bytes:
@@ -137,20 +135,3 @@ def _no_step(words: Any, place: Any, tree: Any, keep: Any, turn: Any, out: Any, 
 
 
 search_step: Any = intrinsic(_search_step) if available else _no_step
-
-
-def _fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Have an element brought to the cache. The processor does not wait for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function = ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), FLAG, FLAG, FLAG])
-        prefetch = _functions.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
-        to_read, keep_near, data = FLAG(0), FLAG(3), FLAG(1)
-        element = address_of(context, builder, signature, arguments, 8)
-        builder.call(prefetch, [element, to_read, keep_near, data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), generate
-
-
-fetch: Any = intrinsic(_fetch)
