@@ -23,7 +23,7 @@ from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-from protocols.randomness.drawing import clear, shift
+from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
@@ -274,19 +274,15 @@ class Unary(Plain):
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
-        flips = eight_bits(flip.q).sample(draws, self.memo.bytes)
+        flips = eight_bits(flip.q).sample(draws, self.memo.bytes, spare=self.memo.spare)
         if flip.p + flip.q != 1:  # ones are flipped with 1 - p, not with q
             flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
-        return memo ^ self._cleared(flips)
+        return memo ^ flips
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
         """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
         flip = bit_flip(noise)
-        return self._cleared(eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, (cells, there)))
-
-    def _cleared(self, column: Column) -> Column:
-        clear(column, 0xFF & ~self.memo.spare)
-        return column
+        return eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, (cells, there), self.memo.spare)
 
     @property
     def widths(self) -> int:

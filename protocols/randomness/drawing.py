@@ -6,7 +6,8 @@ loops (`drawing_loops`), which are imported at the first use.
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,26 @@ MANY = 2048
 Exempt = tuple[Whole, Mask]
 """For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
 NO_EXEMPT: Exempt = frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0, dtype=np.bool_))
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What symbols are drawn with.
+
+    A word of 16 bits is a place among the slots of its kind. One that is `filled` or more needs 64 further bits, which
+    are inverted by the kind's cuts.
+    """
+
+    slots: Column
+    filled: int
+    cuts: Words
+
+    @cached_property
+    def tree(self) -> Bytes:
+        """What finds the symbols of the first kind for many words at once; empty where the processor cannot."""
+        from protocols.randomness import wide_search
+
+        return wide_search.tree(self.slots[0], self.filled)
 
 
 @cache
@@ -186,21 +207,21 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
         few_rows.resolve(cuts, left, words, exempt, symbols)
         return
     cells, there = exempt or NO_EXEMPT
-    loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+    loops().resolve(cuts, left, words, frozen(cells), frozen(there), 0, symbols)
 
 
-def clear(column: Column, kept: int) -> None:
-    """Clear all but the kept bits of each row's last byte.
+def clear(column: Column, spare: int) -> None:
+    """Clear the spare bits of each row's last symbol.
 
     >>> column = np.array([[255, 255]], dtype=np.uint8)
-    >>> clear(column, 15)
+    >>> clear(column, 0xF0)
     >>> column.tolist()
     [[255, 15]]
     """
     if len(column) < MANY:
-        few_rows.clear(column, kept)
+        few_rows.clear(column, spare)
         return
-    loops().clear(column, kept)
+    loops().clear(column, spare)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:

@@ -26,18 +26,31 @@ PLACES = np.array(
     dtype=np.uint64,
 )
 """Of each byte, which of its bits are set: a byte for each, the lowest first."""
-STEP = 16  # words
+STEP, MORE = 16, 64  # words
 SHORT, LONG = (ir.VectorType(ir.IntType(bits), STEP) for bits in (16, 32))
 
 
+def _unknown(typing: Any, number: Any) -> Any:
+    """The same number, of which the compiler knows nothing, so that it makes no branch of a comparison."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.asm(ir.FunctionType(word, [word]), "", "=r,0", arguments, side_effect=False)
+
+    return types.uint64(types.uint64), generate
+
+
+unknown: Any = intrinsic(_unknown)
+
+
 @compiled
-def cuts_below(cuts: Words, word: np.uint64) -> np.uint64:
-    """How many cuts a word is not below. A branch on a comparison would be guessed wrong half of the time."""
-    low, size = ZERO, len(cuts)
-    while size > 0:
-        half = (size + 1) >> 1
-        low += np.uint64(half) * np.uint64(cuts[low + np.uint64(half - 1)] <= word)
-        size >>= 1
+def cuts_below(cuts: Words, row: Index, word: np.uint64) -> np.uint64:
+    """How many cuts of a row a word is not below. A branch on a comparison would be guessed wrong half of the time."""
+    low, size = ZERO, np.uint64(cuts.shape[1])
+    while size > ZERO:
+        half = (size + ONE) >> ONE
+        low += half & (ZERO - unknown(np.uint64(cuts[np.uint64(row), low + half - ONE] <= word)))
+        size >>= ONE
     return low
 
 
@@ -54,7 +67,7 @@ def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) ->
 
 
 @compiled
-def fill_streams(group: int | np.uint64, tail: int, counters: Words) -> None:
+def fill_streams(group: Index, tail: Index, counters: Words) -> None:
     """counters[row, i] = (group + row, tail + (i << 32))"""
     rows, count, _ = counters.shape
     for row in range(rows):
@@ -95,11 +108,15 @@ def fill_further(devices: Words, tweaks: Whole, first: int, left: Whole, count: 
 @compiled
 def extremes(devices: Words) -> tuple[int, int, bool]:
     """The lowest and the highest device, and whether they are numbered in a row."""
-    low, high, off = devices[0], devices[0], ZERO
+    first, off = devices[0], ZERO
+    for row in range(len(devices)):
+        off |= (devices[row] - first) ^ np.uint64(row)
+    if off == ZERO:
+        return first, devices[-1], True
+    low, high = first, first
     for row in range(len(devices)):
         low, high = min(low, devices[row]), max(high, devices[row])
-        off |= (devices[row] - devices[0]) ^ np.uint64(row)
-    return low, high, off == ZERO
+    return low, high, False
 
 
 def _reaches(typing: Any, words: Any, place: Any, bound: Any) -> Any:
@@ -181,6 +198,44 @@ def list_there(there: Mask, first: Index, rows: np.uint64, listed: Bytes) -> np.
 
 
 @compiled
+def look_up_own(
+    cells: Whole,
+    there: Mask,
+    words: Whole,
+    start: Index,
+    slots: Whole,
+    keep: Whole,
+    row: Index,
+    end: Index,
+    flat: Whole,
+) -> None:
+    """Symbol cell // 8 = slots[1 + cell % 8, word] in the rows from one to another where the cell is there.
+
+    Their words are from `start` on. `keep` says which bits of each of a row's symbols are kept. Some rows after the
+    others: those where the cell is there are listed first, because a branch on `there` would be guessed wrong.
+    """
+    count, first, listed = np.uint64(len(keep) - MORE), np.uint64(row), np.empty(SOME + 8, dtype=np.uint8)
+    while first < end:
+        some = min(np.uint64(SOME), np.uint64(end) - first)
+        before = np.uint64(start) + (first - np.uint64(row)) * count
+        for i in range(list_there(there, first, some, listed)):
+            cell = np.uint64(cells[first + np.uint64(listed[i])])
+            place = np.uint64(listed[i]) * count + (cell >> THREE)
+            flat[first * count + place] = slots[ONE + (cell & SEVEN), words[before + place]] & keep[cell >> THREE]
+        first += some
+
+
+@compiled
+def kept_bits(symbols: Whole, spare: int) -> Whole:
+    """Which bits of each of a row's symbols are kept: all but the spare ones of the last; and of `MORE` after them."""
+    count = symbols.shape[1]
+    keep = np.empty(count + MORE, dtype=symbols.dtype)
+    for i in range(len(keep)):
+        keep[i] = ~np.uint64(spare) if i % count == count - 1 else ~ZERO
+    return keep
+
+
+@compiled
 def look_up_bits(
     cells: Whole,
     there: Mask,
@@ -192,21 +247,16 @@ def look_up_bits(
     left: Whole,
     found: int,
 ) -> int:
-    """As `look_up`, from row `first` on, but symbol cell // 8 = slots[1 + cell % 8, word] where the cell is there.
+    """As `look_up`, from row `first` on, and then as `look_up_own`.
 
-    Some rows after the others, while what is read and written is in the cache. Among them, those where the cell is
-    there are listed first: a branch on `there` would be guessed wrong.
+    Some rows after the others, while what is read and written is in the cache.
     """
-    flat, count = symbols.reshape(-1), np.uint64(symbols.shape[1])
-    rows, own = np.uint64(len(words)) // count, np.empty(SOME + 8, dtype=np.uint8)
+    flat, count, keep = symbols.reshape(-1), np.uint64(symbols.shape[1]), kept_bits(symbols, 0)
+    rows = np.uint64(len(words)) // count
     for start in range(ZERO, rows, np.uint64(SOME)):
         row, end = np.uint64(first) + start, min(start + np.uint64(SOME), rows)
-        some = words[start * count : end * count]
-        found = look_up(some, slots, filled, row * count, flat, left, found)
-        for i in range(list_there(there, row, end - start, own)):
-            cell = np.uint64(cells[row + np.uint64(own[i])])
-            place = np.uint64(own[i]) * count + (cell >> THREE)
-            flat[row * count + place] = slots[ONE + (cell & SEVEN), some[place]]
+        found = look_up(words[start * count : end * count], slots, filled, row * count, flat, left, found)
+        look_up_own(cells, there, words, start * count, slots, keep, row, np.uint64(first) + end, flat)
     return found
 
 
@@ -266,7 +316,7 @@ def look_up_again(
     first: int,
     symbols: Whole,
 ) -> None:
-    """What `look_up_bits` does for cells that are there, after `look_up_from`."""
+    """What `look_up_own` does for cells that are there, after `look_up_from`."""
     count = symbols.shape[1]
     for i in range(len(devices)):
         row = np.uint64(first) + np.uint64(i)
@@ -277,25 +327,27 @@ def look_up_again(
 
 
 @compiled
-def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, symbols: Whole) -> None:
+def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, spare: int, symbols: Whole) -> None:
     """Some symbols, each named by its place among those of all rows: how many cuts of its kind its word is not below.
 
-    Kinds are as in `look_up_bits`; without cells, all are of the first kind.
+    Kinds are as in `look_up_own`; without cells, all are of the first kind. The spare bits of a row's last symbol are
+    cleared.
     """
     count = np.uint64(symbols.shape[1])
     for i in range(len(left)):
         row, place, kind = np.uint64(left[i]) // count, np.uint64(left[i]) % count, ZERO
         if len(cells) and there[row] and np.uint64(cells[row]) >> THREE == place:
             kind = ONE + (np.uint64(cells[row]) & SEVEN)
-        symbols[row, place] = cuts_below(cuts[kind], words[i])
+        cleared = np.uint64(spare) * np.uint64(place == count - ONE)
+        symbols[row, place] = cuts_below(cuts, kind, words[i]) & ~cleared
 
 
 @compiled
-def clear(column: Whole, kept: int) -> None:
-    """Clear all but the kept bits of each row's last byte."""
+def clear(column: Whole, spare: int) -> None:
+    """Clear the spare bits of each row's last symbol."""
     rows, count = column.shape
     for row in range(rows):
-        column[row, count - 1] &= np.uint8(kept)
+        column[row, count - 1] &= ~np.uint64(spare)
 
 
 @compiled
@@ -311,4 +363,4 @@ def shift(cells: Whole, shifts: Whole, k: int) -> None:
 def invert(cuts: Words, rows: Whole, words: Words, symbols: Whole) -> None:
     """symbols = how many cuts of its row each word is not below."""
     for i in range(len(words)):
-        symbols[i] = cuts_below(cuts[rows[i]], words[i])
+        symbols[i] = cuts_below(cuts, rows[i], words[i])

@@ -101,9 +101,9 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: tuple[Whole, Mask] 
     symbols[rows, places] = invert(cuts, kinds, words)
 
 
-def clear(column: Column, kept: int) -> None:
-    """Clear all but the kept bits of each row's last byte."""
-    column[:, -1] &= np.uint8(kept)
+def clear(column: Column, spare: int) -> None:
+    """Clear the spare bits of each row's last symbol."""
+    column[:, -1] &= ~column.dtype.type(spare)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:

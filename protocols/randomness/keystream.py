@@ -33,7 +33,9 @@ from protocols.randomness.drawing import (
     MANY,
     NO_EXEMPT,
     Exempt,
+    Lookup,
     at_once,
+    clear,
     counter_blocks,
     encrypt,
     extremes,
@@ -171,30 +173,29 @@ class Draws:
     def _short_words(self, counters: Words) -> ShortWords:
         return self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
 
-    def look_up(self, slots: Column, filled: int, exempt: Exempt | None, symbols: Column, left: Places) -> int:
-        """Words of all rows looked up, as `drawing.look_up` does it for some of them."""
-        count, found = symbols.shape[1], 0
+    def draw(self, table: Lookup, exempt: Exempt | None, spare: int, symbols: Column) -> None:
+        """Fill rows of symbols. The spare bits of each row's last symbol are cleared.
+
+        Words are looked up as `drawing.look_up` says; those that were not enough, as `drawing.resolve` does.
+        """
+        count, slots, filled = symbols.shape[1], table.slots, table.filled
+        one_tweak = self.tweaks.strides == (0,)
         if len(self) >= MANY and (wide := wide_aes()) is not None:
-            keys, first, own = wide.round_keys(self.key[:KEY]), self._from(SHARED), exempt or NO_EXEMPT
-            one_tweak = self.tweaks.strides == (0,)
+            asked = wide.round_keys(self.key[:KEY]), self.devices, self.tweaks, self._from(SHARED), self._from(FURTHER)
+            own = exempt or NO_EXEMPT
+            if one_tweak and self.extremes[2]:
+                at_once().draw_in_a_row(*asked, *own, slots, filled, table.tree, table.cuts, spare, symbols)
+                return
             if count == 1 and not one_tweak:
-                asked = self.devices, self.tweaks, first
-                return int(at_once().draw_apart(keys, *asked, *own, slots, filled, symbols, left))
-            low, _, in_a_row = self.extremes if one_tweak else (0, 0, False)
-            if in_a_row:
-                streams = low // NEIGHBOURS, low % NEIGHBOURS, int(self.tweaks[0]) | first << 32
-                return int(at_once().draw_in_a_row(keys, *streams, *own, slots, filled, symbols, left))
+                at_once().draw_apart(*asked, *own, slots, filled, table.cuts, spare, symbols, memory.left(len(self)))
+                return
+        left, found = memory.left(symbols.size), 0
         for first, words, starts in self.parts(count):
             found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
-        return found
-
-    def resolve(self, cuts: Words, exempt: Exempt | None, symbols: Column, left: Places) -> None:
-        """Replace symbols whose words were not enough, as `drawing.resolve` does, by what further bits say."""
-        if len(self) >= MANY and (wide := wide_aes()) is not None:
-            asked = self.devices, self.tweaks, self._from(FURTHER)
-            at_once().resolve_left(wide.round_keys(self.key[:KEY]), *asked, *(exempt or NO_EXEMPT), cuts, symbols, left)
-        else:
-            resolve(cuts, left, self.extra(left, symbols.shape[1]), exempt, symbols)
+        if found:
+            resolve(table.cuts, left[:found], self.extra(left[:found], count), exempt, symbols)
+        if spare:
+            clear(symbols, spare)
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""

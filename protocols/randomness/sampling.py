@@ -18,9 +18,8 @@ import numpy as np
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
-from protocols.randomness.drawing import MANY, Exempt, invert
+from protocols.randomness.drawing import MANY, Exempt, Lookup, invert
 from protocols.randomness.keystream import Draws
-from protocols.randomness.memory import memory
 
 Probabilities = Sequence[float] | Floats
 
@@ -54,26 +53,25 @@ class Table:
             left = zip(each, kept[kind].tolist(), strict=True)
             cuts.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
         self._owned, self._cuts = np.stack(kept), np.stack(cuts)
+        self._lookup = Lookup(self._slots, self.filled, self._cuts)
 
     @property
     def integers(self) -> Words:
         """What symbols are drawn with, a row for each distribution: the slots each symbol owns, then the cuts."""
         return np.concatenate([self._owned.astype(np.uint64), self._cuts], axis=1)
 
-    def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None) -> Column:
+    def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None, spare: int = 0) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
 
-        `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead.
+        `exempt` names a symbol of each row, and its kind: the distribution to draw it from instead. The spare bits of
+        each row's last symbol are cleared.
         """
         if count is None:
-            return self.sample(draws, 1, exempt).reshape(-1)
+            return self.sample(draws, 1, exempt, spare).reshape(-1)
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         if exempt is not None:
             exempt = frozen(exempt[0]), frozen(exempt[1])
-        left = memory.left(out.size)
-        left = left[: draws.look_up(self._slots, self.filled, exempt, out, left)]
-        if len(left):
-            draws.resolve(self._cuts, exempt, out, left)
+        draws.draw(self._lookup, exempt, spare, out)
         return out
 
     def exact(self, kind: int = 0) -> list[Fraction]:

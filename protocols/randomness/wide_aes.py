@@ -33,9 +33,10 @@ features = _numba.get_host_cpu_features() if _settings.CPU_FEATURES is None else
 available = {"+vaes", "+avx2", "+aes"} <= set(features.split(","))
 
 
-def _instruction(builder: Any, name: str, kind: Any) -> Any:
-    function = ir.FunctionType(kind, [kind, kind])
-    return _functions.get_or_insert_function(builder.module, function, f"llvm.x86.aesni.{name}")
+def apply(builder: Any, name: str, *vectors: Any) -> Any:
+    """A vector that one of LLVM's intrinsics makes of others of the same type."""
+    function = ir.FunctionType(vectors[0].type, [vector.type for vector in vectors])
+    return builder.call(_functions.get_or_insert_function(builder.module, function, f"llvm.{name}"), vectors)
 
 
 def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: Any, onward: Any) -> Any:
@@ -62,9 +63,9 @@ def _encrypt_step(typing_context: Any, keys: Any, blocks: Any, out: Any, place: 
         loaded = [builder.add(builder.load(address(1, at, PAIR), align=8), added) for at in places]
         state = [builder.xor(pair, first) for pair in loaded]
         for number in range(1, ROUNDS + 1):
-            one_round = _instruction(builder, "aesenc.256" if number < ROUNDS else "aesenclast.256", PAIR)
+            one_round = "x86.aesni.aesenc.256" if number < ROUNDS else "x86.aesni.aesenclast.256"
             round_key = key(number)
-            state = [builder.call(one_round, [pair, round_key]) for pair in state]
+            state = [apply(builder, one_round, pair, round_key) for pair in state]
         for at, pair in zip(places, state, strict=True):
             builder.store(pair, address(2, at, PAIR), align=8)
         return context.get_dummy_value()
@@ -83,7 +84,7 @@ def _substituted(typing_context: Any, word: Any) -> Any:
         for column in range(4):
             four = builder.insert_element(four, arguments[0], WORD(column))
         zero = ir.Constant(BLOCK, [0, 0])
-        found = builder.call(_instruction(builder, "aesenclast", BLOCK), [builder.bitcast(four, BLOCK), zero])
+        found = apply(builder, "x86.aesni.aesenclast", builder.bitcast(four, BLOCK), zero)
         return builder.extract_element(builder.bitcast(found, four.type), WORD(0))
 
     return types.uint32(types.uint32), generate
@@ -113,10 +114,12 @@ def encrypt_all(keys: Words, blocks: Words, onward: np.uint64, out: Words) -> No
         encrypt_step(keys, blocks, out, np.uint64(step) * np.uint64(STEP), onward)
     done = steps * STEP
     if done < len(blocks):
-        last = np.zeros(STEP, dtype=np.uint64)
-        last[: len(blocks) - done] = blocks[done:]
+        last = np.empty(STEP, dtype=np.uint64)
+        for i in range(STEP):
+            last[i] = blocks[min(done + i, len(blocks) - 1)]
         encrypt_step(keys, last, last, np.uint64(0), onward)
-        out[done : len(blocks)] = last[: len(blocks) - done]
+        for i in range(len(blocks) - done):  # to assign slices takes numba seconds to compile
+            out[done + i] = last[i]
 
 
 def encrypt(key: bytes, blocks: Words, out: Words) -> None:

@@ -118,11 +118,40 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
             assert same(found, defined)
 
 
+@pytest.mark.parametrize("count", [1, 3, 13, 200])
+@pytest.mark.parametrize("exempt", [False, True])
+@pytest.mark.parametrize(
+    "chances",
+    [
+        [1.0, 3.0],  # all slots are filled
+        [0.0, 0.0, 1.0, 0.0, 1.5, 1e-9],  # symbols without a slot
+        [1e-6, *[1.0] * 99],
+        [0.3 ** byte.bit_count() for byte in range(256)],
+        [0.999 ** (255 - byte) if byte % 3 else 0.0 for byte in range(256)],
+        [1.0] * 300,  # symbols of two bytes
+    ],
+)
+def test_many_rows_draw_what_few_rows_draw_without_the_spare_bits(
+    chances: list[float], exempt: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, n, spare = np.random.default_rng(7), MANY + 203, 0b11000000
+    own = 8 * rng.integers(0, count, n) + rng.integers(0, 8 if count > 1 else 1, n), rng.random(n) < 0.3
+    kinds = 9 if count > 1 else 2
+    table = Table(chances, *([*reversed(chances)] for _ in range(kinds - 1)) if exempt else ())
+    draws = seeded_keyring(1).draws(("a",), np.arange(5, 5 + n, dtype=np.uint64), 4)
+    found = table.sample(draws, count, own if exempt else None, spare)
+    for module in (drawing, keystream):
+        monkeypatch.setattr(module, "MANY", n + 1)
+    defined = table.sample(draws, count, own if exempt else None)
+    defined[:, -1] &= ~defined.dtype.type(spare)
+    assert same(found, defined)
+
+
 @SIZES
 def test_bits_are_cleared_in_the_last_byte_of_each_row(n: int) -> None:
     column = np.random.default_rng(n).integers(0, 256, (n, 3)).astype(np.uint8)
     kept = column & np.array([255, 255, 15], dtype=np.uint8)
-    clear(column, 15)
+    clear(column, 0xF0)
     assert same(column, kept)
 
 
