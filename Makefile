@@ -41,7 +41,7 @@ servers: .venv/ready
 	$(BIN)/hearsay stack fetch
 
 test: check | servers
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 # Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
 chaos: | servers

@@ -21,6 +21,8 @@ from servers.private_files import UMASK, write_private
 from servers.processes import ServerProcess, run_within
 
 HEAP = "512m"
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a Java that ends soon: to compile and to collect well would cost more than it saves."""
 ANSWER_SECONDS = 10.0
 FORMAT_SECONDS = 120.0
 """How long Kafka may take to prepare an empty directory: Java starts, and the machine may be busy."""
@@ -94,7 +96,8 @@ class KafkaBroker(ServerProcess):
         named = f"--cluster-id={self._cluster_id}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
         advice = "Kafka 4 needs Java 17 or later and a directory it may write to"
-        done = run_within(FORMAT_SECONDS, [*java_command, *tool], f"Kafka, which prepares {self.data},", advice, UMASK)
+        command = [java_command[0], *SHORT_LIVED, *java_command[1:], *tool]
+        done = run_within(FORMAT_SECONDS, command, f"Kafka, which prepares {self.data},", advice, UMASK)
         if done.returncode != 0:
             shown = (done.stdout + done.stderr).strip()[-1500:]
             raise ServerError(f"Kafka could not prepare {self.data}:\n{shown}", advice)

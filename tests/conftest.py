@@ -16,7 +16,7 @@ from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
 from servers import ports
-from servers.kafka_broker import KafkaBroker
+from servers.kafka_broker import SHORT_LIVED, KafkaBroker
 from servers.redis_server import RedisServer, executables, version
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
@@ -30,7 +30,7 @@ settings.load_profile("hearsay")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a broker run in one process of the test run: those of workers, and all others.
 
-    They mostly wait, and each half takes as long as all tests without a broker, which are in a third process.
+    They mostly wait, and each half takes as long as half of the tests without a broker, which are in two more.
     """
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
@@ -53,6 +53,12 @@ def _ports_of_this_process() -> None:
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     size = len(ports.RANGE) // processes
     ports.RANGE = ports.RANGE[number % processes * size :][:size]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _brokers_are_short_lived() -> None:
+    """Each broker of a test starts with little more than half of the work."""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SHORT_LIVED))
 
 
 @pytest.fixture(scope="session")

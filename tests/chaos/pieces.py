@@ -6,13 +6,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
+from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.kafka import KafkaResults, publish, read_topic
 from stream_app.kafka.reading import ends
@@ -32,15 +33,20 @@ AT_ONCE = 40
 WAIT_SECONDS = 300.0
 SESSION = "20"
 """In seconds. A result of so many values takes some, in which the worker's threads wait for each other."""
-SCHEME = scheme_with(of_size(VALUES, mechanism="olh"), id="pieces", eps=1, clock="source")
 Half = Callable[[Sequence[bytes]], bool]  # whether of these keys some are of pieces, and none is of their manifest
+
+
+@cache
+def scheme() -> Scheme:
+    """Made when it is needed: it takes seconds."""
+    return scheme_with(of_size(VALUES, mechanism="olh"), id="pieces", eps=1, clock="source")
 
 
 class PiecesOrdeal(KafkaOrdeal):
     """Every kill leaves half of a final, in turn in the state and published; in the end all are whole and right."""
 
     def run(self, faults: int) -> None:
-        publish(self._kafka, self._topics, SCHEME.survey)
+        publish(self._kafka, self._topics, scheme().survey)
         self._frames: list[Frame] = []
         self._sink = KafkaSink(self._kafka, self._topics.reports)
         with workers(1, self._kafka, self._topics, KEY, self._directory, "--session", SESSION) as (worker,):
@@ -88,13 +94,13 @@ class PiecesOrdeal(KafkaOrdeal):
         raise AssertionError(f"no piece of a final within {WAIT_SECONDS:.0f} seconds")
 
     def _send(self, period: int) -> None:
-        (question,) = SCHEME.questions
+        (question,) = scheme().questions
         answer = question.mechanism.encoding.answer
         answers = self._draws.integers(answer.count, size=ROWS).astype(answer.dtype)
         tokens = np.arange(1, ROWS + 1, dtype=np.uint64)
-        frame = Frame("pieces", SCHEME.fingerprint, period, tokens, np.ones(ROWS, dtype=np.uint16), {"a": answers})
+        frame = Frame("pieces", scheme().fingerprint, period, tokens, np.ones(ROWS, dtype=np.uint16), {"a": answers})
         self._frames.append(frame)
-        self._sink.send(0, FRAME, encode_frame(frame, SCHEME))
+        self._sink.send(0, FRAME, encode_frame(frame, scheme()))
         self._sink.flush()
 
     def _records(self, name: str) -> int:
@@ -157,7 +163,7 @@ class PiecesOrdeal(KafkaOrdeal):
 
 
 def _recounted(frame: Frame) -> np.ndarray:
-    (question,) = SCHEME.questions
+    (question,) = scheme().questions
     answers = np.array_split(frame.answers["a"], ROWS // AT_ONCE)
     return sum((supported(question, some).sum(axis=0) for some in answers), np.zeros(VALUES, dtype=np.int64))
 

@@ -114,7 +114,7 @@ def test_make_test_checks_everything_and_leaves_no_test_out() -> None:
     for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
         assert tool in expanded
     tests = [line.partition(" -m pytest ")[2].split() for line in expanded.splitlines() if " -m pytest " in line]
-    assert tests == [["-n", "3", "--dist", "loadgroup"]], "no marker, no name, no path: all of them"
+    assert tests == [["-n", "4", "--dist", "loadgroup"]], "no marker, no name, no path: all of them"
 
 
 @pytest.mark.parametrize("page", pages(), ids=str)

@@ -20,6 +20,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, T
 from faust.types import TP
 
 from stream_app.faust_app.broker.retrying import retry_while_unavailable
+from stream_app.faust_app.overrides.gathering import FEW_BYTES, Gathering
 from stream_app.faust_app.overrides.recovery import StateRecovery
 
 READ_SECONDS = 0.25
@@ -28,15 +29,11 @@ IDLE_SECONDS = 0.05
 """How long to wait before checking again whether there are partitions to read."""
 FULL_SECONDS = 0.002
 """How long to wait before checking again whether a queue has room."""
-LONG_POLL_MILLISECONDS = 100
+LONG_POLL_SECONDS = 0.1
 """How long a broker may hold back a fetch without records: other requests on the connection wait as long."""
 
-FETCH_BYTES = 64 << 10
+FETCH_BYTES = FEW_BYTES
 """A broker holds a fetch back until it has so much: reports that trickle come together, which costs less."""
-GATHER_SECONDS = 0.5
-"""How long to fetch nothing more after records that were few: to wake up costs more than to count a report ..."""
-GATHER_BYTES = 64 << 10
-"""... and up to how many bytes are few."""
 
 
 class ShortPollThread(AIOKafkaConsumerThread):
@@ -44,10 +41,15 @@ class ShortPollThread(AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
-        consumer._fetch_max_wait_ms = LONG_POLL_MILLISECONDS
+        consumer._fetch_max_wait_ms = int(LONG_POLL_SECONDS * 1000)
         consumer._fetch_min_bytes = FETCH_BYTES
         cast(Any, consumer).start = partial(retry_while_unavailable, consumer.start)
         return consumer
+
+    def hold_back(self, seconds: float) -> None:
+        """Let brokers hold back the next fetches for so long, if there are few records."""
+        if self._consumer is not None and self._consumer._fetcher is not None:
+            self._consumer._fetcher._fetch_max_wait_ms = int(seconds * 1000)
 
     async def _seek_wait(self, consumer: AIOKafkaConsumer, partitions: Mapping[TP, int]) -> None:
         """Seek only partitions that are elsewhere: seeking discards what was fetched ahead."""
@@ -68,6 +70,10 @@ class BatchConsumer(Consumer):
 
     logger = logging.getLogger("faust.consumer")
     _fetch: asyncio.Future[Any] | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._gathering = Gathering()
 
     def _new_consumer_thread(self) -> ShortPollThread:
         return ShortPollThread(self, loop=self.loop, beacon=self.beacon)
@@ -128,16 +134,21 @@ class BatchConsumer(Consumer):
                 records = await self._next_records()
                 for tp, batch in records.items():
                     await self._deliver(TP(*tp), batch, generation)
-                await asyncio.sleep(GATHER_SECONDS if self._is_trickle(records) else 0)
+                await self._gather_next(records)
         except (asyncio.CancelledError, ConsumerStoppedError):
             if not self.app.should_stop:
                 raise
 
-    def _is_trickle(self, records: Mapping[TP, Sequence[ConsumerRecord]]) -> bool:
-        """Whether these are few records, and none of a changelog: others wait for a recovery."""
-        if not records or any(self._is_changelog_tp(TP(*tp)) for tp in records):
-            return False
-        return sum(len(record.value or b"") for batch in records.values() for record in batch) < GATHER_BYTES
+    async def _gather_next(self, records: Mapping[TP, Sequence[ConsumerRecord]]) -> None:
+        """After few records, take no more for a while, and let brokers hold back the next fetch as long.
+
+        Not after records of a changelog: others wait for a recovery.
+        """
+        recovers = any(self._is_changelog_tp(TP(*tp)) for tp in records)
+        size = sum(len(record.value or b"") for batch in records.values() for record in batch)
+        seconds = self._gathering.after(few=bool(records) and not recovers and size < FEW_BYTES)
+        cast(ShortPollThread, self._thread).hold_back(max(seconds, LONG_POLL_SECONDS))
+        await asyncio.sleep(seconds)
 
     async def _next_records(self) -> Mapping[TP, Sequence[ConsumerRecord]]:
         """The next records of the partitions that are not paused; none if there is no such partition, or no record."""

@@ -9,7 +9,7 @@ from stream_app.log.limits import RECORD_BYTES, RECORD_COST
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long what others wait for may wait to be written: messages, results, and a good number of reports."""
-WORTH_BYTES = 24 * RECORD_COST
+WORTH_BYTES = 128 * RECORD_COST
 """How much must have been read to be worth a flush of its own, if nobody waits for it ..."""
 QUIET_SECONDS = 5.0
 """... and how long less than that may wait. Until then it is counted in memory, and in the log."""

@@ -21,7 +21,7 @@ import mode
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import fetcher
-from aiokafka.consumer.fetcher import PartitionRecords
+from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import _MemoryRecordsPy
@@ -63,17 +63,19 @@ class Used:
         return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
 
 
-async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer]:
+async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher]:
     address = "127.0.0.1:1"
     consumer, producer = AIOKafkaConsumer(bootstrap_servers=address), AIOKafkaProducer(bootstrap_servers=address)
+    fetches = Fetcher(consumer._client, consumer._subscription)
+    await fetches.close()
     await consumer.stop()
     await producer.stop()
-    return consumer, producer
+    return consumer, producer, fetches
 
 
 @cache
 def used() -> list[Used]:
-    consumer, producer = asyncio.run(_unconnected())
+    consumer, producer, fetches = asyncio.run(_unconnected())
     fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
     builder = BatchBuilder(1, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
@@ -99,6 +101,10 @@ def used() -> list[Used]:
         Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls and let it wait for a broker"),
         Used(AIOKafkaConsumerThread, "_seek_wait", "leave partitions alone that stand where they should"),
         Used(consumer, "_fetch_max_wait_ms", "shorten long polls"),
+        Used(fetches, "_fetch_max_wait_ms", "let brokers hold back fetches while reports trickle"),
+        Used(consumer, "_fetcher", "let brokers hold back fetches while reports trickle"),
+        Used(AIOKafkaConsumerThread, "_consumer", "let brokers hold back fetches while reports trickle"),
+        Used(Consumer, "_thread", "let brokers hold back fetches while reports trickle"),
         Used(consumer, "_fetch_min_bytes", "fetch reports that trickle together"),
         Used(consumer, "start", "let a consumer wait for a broker when it starts"),
         Used(consumer, "_subscription", "know a partition's position without asking the broker"),
