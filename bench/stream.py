@@ -4,10 +4,14 @@
     floor             the same, and their tokens are put into tables and written (bench/_floor.py): whoever finds
                       repeated tokens, and still does after a crash, does at least this
     worker            `hearsay worker` counts them, with and without checking for repeated tokens
+    first period      the same, in a worker that has closed no period yet: its tables of tokens grow
     idiomatic Faust   one JSON report a message, a tumbling table (bench/_idiomatic.py)
     recovery          a worker recovers 4 x 1M tokens; a bare reader reads the same changelog
 
 Frames are ready-made: 4,096 rows of L-GRR with 16 values. Broker and workers share the machine.
+
+A worker is paused while the reports of a round are sent. Where tokens are checked, each round is a period of its own,
+and closed: a survey runs for months, so its workers have seen periods before, and tables have room for as many tokens.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +35,7 @@ from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from protocols.wire import FRAME, Frame, encode_frame
+from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
 
@@ -41,6 +46,7 @@ ROUNDS = 2  # of which the best counts: the machine may be busy
 JSON_REPORTS = 30_000
 WAIT_SECONDS = 600
 WITH_TOKENS, WITHOUT_TOKENS, OVER_IDIOMATIC, RECOVERY = 0.3, 0.3, 300, 3
+SESSION = ("--session", "300")  # seconds: a worker that is paused stays in its group
 KEY = b"an operator's key for benchmarks"
 SCHEME = Scheme(
     parse_survey(
@@ -59,17 +65,24 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     table = Table("Stream app: reports/s, side by side", ("", "reports/s", "of the bare reader"))
     with_tokens, without = make(kafka, "tokens"), make(kafka, "plain")
 
-    with workers(1, kafka, with_tokens, KEY, directory) as (worker,):
-        fill(kafka, with_tokens, STATE_FRAMES, seed=0)
+    with workers(1, kafka, with_tokens, KEY, directory, *SESSION) as (worker,):
+        fill(kafka, with_tokens, STATE_FRAMES, 0)
         wait_for(worker, STATE_FRAMES * ROWS)
         worker.leave()
         sizes = state_bytes(kafka, with_tokens)
         state, recovery = recover(kafka, with_tokens, worker)
-        tokens = max(count(kafka, with_tokens, worker, seed) for seed in range(1, ROUNDS + 1))
-        per_token = worker.metric("hearsay_token_bytes") / worker.metric("hearsay_tokens")
+        close(kafka, with_tokens, worker.start(), 0)
         worker.leave()
-    with workers(1, kafka, without, KEY, directory / "plain", "--no-check-tokens") as (worker,):
-        plain = max(count(kafka, without, worker, seed) for seed in range(1, ROUNDS + 1))
+        first = count(kafka, with_tokens, worker.start(), 1)
+        per_token = worker.metric("hearsay_token_bytes") / worker.metric("hearsay_tokens")
+        close(kafka, with_tokens, worker, 1)
+        tokens = 0.0
+        for period in range(2, 2 + ROUNDS):
+            tokens = max(tokens, count(kafka, with_tokens, worker, period))
+            close(kafka, with_tokens, worker, period)
+        worker.leave()
+    with workers(1, kafka, without, KEY, directory / "plain", *SESSION, "--no-check-tokens") as (worker,):
+        plain = max(count(kafka, without, worker, 0) for _ in range(ROUNDS))
         worker.leave()
     bare = max(uvloop.run(read(kafka, without.reports)) * ROWS for _ in range(ROUNDS))
     written = make(kafka, "floor").reports
@@ -82,6 +95,7 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     table.row("bare reader", f"{bare:,.0f}", "1")
     table.row("floor", f"{least:,.0f}", f"{least / bare:.2f}")
     table.row("worker, tokens checked", f"{tokens:,.0f}", f"{tokens / bare:.2f}")
+    table.row("worker, tokens checked, first period", f"{first:,.0f}", f"{first / bare:.2f}")
     table.row("worker, tokens not checked", f"{plain:,.0f}", f"{plain / bare:.2f}")
     table.row("idiomatic Faust", f"{usual:,.0f}", f"{usual / bare:.5f}")
     table.remarks += [
@@ -111,15 +125,16 @@ def make(kafka: KafkaSettings, prefix: str) -> Topics:
     return topics
 
 
-def fill(kafka: KafkaSettings, topics: Topics, frames: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
+def fill(kafka: KafkaSettings, topics: Topics, frames: int, period: int) -> None:
+    """Send so many frames of a period, with tokens that were never sent."""
+    rng = np.random.default_rng()
     sink = KafkaSink(kafka, topics.reports)
     gaps = np.ones(ROWS, dtype=np.uint16)
     for number in range(frames):
         partition = number % PARTITIONS
         tokens = np.sort(rng.integers(1, 1 << 60, ROWS, dtype=np.uint64)) * np.uint64(PARTITIONS) + np.uint64(partition)
         answers = {"area": rng.integers(0, 16, ROWS).astype(np.uint8)}
-        frame = Frame("bench", SCHEME.fingerprint, 0, tokens, gaps, answers)
+        frame = Frame("bench", SCHEME.fingerprint, period, tokens, gaps, answers)
         sink.send(partition, FRAME, encode_frame(frame, SCHEME))
     sink.flush()
     sink.close()
@@ -153,29 +168,39 @@ def recover(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess) -> tupl
     return min(bare), min(found)
 
 
-def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, seed: int) -> float:
-    """Reports a second of a worker that is started when many reports are waiting; it is left running."""
-    if worker.running:
-        worker.leave()
-    fill(kafka, topics, FRAMES, seed)
-    worker.start()
-    return rate(worker, FRAMES * ROWS)
-
-
-def wait_for(worker: WorkerProcess, reports: int) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while worker.metric("hearsay_reports_total") < reports:
-        assert worker.running, worker.log.read_text()[-2000:]
-        assert time.monotonic() < deadline, f"{reports:,} reports were not counted within {WAIT_SECONDS} seconds"
-        time.sleep(0.1)
-
-
-def rate(worker: WorkerProcess, reports: int) -> float:
-    """Reports a second, from a tenth of the reports on: compiling and joining the group are not measured."""
-    wait_for(worker, reports // 10)
+def count(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, period: int) -> float:
+    """Reports a second of a worker that was paused until many reports of a period were waiting."""
+    counted = worker.wait_until_ready().metric("hearsay_reports_total")
+    worker.pause()
+    fill(kafka, topics, FRAMES, period)
+    worker.resume()
+    wait_for(worker, counted + FRAMES * ROWS // 10)  # compiled code is loaded by then
     first, began = worker.metric("hearsay_reports_total"), time.perf_counter()
-    wait_for(worker, reports)
+    wait_for(worker, counted + FRAMES * ROWS)
     return (worker.metric("hearsay_reports_total") - first) / (time.perf_counter() - began)
+
+
+def wait_for(worker: WorkerProcess, reports: float) -> None:
+    _wait(worker, f"{reports:,.0f} reports were not counted", lambda: worker.metric("hearsay_reports_total") >= reports)
+
+
+def close(kafka: KafkaSettings, topics: Topics, worker: WorkerProcess, period: int) -> None:
+    """Close a period, and wait until the worker has done so."""
+    worker.wait_until_ready()
+    sink = KafkaSink(kafka, topics.reports)
+    for partition in range(PARTITIONS):
+        sink.send(partition, CLOCK, encode_clock(Clock("bench", period), KEY))
+    sink.flush()
+    sink.close()
+    _wait(worker, f"period {period} was not closed", lambda: worker.metric("hearsay_open_periods") == 0)
+
+
+def _wait(worker: WorkerProcess, complaint: str, done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not done():
+        assert worker.running, worker.log.read_text()[-2000:]
+        assert time.monotonic() < deadline, f"{complaint} within {WAIT_SECONDS} seconds"
+        time.sleep(0.1)
 
 
 def state_bytes(kafka: KafkaSettings, topics: Topics) -> int:

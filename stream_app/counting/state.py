@@ -19,15 +19,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import Tokens, TokenSet
 from stream_app.log.asides import Asides, from_heads, heads
-from stream_app.log.codec import Head, pack, pack_position, unpack
+from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
 from stream_app.log.marks import Mark
 
 NOTHING = -1  # the offset contained by something that contains none
@@ -199,7 +197,7 @@ class OpenPeriod:
 
     def take_tokens(self) -> bytes:
         """The tokens since the last record as a record."""
-        record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
+        record = pack_parts({"offset": self.offset}, self.new_tokens)
         self.token_offsets.append(self.offset)
         self.new_tokens = []
         return record

@@ -43,14 +43,44 @@ def next_line(line: np.uint64, lines: np.uint64) -> np.uint64:
     return line + ONE if line + ONE < lines else EMPTY
 
 
-@compiled
-def look_at(slots: Words, line: np.uint64, token: np.uint64) -> tuple[np.uint64, bool]:
-    """How many tokens a line holds, and whether this is one of them; without branches, which would be mispredicted."""
-    held, seen = EMPTY, False
-    for slot in range(line * LINE, line * LINE + LINE):
-        held += np.uint64(slots[slot] != EMPTY)
-        seen |= slots[slot] == token
-    return held, seen
+def _line(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The slots of a line as one vector, which is compared as a whole: LLVM does not do so with a loop over them."""
+    line = ir.VectorType(ir.IntType(64), SLOTS_PER_LINE)
+    address = address_of(context, builder, signature, arguments, 64)
+    return builder.load(builder.bitcast(address, line.as_pointer()), align=8)
+
+
+def _as_bits(builder: Any, compared: Any) -> Any:
+    return builder.bitcast(compared, ir.IntType(SLOTS_PER_LINE))
+
+
+def _held(typing: Any, slots: Any, slot: Any) -> Any:
+    """How many tokens the line has that begins at a slot."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line = _line(context, builder, signature, arguments)
+        filled = builder.icmp_unsigned("!=", line, ir.Constant(line.type, [0] * SLOTS_PER_LINE))
+        return builder.zext(builder.ctpop(_as_bits(builder, filled)), ir.IntType(64))
+
+    return types.uint64(slots, types.uint64), generate
+
+
+def _has(typing: Any, slots: Any, slot: Any, token: Any) -> Any:
+    """Whether a token is in the line that begins at a slot."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line = _line(context, builder, signature, arguments)
+        wanted, place = ir.Constant(line.type, ir.Undefined), ir.IntType(32)
+        for slot in range(SLOTS_PER_LINE):
+            wanted = builder.insert_element(wanted, arguments[2], place(slot))
+        found = _as_bits(builder, builder.icmp_unsigned("==", line, wanted))
+        return builder.icmp_unsigned("!=", found, found.type(0))
+
+    return types.boolean(slots, types.uint64, types.uint64), generate
+
+
+held_in: Any = intrinsic(_held)
+is_in: Any = intrinsic(_has)
 
 
 def _prefetch(typing: Any, slots: Any, slot: Any) -> Any:
@@ -92,7 +122,7 @@ def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> 
                 if place + AHEAD < left:
                     prefetch_line(slots, lines[place + AHEAD] * LINE)
                 row, line = rows[place], lines[place]
-                held, seen = look_at(slots, line, batch[row])
+                held, seen = held_in(slots, line * LINE), is_in(slots, line * LINE, batch[row])
                 if not seen and held < LINE:
                     slots[line * LINE + held] = batch[row]
                 new[start + row] = not seen

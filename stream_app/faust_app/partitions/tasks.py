@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic
 
 import structlog
@@ -21,6 +22,7 @@ from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.partitions.task import PartitionTask, R
+from stream_app.faust_app.partitions.turns import Turns
 from stream_app.faust_app.writing import Writer
 from stream_app.log.asides import Aside
 from stream_app.log.limits import RECORD_COST
@@ -31,6 +33,8 @@ PORTION_BYTES = 512 << 10
 """How much a reader is given at once, unless a single record is larger ..."""
 PORTION_RECORDS = 500
 """... and how many records. Between portions the event loop serves others."""
+AT_ONCE = 2
+"""How many partitions are read at once. A fetch is several flushes long, and memory holds a fetch of each."""
 MAX_ATTEMPTS = 10
 """How often to fetch a record again before it counts as missing from the log."""
 LAST_FLUSH_SECONDS = 5.0
@@ -164,11 +168,17 @@ class PartitionTasks(Generic[R]):
     async def consume(self, stream: Any) -> None:
         """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
-            async for event in stream.noack().events():
-                for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
-                    if event.message.generation_id == self._app.consumer_generation_id:
-                        await self._feed(records)
-                    await asyncio.sleep(0)
+            async with Turns(AT_ONCE) as turns:
+                async for event in stream.noack().events():
+                    await turns.take(event.message.partition, partial(self._feed_all, event))
+
+    async def _feed_all(self, event: Any) -> None:
+        """Give the records of a fetch to the reader of their partition."""
+        with fatal(f"reading {self.topic}"):
+            for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
+                if event.message.generation_id == self._app.consumer_generation_id:
+                    await self._feed(records)
+                await asyncio.sleep(0)
 
     async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
         """Give records of one partition to its reader, from its next offset on."""

@@ -107,7 +107,7 @@ def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
         assert size > 1000 * PORTION_RECORDS, "what a small record takes up besides its value counts"
 
     async def events() -> Any:
-        yield SimpleNamespace(value=fetched, message=SimpleNamespace(generation_id=1))
+        yield SimpleNamespace(value=fetched, message=SimpleNamespace(generation_id=1, partition=0))
 
     async def main() -> None:
         tasks = PartitionTasks[Any](

@@ -23,6 +23,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
+from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
@@ -76,6 +77,7 @@ async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher]:
 def used() -> list[Used]:
     consumer, producer, fetches = asyncio.run(_unconnected())
     fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
+    builder = BatchBuilder(1, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
     return [
         # app.py
@@ -119,6 +121,12 @@ def used() -> list[Used]:
         Used(Consumer, "highwaters", "ask for the ends of changelogs over a connection of its own"),
         Used(Consumer, "earliest_offsets", "ask for the beginnings of changelogs over a connection of its own"),
         Used(app.topics, "_tp_index", "find the queue of the agent that reads a partition"),
+        # large_records.py
+        Used(BatchBuilder, "_set_producer_state", "know the sequence number of a batch"),
+        Used(BatchBuilder, "_build", "refer to large records instead of copying them"),
+        Used(builder, "_relative_offset", "count the record of a batch"),
+        Used(producer._message_accumulator, "_batch_size", "make batches as large as aiokafka's"),
+        Used(producer._message_accumulator, "create_builder", "refer to large records instead of copying them"),
         # producer.py
         Used(Producer, "_settings_extra", "make the producer idempotent"),
         Used(Producer, "_new_producer", "let the producer wait for a broker"),
