@@ -200,7 +200,7 @@ def _wait(worker: WorkerProcess, complaint: str, done: Callable[[], bool]) -> No
     while not done():
         assert worker.running, worker.log.read_text()[-2000:]
         assert time.monotonic() < deadline, f"{complaint} within {WAIT_SECONDS} seconds"
-        time.sleep(0.1)
+        time.sleep(0.25)  # each look costs the worker some milliseconds
 
 
 def state_bytes(kafka: KafkaSettings, topics: Topics) -> int:
