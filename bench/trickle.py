@@ -29,7 +29,7 @@ from protocols.wire import REPORT, Frame, encode_report
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 
-SECONDS = 40.0
+SECONDS = 30.0
 SETTLE_SECONDS = 10.0
 RATES = (8, 40, 200)
 BACKLOG = 10_000
