@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.tables import best_of
 from protocols.arrays import frozen
-from protocols.randomness import BLOCK, Draws, at_once, drawing_loops, keystream
+from protocols.randomness import BLOCK, Draws, at_once, counter_loops, drawing_loops, keystream
 from protocols.randomness.drawing import NO_EXEMPT, Lookup
 
 Work = Callable[[], object]
@@ -88,7 +88,7 @@ def measure() -> Rates:
 
     return Rates(
         rate(lambda: draws._encrypt(counters, room), counters.nbytes),
-        rate(lambda: drawing_loops.fill_shared(devices, cells, 0, 1, counters), BLOCKS),
+        rate(lambda: counter_loops.fill_shared(devices, cells, 0, 1, counters), BLOCKS),
         min(
             rate(lambda: drawing_loops.look_up(words, slots, SLOTS, 0, flat, none, 0), len(words)),
             rate(search, len(words)),
@@ -115,7 +115,7 @@ def needs(work: Work) -> Needs:
     with ExitStack() as patched:
         patched.enter_context(patch.object(keystream, "wide_aes", lambda: None))  # step by step: the same work
         patched.enter_context(counted(Draws, "_encrypt", "aes", lambda _, counters, *room: counters.nbytes))
-        patched.enter_context(counted(drawing_loops, "fill_shared", "counters", lambda *a: a[-1].size // 2))
+        patched.enter_context(counted(counter_loops, "fill_shared", "counters", lambda *a: a[-1].size // 2))
         for name, size in LOOK_UPS.items():
             patched.enter_context(counted(drawing_loops, name, "words", size))
         patched.enter_context(counted(drawing_loops, "look_up_bits", "own", _there))

@@ -10,17 +10,19 @@ import numpy as np
 from protocols.arrays.aliases import Bytes, Mask, Whole, Words
 from protocols.arrays.compiling import compiled
 from protocols.arrays.counting_loops import ones_of
-from protocols.randomness.drawing_loops import (
+from protocols.randomness.counter_loops import (
     HALF,
-    MORE,
     ONE,
     SEVEN,
     THREE,
     ZERO,
-    clear,
     fill_further,
     fill_shared,
     fill_streams,
+)
+from protocols.randomness.drawing_loops import (
+    MORE,
+    clear,
     kept_bits,
     look_up,
     look_up_again,

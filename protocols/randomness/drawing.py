@@ -53,6 +53,14 @@ def loops() -> Any:
     return drawing_loops
 
 
+@cache
+def counter_loops() -> Any:
+    """The compiled loops that write counters, in the same way."""
+    from protocols.randomness import counter_loops as module
+
+    return module
+
+
 def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
     """`count` counter blocks for each row, numbered from `first`: (device, tweak | number << 32).
 
@@ -62,7 +70,7 @@ def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Wor
     if len(devices) * count < MANY:
         return few_rows.counter_blocks(devices, tweaks, first, count)
     counters = np.empty((len(devices), count, 2), dtype="<u8")
-    loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
+    counter_loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
     return counters
 
 
@@ -80,7 +88,7 @@ def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int, room: W
         return few_rows.shared_blocks(devices, tweaks, first, count)
     size = (len(devices), blocks_alone(count), 2)
     counters = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
-    loops().fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
+    counter_loops().fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
     return counters
 
 
@@ -94,7 +102,7 @@ def stream_blocks(group: int, groups: int, tweak: int, first: int, count: int, r
         numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
         return few_rows.counter_blocks(numbers, np.broadcast_to(np.uint32(tweak), groups), first, count)
     counters = room.reshape(groups, count, 2)
-    loops().fill_streams(group, tweak | first << 32, counters)
+    counter_loops().fill_streams(group, tweak | first << 32, counters)
     return counters
 
 
@@ -108,7 +116,7 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     if len(devices) < MANY:
         return few_rows.further_blocks(devices, tweaks, first, left, count)
     counters = np.empty((len(left), 2), dtype="<u8")
-    loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+    counter_loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
     return counters
 
 
@@ -144,7 +152,7 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     """
     if len(devices) < MANY:
         return few_rows.extremes(devices)
-    low, high, in_a_row = loops().extremes(frozen(devices))
+    low, high, in_a_row = counter_loops().extremes(frozen(devices))
     return low, high, in_a_row
 
 

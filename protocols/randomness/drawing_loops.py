@@ -1,7 +1,6 @@
 """What `drawing` does for many rows: loops compiled by numba at their first call and kept for the next process.
 
-Indices are unsigned because numba then leaves out the test for negative ones. A row's first block and first word are
-outside the loop over its others: often there is no other, and then a loop over all would take twice as long.
+Indices are unsigned because numba then leaves out the test for negative ones.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from numba.extending import intrinsic
 from protocols.arrays.aliases import Bytes, Mask, Whole, Words
 from protocols.arrays.compiling import address_of, compiled
 from protocols.arrays.counting_loops import load_word, ones_of, store_word
+from protocols.randomness.counter_loops import ONE, SEVEN, THREE, ZERO, Index
 
-ZERO, ONE, TWO, THREE, SEVEN, EIGHT, HALF = (np.uint64(number) for number in (0, 1, 2, 3, 7, 8, 32))
-Index = int | np.uint64
+EIGHT = np.uint64(8)
 SOME = 256  # rows: a byte names one of them
 EACH, GATHER, SPREAD = np.uint64(0x0101010101010101), np.uint64(0x0102040810204080), np.uint64(56)
 PLACES = np.array(
@@ -52,71 +51,6 @@ def cuts_below(cuts: Words, row: Index, word: np.uint64) -> np.uint64:
         low += half & (ZERO - unknown(np.uint64(cuts[np.uint64(row), low + half - ONE] <= word)))
         size >>= ONE
     return low
-
-
-@compiled
-def fill_counters(devices: Words, tweaks: Whole, first: int, counters: Words) -> None:
-    """counters[row, i] = (device, tweak | (first + i) << 32): what the keystream encrypts."""
-    rows, count, _ = counters.shape
-    for row in range(rows):
-        device, tail = devices[row], np.uint64(np.uint32(tweaks[row])) | np.uint64(first) << HALF
-        counters[row, 0, 0], counters[row, 0, 1] = device, tail
-        for i in range(1, count):
-            tail += ONE << HALF
-            counters[row, i, 0], counters[row, i, 1] = device, tail
-
-
-@compiled
-def fill_streams(group: Index, tail: Index, counters: Words) -> None:
-    """counters[row, i] = (group + row, tail + (i << 32))"""
-    rows, count, _ = counters.shape
-    for row in range(rows):
-        for i in range(count):
-            counters[row, i, 0] = np.uint64(group) + np.uint64(row)
-            counters[row, i, 1] = np.uint64(tail) + (np.uint64(i) << HALF)
-
-
-@compiled
-def fill_shared(devices: Words, tweaks: Whole, first: int, count: int, counters: Words) -> None:
-    """counters[row, i] = (device // 8, tweak | (first + i) << 32), i from the block with the device's first word on."""
-    rows, blocks, _ = counters.shape
-    if blocks == 1:
-        flat = counters.reshape(-1)
-        for row in range(rows):
-            before = (devices[row] & SEVEN) * np.uint64(count) >> THREE
-            flat[TWO * np.uint64(row)] = devices[row] >> THREE
-            flat[TWO * np.uint64(row) + ONE] = np.uint64(np.uint32(tweaks[row])) | (np.uint64(first) + before) << HALF
-        return
-    for row in range(rows):
-        before, group = (devices[row] & SEVEN) * np.uint64(count), devices[row] >> THREE
-        tail = np.uint64(np.uint32(tweaks[row])) | (np.uint64(first) + (before >> THREE)) << HALF
-        counters[row, 0, 0], counters[row, 0, 1] = group, tail
-        for i in range(1, blocks):
-            tail += ONE << HALF
-            counters[row, i, 0], counters[row, i, 1] = group, tail
-
-
-@compiled
-def fill_further(devices: Words, tweaks: Whole, first: int, left: Whole, count: int, counters: Words) -> None:
-    """counters[i] = (device, tweak | (first + place) << 32), of the row and the place in it that left[i] names."""
-    for i in range(len(left)):
-        row, place = np.uint64(left[i]) // np.uint64(count), np.uint64(left[i]) % np.uint64(count)
-        counters[i, 0] = devices[row]
-        counters[i, 1] = np.uint64(np.uint32(tweaks[row])) | (np.uint64(first) + place) << HALF
-
-
-@compiled
-def extremes(devices: Words) -> tuple[int, int, bool]:
-    """The lowest and the highest device, and whether they are numbered in a row."""
-    first, off = devices[0], ZERO
-    for row in range(len(devices)):
-        off |= (devices[row] - first) ^ np.uint64(row)
-    if off == ZERO:
-        return first, devices[-1], True
-    low, high = first, first
-    for row in range(len(devices)):
-        low, high = min(low, devices[row]), max(high, devices[row])
-    return low, high, False
 
 
 def _reaches(typing: Any, words: Any, place: Any, bound: Any) -> Any:

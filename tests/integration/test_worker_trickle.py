@@ -30,7 +30,7 @@ def report(token: int) -> bytes:
     )
 
 
-def test_a_worker_flushes_reports_that_trickle_once_in_some_seconds_however_many_they_are(
+def test_a_worker_flushes_reports_that_trickle_at_most_once_a_second_however_many_they_are(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     topics = fresh_topics(partitions=PARTITIONS, merge_partitions=1)
