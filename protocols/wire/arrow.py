@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,20 +27,12 @@ MAX_COLUMNS = 256
 MAX_WIDTH = 64 << 10  # bytes of one fixed-size binary
 
 
-@dataclass(frozen=True)
-class Batch:
-    """A record batch: the schema's metadata, and columns as views of the record."""
+class Kind(NamedTuple):
+    """The kind of a column."""
 
-    metadata: dict[str, str]
-    rows: int
-    columns: dict[str, Column]
-
-
-@dataclass(frozen=True)
-class _Column:
     name: str
     dtype: np.dtype[Any]
-    width: int | None  # bytes of a fixed-size binary; None for integers
+    width: int | None = None  # bytes of a fixed-size binary; None for integers
 
     @property
     def bytes(self) -> int:
@@ -48,37 +40,69 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """The layout of a record batch's body: its length, and where its buffers are."""
+class Head:
+    """What precedes the body of a record batch: the schema's metadata, and the columns and where they are."""
 
-    length: int
+    metadata: dict[str, str]
     rows: int
-    lengths: tuple[int, ...]  # for each column its rows and its nulls
-    places: tuple[int, ...]  # for each buffer its offset and its size
+    kinds: tuple[Kind, ...]
+    places: tuple[int, ...]  # of each column's values, in the record
+    end: int  # of the body, in the record
 
 
-def read_batch(data: bytes, max_rows: int) -> Batch:
-    """The one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
-    schema, start = _message(data, 0)
-    header, start = _message(data, start)
-    metadata, columns = _read_schema(schema)
-    layout = _read_layout(header)
-    length = layout.length
-    if length < 0 or data[start + length :] not in (b"", END) or start + length > len(data):
+def read_head(data: bytes, max_rows: int) -> Head:
+    """The head of the one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
+    body = _message_end(data, _message_end(data, 0))
+    head = _read_head(data[:body], max_rows)
+    if head.end > len(data) or data[head.end :] not in (b"", END):
         raise Broken("the record does not end where its batch does")
-    views = _read_columns(layout, columns, memoryview(data)[start : start + length], max_rows)
-    return Batch(metadata, layout.rows, views)
+    return head
 
 
-def _message(data: bytes, start: int) -> tuple[bytes, int]:
-    """The metadata of the message at `start`, and where its body begins."""
+def read_columns(data: bytes, head: Head) -> list[Column]:
+    """The columns of a record, as views of it."""
+    columns: list[Column] = []
+    for (_, dtype, width), place in zip(head.kinds, head.places, strict=True):
+        if width is None:
+            columns.append(np.frombuffer(data, dtype, head.rows, place))
+        else:
+            columns.append(np.frombuffer(data, dtype, head.rows * width, place).reshape(head.rows, width))
+    return columns
+
+
+def _message_end(data: bytes, start: int) -> int:
+    """Where the metadata of the message at `start` ends."""
     begin = start + 8
     size = int.from_bytes(data[start + 4 : begin], "little", signed=True)
     if data[start : start + 4] != CONTINUATION or len(data) < begin:
         raise Broken("no Arrow message where one should start")
     if not 0 < size <= MAX_MESSAGE or size % 8 or begin + size > len(data):
         raise Broken(f"message metadata of {size} bytes")
-    return data[begin : begin + size], begin + size
+    return begin + size
+
+
+@lru_cache(maxsize=256)  # frames often have the same size
+def _read_head(data: bytes, max_rows: int) -> Head:
+    schema_end = _message_end(data, 0)
+    metadata, kinds = _read_schema(data[8:schema_end])
+    message, batch = _open(data[schema_end + 8 :], RECORD_BATCH)
+    if batch.has(3) or batch.has(4):
+        raise Broken("a compressed batch, or one with columns of variable layout")
+    length, rows = message.number(3, I64), batch.number(0, I64)
+    lengths, buffers = batch.numbers(1, 2, MAX_COLUMNS), batch.numbers(2, 2, 2 * MAX_COLUMNS)
+    if length < 0:
+        raise Broken("a body of less than nothing")
+    if not 0 < rows <= max_rows:
+        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
+    if lengths != (rows, 0) * len(kinds):
+        raise Broken("columns of different lengths, or with nulls")
+    if len(buffers) != 4 * len(kinds):
+        raise Broken("not two buffers for each column")
+    # Each column has a validity buffer, unused without nulls, and then its values: of each its offset and its size.
+    for kind, offset, size in zip(kinds, buffers[2::4], buffers[3::4], strict=True):
+        if offset < 0 or offset % 8 or size < rows * kind.bytes or offset + size > length:
+            raise Broken("a buffer that is misplaced or too short")
+    return Head(metadata, rows, kinds, tuple(len(data) + offset for offset in buffers[2::4]), len(data) + length)
 
 
 def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
@@ -90,7 +114,7 @@ def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
 
 
 @lru_cache(maxsize=256)  # one schema per survey, period and answered attributes
-def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[_Column, ...]]:
+def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[Kind, ...]]:
     message, schema = _open(metadata, SCHEMA)
     if message.number(3, I64) or schema.number(0, I16):
         raise Broken("the schema has a body or is not little-endian")
@@ -101,44 +125,13 @@ def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[_Column, ...]]:
     return dict(pairs), columns
 
 
-def _read_field(field: Table) -> _Column:
+def _read_field(field: Table) -> Kind:
     name, kind, parameters = field.text(0), field.number(2, U8), field.table(3)
     if field.has(4) or field.tables(5, MAX_COLUMNS) or field.tables(6, MAX_COLUMNS) or parameters is None:
         raise Broken("a column with a dictionary, children or metadata of its own")
     size = parameters.number(0, I32)
     if kind == INT and size in (8, 16, 32, 64) and not parameters.number(1, U8):
-        return _Column(name, np.dtype(f"<u{size // 8}"), None)
+        return Kind(name, np.dtype(f"<u{size // 8}"))
     if kind == FIXED_SIZE_BINARY and 0 < size <= MAX_WIDTH:
-        return _Column(name, np.dtype(np.uint8), size)
+        return Kind(name, np.dtype(np.uint8), size)
     raise Broken("a column that is neither unsigned integers nor fixed-size binary")
-
-
-@lru_cache(maxsize=256)  # frames often have the same size
-def _read_layout(metadata: bytes) -> _Layout:
-    message, batch = _open(metadata, RECORD_BATCH)
-    if batch.has(3) or batch.has(4):
-        raise Broken("a compressed batch, or one with columns of variable layout")
-    lengths, places = batch.numbers(1, 2, MAX_COLUMNS), batch.numbers(2, 2, 2 * MAX_COLUMNS)
-    return _Layout(message.number(3, I64), batch.number(0, I64), lengths, places)
-
-
-def _read_columns(layout: _Layout, columns: tuple[_Column, ...], body: memoryview, max_rows: int) -> dict[str, Column]:
-    rows, places = layout.rows, layout.places
-    if not 0 < rows <= max_rows:
-        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
-    if layout.lengths != (rows, 0) * len(columns):
-        raise Broken("columns of different lengths, or with nulls")
-    if len(places) != 4 * len(columns):
-        raise Broken("not two buffers for each column")
-    # Each column has a validity buffer, unused without nulls, and then its values.
-    return {
-        column.name: _view(column, body, offset, size, rows)
-        for column, offset, size in zip(columns, places[2::4], places[3::4], strict=True)
-    }
-
-
-def _view(column: _Column, body: memoryview, offset: int, size: int, rows: int) -> Column:
-    if offset < 0 or offset % 8 or size < rows * column.bytes or offset + size > len(body):
-        raise Broken("a buffer that is misplaced or too short")
-    values = np.frombuffer(body, column.dtype, rows * column.bytes // column.dtype.itemsize, offset)
-    return values if column.width is None else values.reshape(rows, column.width)

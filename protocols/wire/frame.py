@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,10 @@ from protocols.arrays.aliases import Column, Gaps, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
-from protocols.wire.arrow import Batch, read_batch
+from protocols.wire.arrow import Head, Kind, read_columns, read_head
 from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS
 from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.reasons import Reason, Reject
-
-_TOKENS, _GAPS = Symbols(1 << 64), Symbols(1 << 16)
 
 
 @dataclass(frozen=True)
@@ -89,41 +88,45 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     if len(data) > MAX_RECORD_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
-        batch = read_batch(data, MAX_ROWS)
-        header = ReportHeader.read(batch.metadata)
+        head = read_head(data, MAX_ROWS)
+        header = ReportHeader.read(head.metadata)
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
-    scheme = header.scheme(lookup, batch.rows)
+    scheme = header.scheme(lookup, head.rows)
     if isinstance(scheme, Reject):
         return scheme
-    fault = _misfit(batch, scheme)
+    fault = _misfit(head, scheme)
     if fault:
-        return Reject(Reason.UNDECODABLE, fault, header.survey, batch.rows)
-    tokens, gaps, *_ = batch.columns.values()
-    answers = {name: column for name, column in batch.columns.items() if name not in ("token", "gap")}
+        return Reject(Reason.UNDECODABLE, fault, header.survey, head.rows)
+    tokens, gaps, *columns = read_columns(data, head)
+    if not _ascending(tokens):
+        return Reject(Reason.UNDECODABLE, "rows are not sorted by token", header.survey, head.rows)
+    answers = {kind.name: column for kind, column in zip(head.kinds[2:], columns, strict=True)}
     return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, answers)
 
 
-def _misfit(batch: Batch, scheme: Scheme) -> str:
-    """What is wrong with a batch for this survey; empty if nothing."""
-    if set(batch.metadata) != {"survey", "fingerprint", "period"}:
+def _misfit(head: Head, scheme: Scheme) -> str:
+    """What is wrong with the columns for this survey; empty if nothing."""
+    if head.metadata.keys() != {"survey", "fingerprint", "period"}:
         return "the schema's metadata is not survey, fingerprint and period"
-    names = list(batch.columns)
-    if tuple(names[2:]) not in scheme.forms:
+    names = [kind.name for kind in head.kinds]
+    form = tuple(names[2:])
+    if form not in scheme.forms:
         return f"a report of this survey {scheme.forms_in_words}"
     if names[:2] != ["token", "gap"]:
         return "the first two columns are not token and gap"
-    tokens, gaps, *answers = batch.columns.values()
-    layouts = (scheme.question(name).mechanism.encoding.answer for name in names[2:])
-    if not (_is(tokens, _TOKENS) and _is(gaps, _GAPS) and all(map(_is, answers, layouts))):
-        return "columns do not have the types of the survey"
-    return "" if _ascending(tokens) else "rows are not sorted by token"
+    return "" if head.kinds == _kinds(scheme, form) else "columns do not have the types of the survey"
 
 
-def _is(column: Column, layout: Layout) -> bool:
-    return column.dtype == layout.dtype and column.shape[1:] == (
-        (layout.bytes,) if isinstance(layout, PackedBits) else ()
-    )
+@lru_cache(maxsize=64)
+def _kinds(scheme: Scheme, form: tuple[str, ...]) -> tuple[Kind, ...]:
+    """The columns of a frame that answers some attributes."""
+    answers = (_kind(name, scheme.question(name).mechanism.encoding.answer) for name in form)
+    return _kind("token", Symbols(1 << 64)), _kind("gap", Symbols(1 << 16)), *answers
+
+
+def _kind(name: str, layout: Layout) -> Kind:
+    return Kind(name, layout.dtype, layout.bytes if isinstance(layout, PackedBits) else None)
 
 
 def _ascending(tokens: Tokens) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protocols.wire.arrow import read_batch
+from protocols.wire.arrow import read_head
 from protocols.wire.content import CLOCK, FRAME, MAX_ROWS, REPORT
 from protocols.wire.header import ReportHeader, read_id
 from protocols.wire.strict_json import read_object
@@ -30,7 +30,7 @@ def named(content_type: str, value: bytes) -> Named | None:
             record = read_object(value)
             return Named(read_id(record.get("survey")), None, int(record["through"]))
         if content_type == FRAME:
-            return _named(ReportHeader.read(read_batch(value, MAX_ROWS).metadata))
+            return _named(ReportHeader.read(read_head(value, MAX_ROWS).metadata))
         if content_type == REPORT:
             return _named(ReportHeader.read(read_object(value)))
     except (ValueError, KeyError, TypeError):

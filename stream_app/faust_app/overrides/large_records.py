@@ -2,7 +2,7 @@
 
 aiokafka copies a record into its batch, computes the checksum with a slow function, and copies the batch once for every
 level of the request. Here a large record is a batch of its own that refers to the record's bytes, the checksum is that
-of `crc32c`, and all pieces of a request are joined at once. What is sent is the same, byte for byte.
+of `crc32c`, and the pieces of a request are not joined. What is sent is the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +18,8 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.types import Array, Bytes, Int32, Schema
 from aiokafka.record.util import encode_varint
 from crc32c import crc32c
+
+from stream_app.faust_app.overrides.connections import Pieces
 
 LARGE_BYTES = 128 << 10
 """Values from this size on are not copied."""
@@ -34,16 +35,6 @@ class LargeRecord(NamedTuple):
     key: bytes
     value: bytes
     offset: int = 0  # in its batch
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """The bytes of a batch, which are not joined yet."""
-
-    all: tuple[bytes, ...]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.all))
 
 
 class LargeRecordBuilder(BatchBuilder):  # type: ignore[misc]
@@ -124,8 +115,8 @@ async def _send(send: Callable[..., Awaitable[Any]], node: int, request: Any, **
 
 
 def _build(build: Callable[[type], Any], version: type) -> Any:
-    """A request whose pieces are joined at once."""
+    """A request whose pieces are not joined."""
     request = build(version)
     fields = [request.__dict__[name] for name in request.SCHEMA.names]
-    request.encode = lambda: b"".join(pieces_of(request.SCHEMA, fields))
+    request.encode = lambda: Pieces(tuple(pieces_of(request.SCHEMA, fields)))
     return request

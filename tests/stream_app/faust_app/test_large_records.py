@@ -11,7 +11,8 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.faust_app.overrides.large_records import LARGE_BYTES, LargeRecordBuilder, Pieces, pieces_of
+from stream_app.faust_app.overrides.connections import Pieces
+from stream_app.faust_app.overrides.large_records import LARGE_BYTES, LargeRecordBuilder, pieces_of
 
 BATCH_BYTES = 1 << 20
 TIME = 1_700_000_000_000

@@ -16,10 +16,12 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 
+import aiokafka.conn
 import faust
 import mode
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
@@ -63,19 +65,19 @@ class Used:
         return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
 
 
-async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher]:
+async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher, AIOKafkaConnection]:
     address = "127.0.0.1:1"
     consumer, producer = AIOKafkaConsumer(bootstrap_servers=address), AIOKafkaProducer(bootstrap_servers=address)
     fetches = Fetcher(consumer._client, consumer._subscription)
     await fetches.close()
     await consumer.stop()
     await producer.stop()
-    return consumer, producer, fetches
+    return consumer, producer, fetches, AIOKafkaConnection("127.0.0.1", 1)
 
 
 @cache
 def used() -> list[Used]:
-    consumer, producer, fetches = asyncio.run(_unconnected())
+    consumer, producer, fetches, connection = asyncio.run(_unconnected())
     fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
     builder = BatchBuilder(1, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
@@ -94,6 +96,13 @@ def used() -> list[Used]:
         Used(fetched, "_tp", "go through the batches of a fetch"),
         Used(fetched, "next_fetch_offset", "say where to fetch on"),
         Used(_MemoryRecordsPy(b""), "_next_slice", "know the leader epoch of a batch"),
+        # connections.py
+        Used(aiokafka.conn, "AIOKafkaProtocol", "receive large responses in memory of their own"),
+        Used(aiokafka.conn, "AIOKafkaConnection", "give views of fetched records, and write pieces"),
+        Used(aiokafka.conn, "io", "give views of fetched records"),
+        Used(AIOKafkaConnection, "_handle_frame", "give views of fetched records"),
+        Used(connection, "_requests", "know which request a response answers"),
+        Used(connection, "_writer", "write pieces"),
         # leader_epochs.py
         Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
         Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
