@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from math import log
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from bench._turns import Goes, in_turns
 
 DEVICES, PERIODS, VALUES = 20_000, 5, 16
 MANY_DEVICES = 100_000
-FAKES = "eps: 2, solution: rs+fd"
+FAKES, APART = "eps: 2, solution: rs+fd", "eps_inf: 40, eps_1: 20, solution: spl"
 GOES, NOISE = 5, 0.3
 """How often a command is run (the cheapest counts), and the CPU seconds by which two of the same differ."""
 LINEAR, RUN_SECONDS = 1.1, 600
@@ -55,40 +54,37 @@ class Run(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One thing that grows, the smallest of its three sizes, by which factor each is larger, and the run of a size."""
+    """One thing that grows, in three sizes, of which the smallest is next to nothing; and the run of a size."""
 
     what: str
-    smallest: int
-    factor: int
+    sizes: tuple[int, int, int]
     run: Callable[[int], Run]
     wanted: float = LINEAR
 
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        return self.smallest, self.smallest * self.factor, self.smallest * self.factor**2
-
 
 GROWING = (
-    Row("devices", MOST_DEVICES // 9, 3, lambda size: Run(devices=size)),
-    Row("periods", 6, 3, lambda size: Run(devices=MANY_DEVICES, periods=size)),
-    Row("attributes, spl", 5, 3, lambda d: Run(50_000, attributes=d, terms="eps_inf: 40, eps_1: 20, solution: spl")),
-    Row("attributes, rs+fd", 5, 3, lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
-    Row("values, direct answers", 1_000, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
-    Row("values, bits", 100, 3, lambda k: Run(MANY_DEVICES, values=k, mechanism="l-osue")),
+    Row("devices", (100, MOST_DEVICES // 3, MOST_DEVICES), lambda size: Run(devices=size)),
+    Row("periods", (1, 18, 54), lambda size: Run(devices=MANY_DEVICES, periods=size)),
+    Row("attributes, spl", (2, 15, 45), lambda d: Run(50_000, attributes=d, terms=APART)),
+    Row("attributes, rs+fd", (2, 15, 45), lambda d: Run(50_000, attributes=d, terms=FAKES, mechanism="grr")),
+    Row("values, direct answers", (10, 3_000, 9_000), lambda k: Run(MANY_DEVICES, values=k, mechanism="l-grr")),
+    Row("values, bits", (10, 300, 900), lambda k: Run(MANY_DEVICES, values=k, mechanism="l-osue")),
 )
 
 
-def slope(costs: Sequence[float], factor: float) -> float:
-    """The power of the size with which costs grow, from three sizes, each so many times the one before.
+def slope(costs: Sequence[float], sizes: Sequence[int]) -> float:
+    """The power of the size with which costs grow, from three sizes, of which the smallest is next to nothing.
 
-    What does not depend on the size is in all three, so only differences count. A difference below the noise counts as
-    the noise.
+    What does not depend on the size is in all three, so it is what the larger two add that counts. What is below the
+    noise counts as the noise.
 
-    >>> round(slope((5.0 + 1, 5.0 + 4, 5.0 + 16), 2), 6)
+    >>> round(slope((5.0, 5.0 + 4, 5.0 + 16), (0, 100, 200)), 6)
     2.0
+    >>> round(slope((5.0 + 1, 5.0 + 31, 5.0 + 91), (1, 31, 91)), 6)
+    1.0
     """
-    first, second = (max(more - less, NOISE) for less, more in pairwise(costs))
-    return log(second / first) / log(factor)
+    less, more = (max(cost - costs[0], NOISE) for cost in costs[1:])
+    return log(more / less) / log((sizes[2] - sizes[0]) / (sizes[1] - sizes[0]))
 
 
 def in_noise(costs: Sequence[float]) -> bool:

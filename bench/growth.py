@@ -1,8 +1,8 @@
 """How cost grows: in CPU seconds, and compared with linear growth.
 
 A row's slope is the power of the size with which its cost grows: 1 is linear, 0 constant. Rows of `hearsay run` have
-three sizes, and the slope is that of the differences: what every run costs, whatever its size, does not count. Merging
-and writing are measured alone, in this process. Latency and starting are those of workers on a broker.
+three sizes, the smallest next to nothing, and the slope is that of what the larger two add to it. Merging and writing
+are measured alone, in this process. Latency and starting are those of workers on a broker.
 
 Sizes take turns, several times, and the least costs count. Beside a slope is what it would be without any one of the
 turns: if these differ much, another program was busy, and the slope says little.
@@ -74,7 +74,7 @@ def run() -> Table:
     found.row("a run of nearly nothing", "", f"{nothing:.2f}", "", "")
     for row in GROWING:
         goes = run_seconds(*map(row.run, row.sizes))
-        power = goes.figure(partial(slope, factor=row.factor))
+        power = goes.figure(partial(slope, sizes=row.sizes))
         note = ", mostly noise" if in_noise(goes.least) else ""
         add(found, row.what + note, row.sizes, goes, power, row.wanted)
     million, capped = run_seconds(Run(MOST_DEVICES), Run(MOST_DEVICES, terms=CAPPED)).least

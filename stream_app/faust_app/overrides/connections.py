@@ -111,6 +111,8 @@ class LeanProtocol(asyncio.BufferedProtocol):
 
     async def read(self, size: int) -> bytes | memoryview:
         """So many bytes. Raises what ended the connection, if it ended before."""
+        if size < 0:
+            raise ValueError(f"a response of {size} bytes: this is no Kafka broker")
         if size > len(self._memory):
             self._go_on_in(np.empty(size, dtype=np.uint8).data)
         while self._held < size:

@@ -135,6 +135,19 @@ def test_what_ends_early_is_an_error_also_for_whoever_asks_later(loop: Any, arri
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_a_response_of_less_than_nothing_is_an_error(loop: Any) -> None:
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(bytes(100))
+
+    async def work() -> None:
+        async with connected(serve) as (reader, _writer):
+            with pytest.raises(ValueError, match="no Kafka broker"):
+                await reader.readexactly(-5)
+
+    run(loop, work)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_what_is_written_waits_until_the_other_end_reads_it(loop: Any) -> None:
     sent = [bytes([number]) * (1 << 20) for number in range(64)]
     received = bytearray()
