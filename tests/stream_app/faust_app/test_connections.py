@@ -12,9 +12,9 @@ import pytest
 import uvloop
 from aiokafka.protocol.fetch import FetchRequest
 
-from stream_app.faust_app.overrides.connections import SMALL_BYTES, LeanConnection, LeanProtocol, Pieces, Views
+from stream_app.faust_app.overrides.connections import SMALL_BYTES, LeanConnection, LeanProtocol, Views
 
-SECONDS = 20
+SECONDS = 120  # of work that takes one: the machine may be busy
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -209,8 +209,3 @@ def test_a_response_is_read_to_its_end_and_not_beyond() -> None:
     assert large == data[3 : SMALL_BYTES + 3]
     assert bytes(views.read(1 << 20)) == data[SMALL_BYTES + 3 :]
     assert views.read(1) == b""
-
-
-def test_pieces_are_bytes_that_are_not_joined() -> None:
-    pieces = b"size" + (b"header" + Pieces((b"body", b"end")))
-    assert (b"".join(pieces.all), len(pieces)) == (b"sizeheaderbodyend", 17)
