@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -10,20 +11,38 @@ from rich import box, table
 from rich.console import Console
 
 import bench
-from bench.tables import Table
+from bench._tables import Table
+
+LOOPS, LOOP_STEPS, LOOP_PAUSE = 6, 1_000_000, 0.4
 
 console = Console(highlight=False)
 
 
 def main(names: list[str]) -> int:
-    known = [name for _, name, _ in iter_modules(bench.__path__) if name[0] != "_" and name != "tables"]
+    known = [name for _, name, _ in iter_modules(bench.__path__) if name[0] != "_"]
     unknown = [name for name in names if name not in known]
     if unknown:
         console.print(f"no benchmark {unknown[0]!r}; there are {', '.join(known)}")
         return 2
     for name in names or known:
-        show(import_module(f"bench.{name}").run())  # one need not have what another is compared with
+        module = import_module(f"bench.{name}")  # one need not have what another is compared with
+        before = loop_seconds()
+        found = module.run()
+        took = [*before, *loop_seconds()]
+        found.remarks.append(f"the same loop, before and after, took {min(took):.2f} to {max(took):.2f} CPU seconds")
+        show(found)
     return 0
+
+
+def loop_seconds() -> list[float]:
+    """CPU seconds of a loop that is always the same, some times: how fast this machine is, and how evenly."""
+    found = []
+    for _ in range(LOOPS):
+        began = time.process_time()
+        sum(i * i for i in range(LOOP_STEPS))
+        found.append(time.process_time() - began)
+        time.sleep(LOOP_PAUSE)
+    return found
 
 
 def show(found: Table) -> None:

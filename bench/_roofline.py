@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bench.tables import best_of
+from bench._tables import best_of
 from protocols.arrays import frozen
 from protocols.randomness import BLOCK, Draws, at_once, counter_loops, drawing_loops, keystream
 from protocols.randomness.drawing import NO_EXEMPT, Lookup

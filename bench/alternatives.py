@@ -16,7 +16,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.tables import Table, best_of
+from bench._tables import Table, best_of
 from protocols.mechanisms import RECORDS, Budget, FreshHash, bit_flip
 
 REPORTS = 200_000

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analytics.estimation import clip_renormalise, estimate_all, norm_sub
 from analytics.estimation.smoothing import smooth
-from bench.tables import Table, best_of
+from bench._tables import Table, best_of
 from protocols.mechanisms import Flip, SupportChannel
 from protocols.scheme import Scheme
 from protocols.survey import Survey

@@ -9,7 +9,7 @@ import numpy as np
 from audit.intervals import Trials
 from audit.measured import chosen_attributes, rank, seen_by_smp
 from audit.report import Attack
-from bench.tables import Table
+from bench._tables import Table
 from hearsay.auditing.auditing import Auditing
 from hearsay.auditing.devices import InProcess, short_lived_store
 from hearsay.auditing.populations import STEADY, named

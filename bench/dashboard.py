@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from kafka import KafkaProducer
 
-from bench.brokers import broker
-from bench.tables import Table
+from bench._brokers import broker
+from bench._tables import Table
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey

@@ -17,7 +17,7 @@ from analytics.forecasting import Bank, Series, Structure, backtest, forecast
 from analytics.forecasting.backtesting import LAST, OURS
 from analytics.forecasting.fitting import fit
 from analytics.forecasting.structure import Floats
-from bench.tables import Table, best_of
+from bench._tables import Table, best_of
 
 MONTREUIL = Path(__file__).parents[1] / "examples/series/montreuil.csv"
 SERIES, POINTS, FITTED, HISTORY, DAY, WEEK = 1000, 3000, 12, 400, 48, 336

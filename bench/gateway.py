@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from bench.brokers import broker
-from bench.tables import Table
+from bench._brokers import broker
+from bench._tables import Table
 from protocols.errors import ServerError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -18,6 +18,7 @@ from statistics import median
 
 import numpy as np
 
+from bench._brokers import broker
 from bench._runs import (
     CAPPED,
     EVENTS,
@@ -33,10 +34,9 @@ from bench._runs import (
     run_seconds,
     slope,
 )
+from bench._tables import Table, best_of
 from bench._turns import Figure, Goes, in_turns
-from bench.brokers import broker
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
-from bench.tables import Table, best_of
 from bench.trickle import until_all_count
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink

@@ -7,7 +7,7 @@ from time import process_time
 
 import numpy as np
 
-from bench.tables import Table, best_of, per_report
+from bench._tables import Table, best_of, per_report
 from protocols.mechanisms import FreshHash, SupportChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 
-from bench.brokers import broker
+from bench._brokers import broker
+from bench._tables import Table
 from bench.stream import KEY, PARTITIONS, SCHEME, make
-from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
 from protocols.wire import CONTENT_TYPE_HEADER, REPORT
 from servers.settings import KafkaSettings

@@ -7,7 +7,7 @@ from time import process_time
 import numpy as np
 
 from analytics.integrity import Answers, integrity_of
-from bench.tables import Table, best_of
+from bench._tables import Table, best_of
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.scheme import Scheme

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.brokers import broker
-from bench.tables import Table
+from bench._brokers import broker
+from bench._tables import Table
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits

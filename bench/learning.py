@@ -15,7 +15,7 @@ import numpy as np
 from analytics.estimation import exact
 from analytics.learning import Measured, Pair, People, compare, counted, draw_records, fit
 from analytics.mobility import Answers
-from bench.tables import Table, best_of
+from bench._tables import Table, best_of
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import FreshHash
 from protocols.respondent import Respondent

@@ -19,8 +19,8 @@ from time import process_time
 import numpy as np
 import redis
 
+from bench._tables import Table
 from bench.memo import survey
-from bench.tables import Table
 from memo_store.connection import CHUNK, Command, Link, Placed
 from memo_store.registry import memo_table
 from memo_store.sealing import Sealer

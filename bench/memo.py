@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import redis
 
-from bench.tables import Table
+from bench._tables import Table
 from memo_store.connection import CHUNK, Fields, Placed, shard_key
 from memo_store.registry import memo_table
 from memo_store.sealing import Sealer

@@ -7,7 +7,7 @@ from time import process_time
 import numpy as np
 
 from analytics.estimation.places import fit_places
-from bench.tables import Table
+from bench._tables import Table
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS, Area, Budget, PlaceRound, PlanarChannel
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.tables import Table
+from bench._tables import Table
 from memo_store.store import MemoStore
 from producers.fleet import CACHE_BYTES, Fleet
 from producers.reporting import Reporter

@@ -22,7 +22,7 @@ from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client, RSpFD
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
 from bench import _roofline
-from bench.tables import Table, best_of, per_report
+from bench._tables import Table, best_of, per_report
 from protocols.arrays import PackedBits
 from protocols.question import Question
 from protocols.randomness import Keyring

@@ -1,8 +1,6 @@
 """The worker beside a bare reader and beside Faust as it is usually written, on one broker in one run.
 
     bare reader       aiokafka reads the frames and does nothing with them
-    floor             the same, and their tokens are put into tables and written (bench/_floor.py): whoever finds
-                      repeated tokens, and still does after a crash, does at least this
     worker            `hearsay worker` counts them, with and without checking for repeated tokens
     first period      the same, in a worker that has closed no period yet: its tables of tokens grow
     idiomatic Faust   one JSON report a message, a tumbling table (bench/_idiomatic.py)
@@ -31,10 +29,9 @@ import numpy as np
 import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from bench._floor import floor
+from bench._brokers import broker
+from bench._tables import Table
 from bench._turns import in_turns
-from bench.brokers import broker
-from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
@@ -69,7 +66,7 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     table = Table("Stream app: reports/s, side by side", ("", "reports/s", "of the bare reader"))
     with_tokens, without = make(kafka, "tokens"), make(kafka, "plain")
 
-    ready, written = make(kafka, "ready"), make(kafka, "floor").reports
+    ready = make(kafka, "ready")
     fill(kafka, ready, FRAMES, 0)
     with (
         workers(1, kafka, with_tokens, KEY, directory, *SESSION) as (worker,),
@@ -90,31 +87,25 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
         def read_bare() -> float:
             return 1 / uvloop.run(read(kafka, ready.reports)) / ROWS
 
-        def read_least() -> float:
-            work = floor(kafka, ready.reports, written, PARTITIONS, FRAMES, {"bench": SCHEME}.get)
-            return 1 / uvloop.run(work) / ROWS
-
         def count_a_period() -> float:
             period = next(periods)
             rate = count(kafka, with_tokens, worker, period)
             close(kafka, with_tokens, worker, period)
             return 1 / rate
 
-        goes = in_turns(ROUNDS, read_bare, read_least, count_a_period, lambda: 1 / count(kafka, without, counter, 0))
+        goes = in_turns(ROUNDS, read_bare, count_a_period, lambda: 1 / count(kafka, without, counter, 0))
         worker.leave()
         counter.leave()
-    bare, least, tokens, plain = (1 / seconds for seconds in goes.least)
-    of_bare = [str(goes.figure(partial(first_over, place=place))) for place in range(4)]
+    bare, tokens, plain = (1 / seconds for seconds in goes.least)
+    of_bare = [str(goes.figure(partial(first_over, place=place))) for place in range(3)]
     usual = idiomatic(kafka, directory)
 
     table.row("bare reader", f"{bare:,.0f}", "1")
-    table.row("floor", f"{least:,.0f}", of_bare[1])
-    table.row("worker, tokens checked", f"{tokens:,.0f}", of_bare[2])
+    table.row("worker, tokens checked", f"{tokens:,.0f}", of_bare[1])
     table.row("worker, tokens checked, first period", f"{first:,.0f}", f"{first / bare:.2f}")
-    table.row("worker, tokens not checked", f"{plain:,.0f}", of_bare[3])
+    table.row("worker, tokens not checked", f"{plain:,.0f}", of_bare[2])
     table.row("idiomatic Faust", f"{usual:,.0f}", f"{usual / bare:.5f}")
     table.remarks += [
-        f"worker, tokens checked, over the floor: {tokens / least:.2f}",
         f"worker over idiomatic Faust: {tokens / usual:,.0f}x",
         f"recovery of {STATE_FRAMES * ROWS / 1e6:.1f}M tokens: {recovery:.2f} s, "
         f"{recovery / state:.1f}x a bare reader of the same changelog ({state:.2f} s)",

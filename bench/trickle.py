@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.brokers import broker
+from bench._brokers import broker
+from bench._tables import Table
 from bench.stream import KEY, PARTITIONS, SCHEME, make
-from bench.tables import Table
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.wire import REPORT, Frame, encode_report

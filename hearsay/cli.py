@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -125,6 +126,7 @@ def main() -> None:
         try:
             app()
         finally:
+            gc.freeze()  # otherwise Python searches all objects for cycles once more before it ends
             sys.stdout.flush()  # here an error, such as a full disk, can still be explained
     except Exception as error:
         if "--debug" in sys.argv:

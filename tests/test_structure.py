@@ -78,3 +78,9 @@ def test_benchmarks_and_rooms_import_nothing_from_the_tests() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             module = node.module if isinstance(node, ast.ImportFrom) else None
             assert not (module or "").startswith("tests"), path
+
+
+def test_what_make_bench_runs_are_benchmarks() -> None:
+    for path in (ROOT / "bench").glob("[!_]*.py"):
+        functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        assert "run" in functions, f"{path.name} has no run(): let its name begin with _"

@@ -16,7 +16,7 @@ and pseudonyms are derived from the keyring (sealing.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -53,15 +53,20 @@ def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
 class Placed:
     """Devices in the order of their pseudonyms, so that the order of requests shows Redis nothing."""
 
-    pseudonyms: Bytes  # [n, PSEUDONYM], ascending
-    names: Words  # their first 8 bytes, as numbers
+    all: Bytes = field(repr=False)  # [n, PSEUDONYM], those of the caller
+    names: Words  # their first 8 bytes, as numbers, ascending
     order: Rows  # each one's row in the columns of the caller
 
     @classmethod
     def of(cls, pseudonyms: Bytes) -> Placed:
-        names = np.ascontiguousarray(pseudonyms[:, :8]).view(">u8")[:, 0].astype(np.uint64)
+        names = pseudonyms[:, :8].view(">u8")[:, 0].astype(np.uint64)
         order = np.argsort(names)
-        return cls(np.ascontiguousarray(pseudonyms).take(order, axis=0), names[order], order)
+        return cls(np.ascontiguousarray(pseudonyms), names.take(order), order)
+
+    @property
+    def pseudonyms(self) -> Bytes:
+        """[n, PSEUDONYM], ascending."""
+        return self.all.take(self.order, axis=0)
 
     def slices(self, size: int) -> Iterator[slice]:
         """Parts of at most `size`. At least one, so that no devices give empty columns of the right type."""
@@ -70,8 +75,7 @@ class Placed:
 
     def part(self, rows: Rows | slice) -> Placed:
         """Some of the devices."""
-        chosen = self.pseudonyms[rows] if isinstance(rows, slice) else self.pseudonyms.take(rows, axis=0)
-        return Placed(chosen, self.names[rows], self.order[rows])
+        return Placed(self.all, self.names[rows], self.order[rows])
 
     @property
     def first(self) -> Rows:
@@ -93,4 +97,5 @@ class Placed:
 
 def read_fields(table: str, placed: Placed) -> list[Command]:
     """Commands that read these devices' records of a table."""
-    return [("HMGET", shard_key(shard, table), Fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]
+    pseudonyms = placed.pseudonyms
+    return [("HMGET", shard_key(shard, table), Fields(pseudonyms[rows])) for shard, rows in placed.shards()]

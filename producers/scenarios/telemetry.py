@@ -94,7 +94,7 @@ class Telemetry:
         self._state = state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(state.alive & present)
-        values = {name: column[devices].astype(np.int64) for name, column in state.values.items()}
+        values = {name: column.take(devices).astype(np.int64) for name, column in state.values.items()}
         return Presences(period, devices.astype(np.uint64), values)
 
     def _start(self) -> _State:
