@@ -82,13 +82,13 @@ class Telemetry:
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
         self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
         self._alive_at_once = max(1, round(devices / (1 + churn * (periods - 1))))
-        self._state = self._start()
+        self._first = self._state = self._start()
 
     def presences(self, period: int) -> Presences:
         """Which devices are present in this period, with which values."""
         check_period(self, period)
         # Read once and replaced at once: two threads may compute the same periods, but never mix two states.
-        state = self._state if self._state.period <= period else self._start()
+        state = self._state if self._state.period <= period else self._first
         while state.period < period:
             state = self._step(state)
         self._state = state
