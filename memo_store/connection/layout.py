@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -63,9 +64,9 @@ class Placed:
         order = np.argsort(names)
         return cls(np.ascontiguousarray(pseudonyms), names.take(order), order)
 
-    @property
+    @cached_property
     def pseudonyms(self) -> Bytes:
-        """[n, PSEUDONYM], ascending."""
+        """[n, PSEUDONYM], ascending. Not everybody asks for them."""
         return self.all.take(self.order, axis=0)
 
     def slices(self, size: int) -> Iterator[slice]:
@@ -97,5 +98,4 @@ class Placed:
 
 def read_fields(table: str, placed: Placed) -> list[Command]:
     """Commands that read these devices' records of a table."""
-    pseudonyms = placed.pseudonyms
-    return [("HMGET", shard_key(shard, table), Fields(pseudonyms[rows])) for shard, rows in placed.shards()]
+    return [("HMGET", shard_key(shard, table), Fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]

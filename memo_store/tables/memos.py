@@ -72,13 +72,12 @@ class MemoTable:
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
         """Scripts that create these memos, unless the device has one for the tag or is at its cap."""
         entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
-        pseudonyms = placed.pseudonyms
         return [
             Call(
                 "create",
                 shard,
                 shard_key(shard, self.name),
-                (pseudonyms[rows].tobytes(), PSEUDONYM, entries[rows].tobytes(), self.width, self.cap or 0),
+                (placed.pseudonyms[rows].tobytes(), PSEUDONYM, entries[rows].tobytes(), self.width, self.cap or 0),
             )
             for shard, rows in placed.shards()
         ]

@@ -38,8 +38,7 @@ class PresenceTable:
 
     def deliver(self, placed: Placed, period: int) -> list[Call]:
         """Scripts that record a delivered report of these devices."""
-        pseudonyms = placed.pseudonyms
         return [
-            Call("deliver", shard, shard_key(shard, self.name), (pseudonyms[rows].tobytes(), PSEUDONYM, period))
+            Call("deliver", shard, shard_key(shard, self.name), (placed.pseudonyms[rows].tobytes(), PSEUDONYM, period))
             for shard, rows in placed.shards()
         ]
