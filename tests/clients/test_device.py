@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import hearsay
+from hearsay.library.device.state import Report
 from protocols.errors import DeviceError, SettingsError, StateError
 from protocols.wire import Frame, decode_report
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
@@ -181,6 +182,40 @@ def test_what_a_collector_has_it_has_and_what_is_late_it_does_not_get_again(
                 device.send(running.address, "test", {"a": 1})
         with refused("reported"):
             device.send(running.address, "test", {"a": 1})
+    assert len(running.posted) == 1
+
+
+def test_a_report_whose_period_was_closed_before_it_was_sent_is_an_error_and_never_sent(
+    opened: Opening, clock: Clock
+) -> None:
+    class Slow(dict[str, int]):
+        def __getitem__(self, name: str) -> int:
+            clock.day = 2  # what follows takes two days
+            return super().__getitem__(name)
+
+    with gateway(TERMS) as running:
+        device = opened()
+        with refused("late"):
+            device.send(running.address, "test", Slow(a=1))
+        assert running.posted == []
+        assert device.send(running.address, "test", {"a": 1}) == 2
+    assert len(running.posted) == 1
+
+
+def test_a_report_that_another_process_of_the_device_delivered_meanwhile_is_reported(
+    opened: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gateway(TERMS) as running:
+        device, other = opened(), opened()
+        settle = device.settle
+
+        def settle_and_wait(survey: str, values: dict[str, int]) -> Report:
+            settled = settle(survey, values)
+            other.send(running.address, "test", {"a": 1})
+            return settled
+
+        monkeypatch.setattr(device, "settle", settle_and_wait)
+        assert device.send(running.address, "test", {"a": 1}) == 0
     assert len(running.posted) == 1
 
 

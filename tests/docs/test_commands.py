@@ -79,16 +79,18 @@ def run_page(page: Page, directory: Path, outputs: Path, prelude: str = "") -> N
         assert matches(expected.text, actual), f"{page}, line {expected.line}, was:\n{expected.text}\n\nis:\n{actual}"
 
 
-def run_script(script: str, directory: Path) -> int:
+def run_script(script: str, directory: Path) -> int | str:
     """Run it as a person at a terminal of 80 columns would; whatever it left in the background is ended."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
-    shell = subprocess.Popen(["bash", "-c", script], cwd=directory, env=environment, start_new_session=True)
-    try:
-        return shell.wait(PATIENCE_SECONDS)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGKILL)
+    with subprocess.Popen(["bash", "-c", script], cwd=directory, env=environment, start_new_session=True) as shell:
+        try:
+            return shell.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"none after {PATIENCE_SECONDS} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
 
 
 def expectations(page: Page) -> Iterator[tuple[Block, Block]]:

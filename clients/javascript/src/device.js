@@ -91,9 +91,16 @@ export class Device {
     const { text } = await this.#storage.read();
     if (!Object.hasOwn(this.#parsed(text).surveys, id)) await this.joinFrom(gateway, id, options);
     const owed = await this.#sendOwed(gateway, id, options);
-    const { period } = owed?.now ? owed : await this.settle(id, values);
-    if (!owed?.now) await this.#sendOwed(gateway, id, options);
+    if (owed?.now) return { period: owed.period };
+    const { period } = await this.settle(id, values);
+    if (!(await this.#sendOwed(gateway, id, options)) && (await this.#delivered(id)) !== period)
+      refuseLate(id, period); // it is not owed any more, and no other process delivered it
     return { period };
+  }
+
+  async #delivered(id) {
+    const { text } = await this.#storage.read();
+    return this.#survey(this.#parsed(text), id).delivered;
   }
 
   // Send the report that is settled and not confirmed, if its period still takes it.
@@ -106,8 +113,7 @@ export class Device {
     if (!owed) return undefined;
     const outcome = await postReport(gateway, owed.text, options);
     await this.#change((state) => this.#finish(state, id, owed.period, outcome === "counted"));
-    if (outcome === "late")
-      refuse("late", `period ${owed.period} of survey ${id} is closed; its report was not counted`);
+    if (outcome === "late") refuseLate(id, owed.period);
     return owed;
   }
 
@@ -199,6 +205,10 @@ export class Device {
     if (state.format !== 1) throw new DeviceError("state", "the stored state is of another release of this library");
     return state;
   }
+}
+
+function refuseLate(id, period) {
+  refuse("late", `period ${period} of survey ${id} is closed; its report was not counted`);
 }
 
 function placeOf(question, values, survey) {

@@ -125,6 +125,37 @@ test("a collector that has the report already has it; one whose period is closed
   }
 });
 
+test("a report whose period was closed before it was sent is an error, and is never sent", async () => {
+  await withGateway(honest(CASE.terms), async (address, posted) => {
+    const { device, at } = deviceAt(0);
+    const slow = {
+      get a() {
+        at.day = 2; // what follows takes two days
+        return 1;
+      },
+    };
+    await assert.rejects(device.send(address, ID, slow), refused("late"));
+    assert.deepEqual(posted, []);
+    assert.deepEqual(await device.send(address, ID, value(1)), { period: 2 });
+    assert.equal(posted.length, 1);
+  });
+});
+
+test("a report that another process of the device delivered meanwhile is reported", async () => {
+  await withGateway(honest(CASE.terms), async (address, posted) => {
+    const { device, storage } = deviceAt(0);
+    const other = deviceAt(0, { storage }).device;
+    const settle = device.settle.bind(device);
+    device.settle = async (...report) => {
+      const settled = await settle(...report);
+      await other.send(address, ID, value(1));
+      return settled;
+    };
+    assert.deepEqual(await device.send(address, ID, value(1)), { period: 0 });
+    assert.equal(posted.length, 1);
+  });
+});
+
 test("values that the survey does not have are refused, and not repeated in the error", async () => {
   const { device } = deviceAt(0);
   await device.join(TERMS);

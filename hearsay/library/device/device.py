@@ -127,7 +127,8 @@ class Device:
         if self._send_owed(at, survey) == now:
             return now
         settled = self.settle(survey, values)
-        self._send_owed(at, survey)
+        if self._send_owed(at, survey) is None and self._joined(survey).delivered != settled.period:
+            raise _late(survey, settled.period)  # it is not owed any more, and no other process delivered it
         return settled.period
 
     def _join_from(self, gateway: Gateway, survey: str) -> None:
@@ -147,7 +148,7 @@ class Device:
         with self._state.change():
             self._finish(survey, owed.period, arrived=outcome == "counted")
         if outcome == "late":
-            raise DeviceError("late", f"period {owed.period} of survey {survey!r} is closed; it was not counted")
+            raise _late(survey, owed.period)
         return owed.period
 
     def _finish(self, survey: str, period: int, arrived: bool) -> None:
@@ -262,6 +263,10 @@ class _Undo(Exception):
 
 def _utc() -> datetime:
     return datetime.now(UTC)
+
+
+def _late(survey: str, period: int) -> DeviceError:
+    return DeviceError("late", f"period {period} of survey {survey!r} is closed; its report was not counted")
 
 
 def _place(attribute: Attribute, values: Values) -> int:
