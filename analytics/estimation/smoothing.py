@@ -22,13 +22,14 @@ Only this period and earlier ones are used, never later ones: a published estima
 
 from __future__ import annotations
 
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile, variance
+from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, variance
 from analytics.estimation.noised import CellNoise, noise_variance
 from analytics.estimation.votes import Floats, unbiased
 from protocols.mechanisms import Channel
@@ -75,16 +76,18 @@ def smooth(
     total = variance(pooled, 1, channel)  # of one report, as all variances up to here
     memo = variance(pooled, 1, memo_channel) if memo_channel is not None else pooled * (1 - pooled)
     fresh = np.maximum(total - memo, 1e-3 * total)
-    step = total / np.median(reports)
+    typical = median(reports.tolist())
+    step = total / typical
     fresh_variance = fresh / reports[:, None]
     if noise is not None:
         fresh_variance = fresh_variance + noise_variance(pooled, reports, channel, noise)
-        step = np.median(fresh_variance, axis=0) + memo / np.median(reports)
+        step = np.median(fresh_variance, axis=0) + memo / typical
     level, spread = np.empty((2, channel.k))
     for first in range(0, channel.k, BLOCK):
         block = slice(first, first + BLOCK)
         level[block], spread[block] = _filtered(seen[:, block], fresh_variance[:, block], step[block], np.diff(known))
-    unbiased_variance = variance(pooled, reports[-1], channel, population)
+    drawn = drawn_share(reports[-1], population)
+    unbiased_variance = (total - drawn * pooled * (1 - pooled)) / reports[-1]
     if noise is not None:
         unbiased_variance = unbiased_variance + noise_variance(pooled, reports[-1], channel, noise)
     error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))

@@ -32,6 +32,7 @@ from analytics.integrity.tails import (
     half_squares_tail,
     mean_limit,
     mean_tail,
+    rare_counts,
     smallest_true,
 )
 from protocols.arrays import Floats, Whole
@@ -84,13 +85,8 @@ def width_check(answers: Answers, level: float) -> Check:
     cells = 2 * len(low)
     few, many = at_most(answers.widths, n, low), at_least(answers.widths, n, high)
     p = min(1.0, cells * float(min(few.min(), many.min())))
-    usual = float(high.max())
-
-    def noticed(forged: Floats) -> NDArray[np.bool_]:
-        expected = n * ((1 - forged) * usual + forged) - USUALLY * np.sqrt(n * usual * (1 - usual))
-        return cells * at_least(np.floor(expected), n, usual) <= level
-
-    return Check(p, smallest_true(noticed))
+    others = 1 - high.max(keepdims=True)
+    return Check(p, _smallest(n, others, others, level / cells))
 
 
 def negativity_check(answers: Answers, level: float) -> Check:
@@ -118,29 +114,33 @@ def negativity_check(answers: Answers, level: float) -> Check:
     shares = np.clip(answers.supports / n, low, high)
     if isinstance(channel, SupportChannel):
         shares = channel.support(norm_sub((answers.supports / n - channel.floor) / channel.gain))
-    top = int(np.argmax(shares))
-    others = np.arange(len(low)) != top
-    # Of many values most have a share that others have, too: the least likely one is among those that differ. Of those
-    # with the same law it is the one with the fewest reports: they stand together, from each of `laws` on.
-    different = np.flatnonzero(others)[np.unique((low + 1j * shares)[others], return_index=True)[1]]
-    laws = np.unique(low[different], return_index=True)[1]
-
+    others = np.arange(len(low)) != np.argmax(shares)
     where = normal & others
-    margin = USUALLY * np.sqrt(n * shares * (1 - shares))
 
     def noticed(forged: Floats) -> NDArray[np.bool_]:
-        honest = n * (1 - forged)
-        if where.any():
-            counts = honest[:, None] * shares[where]
-            square, variance = half_square_moments((counts - n * low[where]) / spread[where])
-            total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))
-            return 2 * half_squares_tail(total, int(normal.sum())) <= level
-        expected = np.ceil(honest[:, None] * shares[different] + margin[different])
-        few = at_most(np.minimum.reduceat(expected, laws, axis=1), n, low[different[laws]])
-        many = at_least(np.floor(honest * shares[top] + n * forged - margin[top]), n, high[top])
-        return np.asarray(cells * np.minimum(few.min(axis=1, initial=1.0), many) <= level)
+        counts = n * (1 - forged)[:, None] * shares[where]
+        square, variance = half_square_moments((counts - n * low[where]) / spread[where])
+        total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))
+        return 2 * half_squares_tail(total, int(normal.sum())) <= level
 
-    return Check(of_counts(answers.supports.astype(np.float64)), smallest_true(noticed, len(low)))
+    p = of_counts(answers.supports.astype(np.float64))
+    if where.any():
+        return Check(p, smallest_true(noticed, len(low)))
+    lacking, least = np.where(others, shares, 1 - shares), np.where(others, low, 1 - high)
+    return Check(p, _smallest(n, lacking, least, level / cells))
+
+
+def _smallest(n: int, shares: Floats, least: Floats, level: float) -> float | None:
+    """The smallest share of forged reports with which one of the counts is too low; None if it is not even with all.
+
+    The expected counts are these shares of honest reports and none of forged ones. One is too low if a report counts
+    with the least chance, and so few do with a chance of `level` at most.
+    """
+    chances, which = np.unique(least, return_inverse=True)
+    needed = n * shares + USUALLY * np.sqrt(n * shares * (1 - shares)) - rare_counts(level, n, chances)[which]
+    forged = np.divide(needed, n * shares, out=np.where(needed > 0, np.inf, 0.0), where=shares > 0)
+    smallest = float(forged.min())
+    return max(smallest, 0.0) if smallest <= 1 else None
 
 
 def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:

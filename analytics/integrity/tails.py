@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from protocols.arrays import Floats, Whole
 
 STEPS = 40  # of a bisection
-CELLS = 4096  # shares times values that are tried at once: with few values that costs hardly more than trying one share
+CELLS = 4096  # trials times values at once: with few values several trials cost hardly more than one
 MOST_TRIED = 7
 EXACT = 1e-6  # relative error of a share, of which three digits are published
 
@@ -34,6 +34,23 @@ def at_least(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
     """
     above = np.maximum(np.asarray(counts, dtype=np.float64), 1)
     return np.where(np.asarray(counts) <= 0, 1.0, scipy.special.betainc(above, n - above + 1, np.asarray(p)))
+
+
+def rare_counts(level: float, n: int, p: Floats) -> Whole:
+    """Of binomial numbers: the largest counts with P(X <= count) <= level; -1 where there is none.
+
+    >>> rare_counts(0.3, 2, np.array([0.1, 0.5, 0.9])).tolist()
+    [-1, 0, 1]
+    """
+    low, high, laws = np.full(p.shape, -1), np.full(p.shape, n), np.arange(len(p))
+    tried = _at_once(len(p))
+    places = np.arange(1, tried + 1)[:, None]
+    while (high - low).max(initial=0) > 1:
+        counts = low + (high - low) * places // (tried + 1)
+        rare = ((counts < 0) | (at_most(np.maximum(counts, 0), n, p) <= level)).sum(axis=0)
+        edges = np.vstack([low, counts, high])
+        low, high = edges[rare, laws], edges[rare + 1, laws]
+    return low
 
 
 def mean_tail(mean: float, n: int, laws: Floats) -> float:
@@ -134,14 +151,14 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
 def smallest_true(test: Callable[[Floats], NDArray[np.bool_]], values: int = 1) -> float | None:
     """The smallest share at which a test is true, which stays true for larger ones; None if it is false even at 1.
 
-    The test is given several shares at once: the fewer, the more values it looks at for each.
+    The test is given several shares at once, and looks at so many values for each.
 
     >>> round(smallest_true(lambda shares: shares > 0.123), 6)
     0.123
     """
     if not test(np.ones(1))[0]:
         return None
-    tried = max(1, min(MOST_TRIED, CELLS // values))
+    tried = _at_once(values)
     low, high, places = 0.0, 1.0, np.arange(1, tried + 1, dtype=np.float64)
     for _ in range(STEPS):
         if high - low < EXACT * low:
@@ -151,3 +168,8 @@ def smallest_true(test: Callable[[Floats], NDArray[np.bool_]], values: int = 1) 
         first = int(np.argmax(found)) if found.any() else tried
         low, high = float(shares[first - 1]) if first else low, float(shares[first]) if first < tried else high
     return high
+
+
+def _at_once(values: int) -> int:
+    """How many trials to make at once: the fewer, the more values each of them looks at."""
+    return max(1, min(MOST_TRIED, CELLS // max(values, 1)))

@@ -80,6 +80,8 @@ class Integrity(_Model):
 
     def shown(self, sizes: Mapping[str, int], minimum: int) -> Integrity:
         """What may be published: nothing from which a number of reports below the minimum could be read."""
+        if minimum <= 0:
+            return self
 
         def of_many(flow: Flow | None) -> Flow | None:
             return flow if flow is not None and flow.reported >= minimum else None

@@ -61,25 +61,20 @@ class CountHistory:
         noise, totals = self.scheme.presence, np.asarray(total, dtype=np.float64)
         if noise is None:
             return exact(totals)
-        error, half_width = noise_widths(np.asarray(cells) * len(self._presence), noise.reports_scale, CONFIDENCE)
+        error, half_width = noise_widths(np.asarray(cells) * len(self.scheme.kinds), noise.reports_scale, CONFIDENCE)
         return Estimates(totals, error, totals - half_width, totals + half_width)
 
     def gap_counts(self, window: Window) -> NDArray[np.int64]:
         """Visitors by the gap of their first report in the window, agreed; the last entry is new visitors."""
-        return self._by_gap(window, self._presence if self.agreed is None else [self.agreed])
+        return self._by_gap(UNBIASED if self.agreed is None else AGREED, window)
 
     def unbiased_gap_counts(self, window: Window) -> NDArray[np.int64]:
         """The same as plain sums of cells."""
-        return self._by_gap(window, self._presence)
+        return self._by_gap(UNBIASED, window)
 
-    def _by_gap(self, window: Window, tables: Sequence[Sequence[ByGap]]) -> NDArray[np.int64]:
-        counts = np.zeros(self.scheme.survey.horizon, dtype=np.int64)
-        for periods in tables:
-            for later in range(window.length):
-                period = periods[window.first - self.first + later]
-                counted = period.gaps > later
-                counts[period.gaps[counted] - 1] += period.counts[counted]
-        return counts
+    def _by_gap(self, name: str, window: Window) -> NDArray[np.int64]:
+        start, length = self._place(window)
+        return np.asarray(np.triu(self._tables[name][start : start + length]).sum(axis=0))
 
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, not below 0."""
@@ -102,11 +97,6 @@ class CountHistory:
         horizon = self.scheme.survey.horizon
         return sum(horizon - later for later in range(window.length))
 
-    @property
-    def _presence(self) -> list[Sequence[ByGap]]:
-        """The cells of devices: a report is counted in one of them."""
-        return [self.reports[kind] for kind in self.scheme.kinds]
-
     def _unbiased(self, window: Window) -> int:
         return self._first_reports(UNBIASED, window)
 
@@ -128,12 +118,16 @@ class CountHistory:
     @cached_property
     def _at_least(self) -> dict[str, NDArray[np.int64]]:
         """Reports `[period, gap - 1]`, each number together with those of all longer gaps."""
+        return {name: np.cumsum(table[:, ::-1], axis=1)[:, ::-1] for name, table in self._tables.items()}
+
+    @cached_property
+    def _tables(self) -> dict[str, NDArray[np.int64]]:
+        """Reports `[period, gap - 1]`."""
         tables, agreed = {}, {} if self.agreed is None else {AGREED: self.agreed}
         for name, periods in {**self.reports, **agreed}.items():
-            table = np.zeros((len(periods), self.scheme.survey.horizon), dtype=np.int64)
-            for row, period in zip(table, periods, strict=True):
+            tables[name] = np.zeros((len(periods), self.scheme.survey.horizon), dtype=np.int64)
+            for row, period in zip(tables[name], periods, strict=True):
                 row[period.gaps.astype(np.intp) - 1] = period.counts
-            tables[name] = np.flip(np.cumsum(np.flip(table, axis=1), axis=1), axis=1)
         return tables | {UNBIASED: np.sum([tables[kind] for kind in self.scheme.kinds], axis=0)}
 
     def _place(self, window: Window) -> tuple[int, int]:

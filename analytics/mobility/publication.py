@@ -71,7 +71,7 @@ class Publication:
     def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
         """The same by attribute: where a report answers one or none of them, one may have too few answers."""
         names = [question.name for question in self.history.scheme.questions]
-        if len(self.history.scheme.kinds) == 1:
+        if len(self.history.scheme.kinds) == 1 or not self.survey.minimum:
             return dict.fromkeys(names, self.suppressed)
         published = [window for window in self.kinds if window not in self.suppressed]
         return {

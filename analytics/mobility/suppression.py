@@ -21,6 +21,8 @@ def suppressions(visitors: Mapping[Window, int], minimum: int) -> dict[Window, S
     {Window(first=0, last=0): 'minimum', Window(first=0, last=1): 'difference'}
     """
     suppressed: dict[Window, Suppression] = {}
+    if minimum <= 0:
+        return suppressed
     firsts, lasts, counts = np.zeros((3, len(visitors)), dtype=np.int64)  # of the published windows
     published = 0
     for window in sorted(visitors, key=lambda w: (w.length, w.first)):

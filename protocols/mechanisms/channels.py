@@ -63,7 +63,7 @@ class SupportChannel:
     def gain(self) -> float:
         return self.share * self.flip.gain
 
-    @property
+    @cached_property
     def floor(self) -> Floats:
         return self.share * self.flip.q + (1 - self.share) * self._fake_support()
 

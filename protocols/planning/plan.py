@@ -149,7 +149,7 @@ def plan(
     """The plan of a compiled survey for so many devices (by default the survey's own) and a wanted standard error.
 
     `wanted` names other errors, by attribute or cross, for which shares are proposed. Without `alternatives`, other
-    ways to collect the survey and wider budgets are left out, which take most of the time.
+    mechanisms, ways to collect the survey and wider budgets are left out, which take most of the time.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -162,7 +162,7 @@ def plan(
     devices = devices or survey.devices or DEVICES
     crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
-    attributes = tuple(_attribute(scheme, question, devices, error) for question in questions)
+    attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,
@@ -183,13 +183,13 @@ def plan(
     )
 
 
-def _attribute(scheme: Scheme, question: Question, devices: int, error: float) -> AttributePlan:
+def _attribute(scheme: Scheme, question: Question, devices: int, error: float, alternatives: bool) -> AttributePlan:
     mechanism, channel = question.mechanism, question.channel
     affine = channel if isinstance(channel, SupportChannel) else None
     placed = isinstance(channel, PlanarChannel)
     rivals = {
         label: variance_at_zero(rival.channel)
-        for label, rival in ({} if placed else scheme.alternatives(question)).items()
+        for label, rival in ({} if placed or not alternatives else scheme.alternatives(question)).items()
         if isinstance(rival.channel, SupportChannel)
     }
     return AttributePlan(

@@ -56,11 +56,14 @@ class Choosing:
         """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
 
         Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend, and in how well the true attribute is hidden. So attributes are visited in turn, in order, and one
-        switches only if the rank of all of them together improves. This terminates under every guarantee, always with
-        the same result.
+        may spend, and in how well the true attribute, or one device in a crowd, is hidden. There attributes are visited
+        in turn, in order, and one switches only if the rank of all of them together improves. This terminates under
+        every guarantee, always with the same result.
         """
         options = [self._options(attribute) for attribute in self._asked]
+        if not self._hides and self._crowd is None:
+            asked_alone = ((self._ask_truly(place, one) for one in records) for place, records in enumerate(options))
+            return tuple(min(questions, key=lambda question: question.variance) for questions in asked_alone)
         best = self._ask(self._start(options))
         while True:
             before = best
@@ -136,10 +139,12 @@ class Choosing:
         """One of the questions with every mechanism that it could use, the others as they are; itself included."""
         found = {}
         for record in self._possible(self._asked[place]):
-            records = [question.record for question in questions]
-            records[place] = record
             with suppress(InfeasibleError):
-                found[record.name] = self._ask(records)[place]
+                if self._hides:
+                    others = [question.record for question in questions]
+                    found[record.name] = self._ask([*others[:place], record, *others[place + 1 :]])[place]
+                else:
+                    found[record.name] = self._ask_truly(place, record)
         return found
 
     def _options(self, attribute: Attribute) -> Records:

@@ -7,9 +7,9 @@ distance. Whatever the bytes are, nothing worse than `Broken` is raised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct, unpack_from
 
+MOST_FIELDS = 8  # of a table that are read
 U8, I16, U16, I32, U32, I64 = (Struct(f"<{code}") for code in "BhHiIq")
 
 
@@ -17,12 +17,19 @@ class Broken(ValueError):
     """The bytes are malformed."""
 
 
-@dataclass(frozen=True, slots=True)
 class Table:
-    """A flatbuffer table; fields are asked for by their slot in the schema."""
+    """A flatbuffer table; fields are asked for by their slot in the schema, of the first `MOST_FIELDS`."""
 
-    data: bytes
-    place: int
+    __slots__ = "_data", "_distances", "_start"
+
+    def __init__(self, data: bytes, start: int) -> None:
+        vtable = start - _read(I32, data, start)
+        fields = max(0, min((_read(U16, data, vtable) - 4) // 2, MOST_FIELDS))
+        if vtable + 4 + 2 * fields > len(data):
+            raise Broken("a table without its fields")
+        self._data = data
+        self._start = start
+        self._distances: tuple[int, ...] = unpack_from(f"<{fields}H", data, vtable + 4)
 
     @classmethod
     def root(cls, data: bytes) -> Table:
@@ -31,18 +38,18 @@ class Table:
     def number(self, slot: int, kind: Struct) -> int:
         """A number; 0 where it is left out (the default of every number read here)."""
         place = self._place(slot)
-        return _read(kind, self.data, place) if place else 0
+        return _read(kind, self._data, place) if place else 0
 
     def table(self, slot: int) -> Table | None:
         place = self._place(slot)
-        return Table(self.data, self._follow(place)) if place else None
+        return Table(self._data, self._follow(place)) if place else None
 
     def text(self, slot: int) -> str:
         place = self._place(slot)
         if not place:
             return ""
         start, count = self._vector(place)
-        raw = self.data[start : start + count]
+        raw = self._data[start : start + count]
         if len(raw) < count:
             raise Broken("text runs past the end")
         return raw.decode()
@@ -55,7 +62,7 @@ class Table:
         start, count = self._vector(place)
         if count > most:
             raise Broken(f"{count} entries; at most {most}")
-        return [Table(self.data, self._follow(start + 4 * i)) for i in range(count)]
+        return [Table(self._data, self._follow(start + 4 * i)) for i in range(count)]
 
     def numbers(self, slot: int, each: int, most: int) -> tuple[int, ...]:
         """A vector of structs of `each` signed 64-bit numbers, flat; no more than `most` structs."""
@@ -65,29 +72,25 @@ class Table:
         start, count = self._vector(place)
         if count > most:
             raise Broken(f"{count} entries; at most {most}")
-        if start + 8 * each * count > len(self.data):
+        if start + 8 * each * count > len(self._data):
             raise Broken("a vector runs past the end")
-        return unpack_from(f"<{each * count}q", self.data, start)
+        return unpack_from(f"<{each * count}q", self._data, start)
 
     def has(self, slot: int) -> bool:
         return self._place(slot) != 0
 
     def _place(self, slot: int) -> int:
         """Where a field is; 0 if it is left out."""
-        vtable = self.place - _read(I32, self.data, self.place)
-        entry = 4 + 2 * slot
-        if entry + 2 > _read(U16, self.data, vtable):
-            return 0
-        distance = _read(U16, self.data, vtable + entry)
-        return self.place + distance if distance else 0
+        distance = self._distances[slot] if slot < len(self._distances) else 0
+        return self._start + distance if distance else 0
 
     def _follow(self, place: int) -> int:
-        return place + _read(U32, self.data, place)
+        return place + _read(U32, self._data, place)
 
     def _vector(self, place: int) -> tuple[int, int]:
         """Where a vector's entries start, and how many there are."""
         start = self._follow(place)
-        return start + 4, _read(U32, self.data, start)
+        return start + 4, _read(U32, self._data, start)
 
 
 def _read(kind: Struct, data: bytes, place: int) -> int:

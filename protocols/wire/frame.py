@@ -13,7 +13,7 @@ from protocols.arrays.aliases import Column, Gaps, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
-from protocols.wire.arrow import Head, Kind, read_columns, read_head
+from protocols.wire.arrow import END, Head, Kind, read_columns, read_head
 from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS
 from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.reasons import Reason, Reject
@@ -67,14 +67,14 @@ def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
         raise WireError(f"a frame of {len(frame)} rows", f"send 1 to {MAX_ROWS} rows a frame")
     if not _ascending(frame.tokens):
         raise WireError("a frame whose rows are not sorted by token would show their order", "send frame.sorted()")
-    columns = {"token": pa.array(frame.tokens), "gap": pa.array(frame.gaps.astype(np.uint16, copy=False))}
-    for name, column in frame.answers.items():
-        columns[name] = _to_arrow(column, scheme.question(name).mechanism.encoding.answer)
-    batch = pa.record_batch(list(columns.values()), list(columns), metadata=frame.header.write())
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data = bytes(sink.getvalue())
+    schema, message = _schema(scheme, frame.answered, frame.header)
+    columns: list[Column] = [frame.tokens, frame.gaps, *frame.answers.values()]
+    arrays = [
+        pa.Array.from_buffers(kind, len(frame), [None, pa.py_buffer(layout.to_bytes(column))])
+        for kind, layout, column in zip(schema.types, _layouts(scheme, frame.answered).values(), columns, strict=True)
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    data = b"".join([message, batch.serialize(), END])
     if len(data) > MAX_RECORD_BYTES:
         raise WireError(f"a frame of {len(data)} bytes; at most {MAX_RECORD_BYTES} are taken", "send fewer rows")
     return data
@@ -118,23 +118,34 @@ def _misfit(head: Head, scheme: Scheme) -> str:
     return "" if head.kinds == _kinds(scheme, form) else "columns do not have the types of the survey"
 
 
-@lru_cache(maxsize=64)
+FORMS = 256  # that are kept: frames of a survey have few
+
+
+@lru_cache(maxsize=FORMS)
+def _schema(scheme: Scheme, form: tuple[str, ...], header: ReportHeader) -> tuple[pa.Schema, bytes]:
+    """The schema of frames that answer some attributes, and the message that says it."""
+    fields = [
+        (kind.name, pa.from_numpy_dtype(kind.dtype) if kind.width is None else pa.binary(kind.width))
+        for kind in _kinds(scheme, form)
+    ]
+    schema = pa.schema(fields, metadata=header.write())
+    return schema, schema.serialize().to_pybytes()
+
+
+@lru_cache(maxsize=FORMS)
 def _kinds(scheme: Scheme, form: tuple[str, ...]) -> tuple[Kind, ...]:
     """The columns of a frame that answers some attributes."""
-    answers = (_kind(name, scheme.question(name).mechanism.encoding.answer) for name in form)
-    return _kind("token", Symbols(1 << 64)), _kind("gap", Symbols(1 << 16)), *answers
+    return tuple(
+        Kind(name, layout.dtype, layout.bytes if isinstance(layout, PackedBits) else None)
+        for name, layout in _layouts(scheme, form).items()
+    )
 
 
-def _kind(name: str, layout: Layout) -> Kind:
-    return Kind(name, layout.dtype, layout.bytes if isinstance(layout, PackedBits) else None)
+@lru_cache(maxsize=FORMS)
+def _layouts(scheme: Scheme, form: tuple[str, ...]) -> dict[str, Layout]:
+    answers = {name: scheme.question(name).mechanism.encoding.answer for name in form}
+    return {"token": Symbols(1 << 64), "gap": Symbols(1 << 16), **answers}
 
 
 def _ascending(tokens: Tokens) -> bool:
     return not (tokens[1:] < tokens[:-1]).any()
-
-
-def _to_arrow(column: Column, layout: Layout) -> pa.Array:
-    if isinstance(layout, Symbols):
-        return pa.array(column.astype(layout.dtype, copy=False))
-    raw = pa.py_buffer(layout.to_bytes(column))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(layout.bytes), len(column), [None, raw])

@@ -8,11 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.integrity import ALPHA, Closed, Integrity, checks, flow_of, integrity_of, robust
+from analytics.estimation import norm_sub
+from analytics.integrity import ALPHA, Closed, Integrity, checks, flow_of, integrity_of, robust, tails
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
 from analytics.integrity.tails import mean_limit, mean_tail
 from hearsay.running.seeded_keyrings import seeded_keyring
-from protocols.arrays import Floats
+from protocols.arrays import Floats, Whole
+from protocols.mechanisms import SupportChannel
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -41,22 +43,47 @@ CASES = {
 }
 
 
-def test_of_values_with_the_same_law_one_tail_is_computed_for_each_share_that_is_tried(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("k", "mechanism", "laws"), [(30, "l-grr", 2), (8, "geometric", 5)])
+def test_the_smallest_share_is_the_first_with_an_expected_count_that_is_too_unlikely(
+    monkeypatch: pytest.MonkeyPatch, k: int, mechanism: str, laws: int
 ) -> None:
-    tails: list[tuple[int, ...]] = []
-    real = checks.at_most
+    """Also: of values with the same law, one rare count is computed."""
+    computed: list[int] = []
 
-    def at_most(counts: Floats, n: int, p: Floats) -> Floats:
-        tails.append(counts.shape)
-        return real(counts, n, p)
+    def rare_counts(level: float, n: int, p: Floats) -> Whole:
+        computed.append(len(p))
+        return tails.rare_counts(level, n, p)
 
-    monkeypatch.setattr(checks, "at_most", at_most)
-    question = CASES["symbols"]
-    found = negativity_check(honest(question, 60, zipf(30), np.random.default_rng(1)), LEVEL)
-    tried = [shape for shape in tails if len(shape) == 2]
-    assert found.smallest is not None and len(tried) > 5
-    assert {values for _, values in tried} == {1}, "not one for each of 30 values"
+    monkeypatch.setattr(checks, "rare_counts", rare_counts)
+    question, n = asked(k, mechanism, LONG if mechanism.startswith("l-") else ONCE), 200
+    answers = honest(question, n, zipf(k), np.random.default_rng(1))
+    smallest = negativity_check(answers, LEVEL).smallest
+    assert smallest is not None and computed == [laws]
+    matrix = question.channel.matrix  # type: ignore[union-attr]
+    low, high, top = matrix.min(axis=0), matrix.max(axis=0), int(np.argmax(answers.supports))
+    seen = answers.supports / n
+    if isinstance(question.channel, SupportChannel):
+        seen = question.channel.support(norm_sub((seen - low) / question.channel.gain))
+    seen = np.clip(seen, low, high)
+    margin = checks.USUALLY * np.sqrt(n * seen * (1 - seen))
+
+    def is_noticed(forged: float) -> bool:
+        expected = n * (1 - forged) * seen
+        few = tails.at_most(np.ceil(expected + margin), n, low)
+        many = tails.at_least(np.floor(expected + n * forged - margin), n, high)
+        return 2 * k * min(np.delete(few, top).min(), many[top]) <= LEVEL
+
+    assert is_noticed(smallest * 1.000001) and not is_noticed(smallest * 0.999)
+
+
+def test_rare_counts_are_the_last_ones_below_the_level() -> None:
+    n, p = 1000, np.linspace(0, 1, 21)
+    for level in (1e-9, 0.01, 0.6):
+        counts = tails.rare_counts(level, n, p)
+        assert (counts < n).all() and (counts[p == 1] == n - 1).all() and (counts[p == 0] == -1).all()
+        some = counts >= 0
+        assert (tails.at_most(counts[some], n, p[some]) <= level).all()
+        assert (tails.at_most(counts + 1, n, p) > level).all()
 
 
 @pytest.mark.parametrize(
