@@ -5,7 +5,8 @@ commit two entries of one device, the first one counts for both. Nothing is crea
 entry is fetched by its tag, also when its record has filled since.
 
 The script that creates entries also finds those that exist. So entries are read first only while most devices have one:
-where they have none, as in a fleet's first period, all but the first batch are proposed at once.
+where they have none, as in a fleet's first period, all but the first batch are proposed at once; and all of them, where
+the caller knows that most are `new`.
 
 Work is done in steps, so that several attributes can be looked up together.
 """
@@ -38,8 +39,12 @@ class AttributeEntries:
         self._question = question
         self._table = table
 
-    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Steps[tuple[Entries, Flags]]:
+    def reported(
+        self, placed: Placed, devices: Devices, cells: Values, period: int, new: bool = False
+    ) -> Steps[tuple[Entries, Flags]]:
         """The entry that each device reports in this period, and whether a period without a commit would have it too.
+
+        `new`: most of them do not exist yet.
 
         Raises StoreError if the period is closed.
         """
@@ -48,7 +53,7 @@ class AttributeEntries:
         committed, words = commits.known(placed.names)
         proposed = self._tags(devices, cells)
         wanted = np.where(committed, words ^ pads, proposed)
-        found, tags, sealed = yield from self._find(placed, wanted, exact=committed)
+        found, tags, sealed = yield from self._find(placed, wanted, exact=committed, new=new)
         missing = np.flatnonzero(~found & ~committed)
         if len(missing):
             if (yield from commits.read_on(placed.names[missing])):
@@ -92,14 +97,14 @@ class AttributeEntries:
             known[hits], cells[hits] = True, cell
         return known, cells
 
-    def _find(self, placed: Placed, tags: Words, exact: Flags) -> Steps[tuple[Flags, Words, Bytes]]:
+    def _find(self, placed: Placed, tags: Words, exact: Flags, new: bool = False) -> Steps[tuple[Flags, Words, Bytes]]:
         """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
 
         Devices are in a random order. After a batch in which most have none, only `exact` entries are read.
         """
         found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
         sealed = np.zeros((len(tags), self._table.memo_bytes), dtype=np.uint8)
-        rest = np.arange(len(tags))
+        rest = np.flatnonzero(exact) if new else np.arange(len(tags))
         while len(rest):
             rows, rest = rest[:CHUNK], rest[CHUNK:]
             answers = yield self._table.read(placed.part(rows))

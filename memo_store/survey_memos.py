@@ -32,15 +32,19 @@ from protocols.respondent import Respondent
 
 @dataclass(frozen=True)
 class Lookup:
-    """What is looked up of one attribute: the memos of these devices for these cells."""
+    """What is looked up of one attribute: the memos of these devices for these cells.
+
+    `new`: most of these memos do not exist yet, as far as the caller knows. It decides what is asked first.
+    """
 
     question: Question
     devices: Devices
     cells: Values
+    new: bool = False
 
     def part(self, rows: NDArray[np.intp]) -> Lookup:
         """Some of the devices."""
-        return Lookup(self.question, self.devices[rows], self.cells[rows])
+        return Lookup(self.question, self.devices[rows], self.cells[rows], self.new)
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,10 @@ class SurveyMemos:
         def work() -> list[tuple[Entries, NDArray[np.bool_]]]:
             return together(
                 self._state.epochs,
-                [entries.reported(placed, devices, cells, period) for entries, placed, devices, cells in prepared],
+                [
+                    entries.reported(placed, devices, cells, period, lookup.new)
+                    for lookup, (entries, placed, devices, cells) in zip(lookups, prepared, strict=True)
+                ],
             )
 
         found = []

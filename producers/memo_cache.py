@@ -12,6 +12,7 @@ forgotten when the store has lost data, or when others may have written to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class AttributeCache:
         shape = (layout.bytes,) if isinstance(layout, PackedBits) else ()
         self._memos: Column = np.zeros((self.devices * self._slots, *shape), dtype=layout.dtype)
         self._marks = np.zeros(self.devices * self._slots, dtype=mark)  # 0: empty; c + 1: cell c
+
+    @property
+    def forgets(self) -> bool:
+        """Whether there is not room for the memos of all cells."""
+        return self._slots < self._cells
 
     def find(self, lookup: Lookup) -> tuple[Column, NDArray[np.bool_]]:
         """A memo for each device, and whether it is the one of its cell."""
@@ -108,6 +114,7 @@ class MemoCache:
         self._caches = {name: cache for name, cache in caches.items() if cache.devices}  # those with any room
         self._capped = {name: cache for name, cache in self._caches.items() if isinstance(cache, CappedCache)}
         self._checked = 0
+        self._first: int | None = None  # period
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
         """The memos of several attributes. With `memo_cap` the store commits what is here, and finds the rest."""
@@ -117,7 +124,7 @@ class MemoCache:
         if self._capped:
             self._commit(lookups, [known for _, known in here], period)
         rest = [np.flatnonzero(~known) for _, known in here]
-        asked = [lookup.part(rows) for lookup, rows in zip(lookups, rest, strict=True) if len(rows)]
+        asked = [self._asked(lookup, rows, period) for lookup, rows in zip(lookups, rest, strict=True) if len(rows)]
         for part in asked:
             if part.question.name in self._capped:  # if the store fails, it may have made some of the entries
                 self._capped[part.question.name].forget(part.devices)
@@ -144,6 +151,12 @@ class MemoCache:
         layout = lookup.question.mechanism.encoding.memo
         nothing = layout.from_bytes(np.empty((0, layout.bytes), dtype=np.uint8))
         return nothing, np.zeros(len(lookup.devices), dtype=np.bool_)
+
+    def _asked(self, lookup: Lookup, rows: Rows, period: int) -> Lookup:
+        """What the store is asked for. After the first period, most of what is not here is new to the store, too."""
+        cache = self._caches.get(lookup.question.name)
+        self._first = period if self._first is None else self._first
+        return replace(lookup.part(rows), new=cache is not None and not cache.forgets and period > self._first)
 
     def _commit(self, lookups: Sequence[Lookup], known: Sequence[NDArray[np.bool_]], period: int) -> None:
         """Let the store commit what is known here. What does not count is not known, nor anything after a loss."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from producers.scenarios import Scenario
+from protocols.arrays import smallest_unsigned
 from protocols.survey import TIMES
 
 NEVER = -1
@@ -24,7 +25,8 @@ def population_digest(scenario: Scenario) -> str:
     first = scenario.presences(0)
     digest = sha256(first.devices.tobytes())
     for name, values in sorted(first.values.items()):
-        digest.update(name.encode() + values.tobytes())
+        digest.update(name.encode())
+        digest.update(values.astype(smallest_unsigned(len(scenario.attributes[name]))).tobytes())
     return f"{scenario.name} {digest.hexdigest()[:16]}"
 
 

@@ -14,6 +14,8 @@ from protocols.errors import ScenarioError
 Distribution = Sequence[str] | Mapping[str, float]
 """The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
 
+FEW_VALUES, MANY_DEVICES = 32, 4096
+
 DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
     "feature": tuple(f"feature {i}" for i in range(1, 11)),
     "version": {"stable": 0.8, "previous": 0.15, "beta": 0.05},
@@ -123,9 +125,14 @@ class Telemetry:
         return self._alive_at_once + (round(later * period / (self.periods - 1)) if self.periods > 1 else 0)
 
     def _draw(self, rng: np.random.Generator, name: str, n: int) -> NDArray[np.unsignedinteger]:
-        cumulative = self._cumulative[name]
-        drawn = np.searchsorted(cumulative[:-1], rng.random(n), side="right")
-        return drawn.astype(np.min_scalar_type(len(cumulative)))
+        cumulative, uniform = self._cumulative[name], rng.random(n)
+        kind = np.min_scalar_type(len(cumulative))
+        if len(cumulative) > FEW_VALUES or n < MANY_DEVICES:
+            return np.searchsorted(cumulative[:-1], uniform, side="right").astype(kind)
+        drawn = np.zeros(n, dtype=kind)
+        for bound in cumulative[:-1]:  # the same, and several times faster
+            drawn += uniform >= bound
+        return drawn
 
 
 def _probabilities(name: str, values: Distribution) -> NDArray[np.float64]:

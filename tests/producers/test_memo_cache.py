@@ -175,3 +175,26 @@ def test_memos_from_the_cache_cost_two_checks_and_one_commit(
     closing, *rest = [batch for batch in batches if batch != ("HMGET", 16)]
     assert closing == ("EVAL", 16 + 1), "the commits of the period that is closed now are dropped"
     assert rest == [("EVAL", 16)] and batches.count(("HMGET", 16)) == 2
+
+
+def test_without_a_cap_what_a_cache_lacks_is_created_without_a_read(
+    open_memos: OpenMemos, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the memos exist after all, because another process has made them."""
+    people = respondent(id="free")
+    question, some = people.scheme.questions[0], EVERYONE[::3]
+    cache, other = cached(open_memos(people)), open_memos(people)
+    look_up(cache, people, everybody(1), 0)
+    other.lookup(question, some, np.full(len(some), 2), 1)
+    read: list[object] = []
+    run = Link.run
+
+    def note(link: Link, commands: list[Command], **options: bool) -> list[Any]:
+        read.extend(command[1] for command in commands if command[0] == "HMGET")
+        return run(link, commands, **options)
+
+    monkeypatch.setattr(Link, "run", note)
+    derived = people.memoise(question, EVERYONE, everybody(2)).tolist()
+    assert look_up(cache, people, everybody(2), 2) == derived
+    assert all(str(key).endswith(":epoch") for key in read)
+    assert look_up(other, people, everybody(2), 3) == derived
