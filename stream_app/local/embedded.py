@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import IO, Self
 
@@ -23,6 +24,7 @@ from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateE
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from protocols.wire import CLOCK
 from servers.private_files import open_private, private_directory
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Rejects
@@ -43,7 +45,8 @@ class EmbeddedApp:
     """Counts the records sent to it. It is a sink, with the interface of the sink for Kafka.
 
     `clock_key` is the operator's key, `presence_key` the key of the noise on presence. A directory must always be
-    opened with the same keys.
+    opened with the same keys. What closes a period is published by the next flush; anything else at most every
+    `pace_seconds`.
     """
 
     def __init__(
@@ -53,10 +56,13 @@ class EmbeddedApp:
         partitions: int,
         clock_key: bytes,
         presence_key: bytes,
+        pace_seconds: float = 0.0,
     ) -> None:
         private_directory(private_directory(directory) / "log")
         self.partitions = partitions
         self.clock_key = clock_key
+        self._pace_seconds = pace_seconds
+        self._published, self._closes = 0.0, False
         with ExitStack() as held:
             held.enter_context(_lock(directory))
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
@@ -83,8 +89,9 @@ class EmbeddedApp:
         counter = self._counters[partition]
         counter.apply(self._logs[partition].append(content_type, value))
         _check(counter)
+        self._closes |= content_type == CLOCK
         if counter.pending_bytes > FLUSH_BYTES:
-            self.flush()
+            self.publish()
 
     def sync(self) -> None:
         """Make everything sent so far durable, without a flush: after a crash it is counted from the log."""
@@ -93,7 +100,14 @@ class EmbeddedApp:
                 log.sync()
 
     def flush(self) -> None:
-        """Make everything sent so far durable, and publish the results.
+        """Make everything sent so far durable, and publish what is due."""
+        if self._closes or monotonic() - self._published >= self._pace_seconds:
+            self.publish()
+        else:
+            self.sync()
+
+    def publish(self) -> None:
+        """Make everything sent so far durable, and publish all results.
 
         If that fails, the app is closed: its counts in memory are ahead of the store. Opening the directory again
         recovers them.
@@ -101,6 +115,7 @@ class EmbeddedApp:
         self.sync()
         with self._closed_on_failure(), self.store.transaction():
             self._write()
+        self._published, self._closes = monotonic(), False
 
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
@@ -151,7 +166,7 @@ class EmbeddedApp:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None:
-            self.flush()
+            self.publish()
         self.close()
 
     def _check_partitions(self, directory: Path) -> None:
@@ -195,7 +210,7 @@ class EmbeddedApp:
                 counter.apply(record)
             _check(counter)
         _check(self._merger)
-        self.flush()
+        self.publish()
 
 
 def _check(reader: LogReader) -> None:

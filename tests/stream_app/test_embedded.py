@@ -89,6 +89,27 @@ def report_a_week(directory: Path) -> None:
             app.flush()
 
 
+def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    rows = tuple(Row(token, gap=3, colour=token % 3) for token in range(1, 60))
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY, pace_seconds=600)
+    try:
+        for period in (0, 1):
+            before = dict(app.store.records(""))
+            app.send(0, *wire(Reports(period, rows)))
+            app.flush()
+            assert dict(app.store.records("")) == before
+            if period == 0:
+                app.send(0, *wire(Tick(0)))
+                app.flush()
+    finally:
+        app.close()  # as if it had been killed: the reports of period 1 are in the log alone
+    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY, pace_seconds=600) as again:
+        again.send(0, *wire(Reports(1, rows)))
+        again.send(0, *wire(Tick(1)))
+        again.flush()
+        assert [final.n for final in again.store.histograms("s")] == [len(rows)] * 2
+
+
 def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     """A failure would be a final that differs from the recount's, or one that changed between two kills."""
     random = Random(7)
