@@ -277,7 +277,7 @@ def _results(survey: Survey) -> Iterator[Output]:
     names = {topic.name for topic in RESULT_TOPICS}
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedApp(Path(directory), [survey], 1, KEY, KEY) as app,
+        EmbeddedApp(Path(directory), [survey], KEY, KEY) as app,
     ):
         for period in range(PERIODS + 1):
             tokens = np.sort(random.integers(1, 1 << 63, REPORTS, dtype=np.uint64))

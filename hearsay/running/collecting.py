@@ -25,7 +25,6 @@ from protocols.survey import Survey
 from servers.settings import Settings
 from stream_app.local import EmbeddedApp
 
-PARTITIONS = 4
 PACE_SECONDS = 1.0  # of results while a period is open
 THIS_PROCESS = "this process"
 CLUSTER = "a Kafka cluster"
@@ -68,9 +67,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
     """A collection in this process, with its state in a data directory."""
     data.check_destination(survey.id, THIS_PROCESS)
     with (
-        EmbeddedApp(
-            data.collector, [survey], PARTITIONS, data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS
-        ) as app,
+        EmbeddedApp(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
         data.record_destination(survey.id, THIS_PROCESS)

@@ -14,9 +14,6 @@ from protocols.survey import Survey
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due
 from stream_app.local import EmbeddedApp
 
-PARTITIONS = 1
-"""One process counts, so more would only mean more files to sync."""
-
 
 class EmbeddedLog:
     """Frames are synced before `write` returns, results are published by `tend`. A failure must end the process."""

@@ -10,7 +10,7 @@ from gateway.service import Surveys
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
 from hearsay.running.data_directory import DataDirectory
-from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
+from hearsay.serving.embedded_log import EmbeddedLog
 from hearsay.serving.exposure import Exposure
 from hearsay.serving.running import linked_figures, run
 from hearsay.serving.try_page import try_pages
@@ -40,7 +40,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     if exposure.credentials:
         for line in linked_figures(schemes.values()):
             say(line)
-    app = EmbeddedApp(data.collector, surveys, PARTITIONS, data.clock_key(), data.presence_key())
+    app = EmbeddedApp(data.collector, surveys, data.clock_key(), data.presence_key())
     load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
     names = ", ".join(schemes)

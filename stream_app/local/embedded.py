@@ -45,32 +45,35 @@ class EmbeddedApp:
     """Counts the records sent to it. It is a sink, with the interface of the sink for Kafka.
 
     `clock_key` is the operator's key, `presence_key` the key of the noise on presence. A directory must always be
-    opened with the same keys. What closes a period is published by the next flush; anything else at most every
-    `pace_seconds`.
+    opened with the same keys. It keeps the `partitions` that it was made with: one process counts them all, so more
+    than one only means more files to sync, and smaller frames. What closes a period is published by the next flush,
+    anything else at most every `pace_seconds`.
     """
 
     def __init__(
         self,
         directory: Path,
         surveys: Sequence[Survey],
-        partitions: int,
         clock_key: bytes,
         presence_key: bytes,
+        *,
+        partitions: int = 1,
         pace_seconds: float = 0.0,
     ) -> None:
         private_directory(private_directory(directory) / "log")
-        self.partitions = partitions
         self.clock_key = clock_key
         self._pace_seconds = pace_seconds
         self._published, self._closes = 0.0, False
         with ExitStack() as held:
             held.enter_context(_lock(directory))
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
-            self._check_partitions(directory)
+            self.partitions = int(self.store.setting("partitions", str(partitions)))
             lookup = self._compile(directory, surveys).get
             self._counters = [
-                PartitionCounter(p, partitions, lookup, clock_key, self.store.records(f"count/{p}/"), limit=NO_LIMIT)
-                for p in range(partitions)
+                PartitionCounter(
+                    p, self.partitions, lookup, clock_key, self.store.records(f"count/{p}/"), limit=NO_LIMIT
+                )
+                for p in range(self.partitions)
             ]
             self._logs = [
                 held.enter_context(
@@ -79,7 +82,7 @@ class EmbeddedApp:
                 for counter in self._counters
             ]
             merged = self.store.records("merge/0/")
-            self._merger = Merger(0, partitions, lookup, Keyring(presence_key), merged)
+            self._merger = Merger(0, self.partitions, lookup, Keyring(presence_key), merged)
             self._forecasting = Forecasting(lookup, self.store)
             self._catch_up(directory)
             self._held = held.pop_all()
@@ -168,12 +171,6 @@ class EmbeddedApp:
         if error is None:
             self.publish()
         self.close()
-
-    def _check_partitions(self, directory: Path) -> None:
-        """Refuse another number of partitions than the directory was made with."""
-        kept = self.store.setting("partitions", str(self.partitions))
-        if kept != str(self.partitions):
-            raise StateError(f"{directory} has {kept} partitions, not {self.partitions}", "use another directory")
 
     def _compile(self, directory: Path, surveys: Sequence[Survey]) -> dict[str, Scheme]:
         """The surveys of the directory, these included, by id. Refuse other terms than each was first counted under."""

@@ -29,7 +29,7 @@ def alarms(name: str, devices: int, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedApp(Path(directory), [scheme.survey], 1, KEY, KEY) as app,
+        EmbeddedApp(Path(directory), [scheme.survey], KEY, KEY) as app,
     ):
         for period in range(people.periods):
             present = people.presences(period)

@@ -13,7 +13,7 @@ from random import Random
 import pyarrow as pa
 
 from hearsay.running.data_directory import DataDirectory
-from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
+from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local import EmbeddedApp
@@ -87,7 +87,7 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
     end = datetime.now(UTC).timestamp() + 3600
     directory = DataDirectory(data)
     keys = directory.clock_key(), directory.presence_key()
-    with EmbeddedApp(directory.collector, [scheme.survey], PARTITIONS, *keys) as app:
+    with EmbeddedApp(directory.collector, [scheme.survey], *keys) as app:
         EmbeddedLog(app, [scheme.survey], now=lambda: end)
         finals = {final.period: final for final in app.store.histograms("buttons")}
     counted = counted_in(directory.collector / "log" / "0.log")

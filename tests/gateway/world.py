@@ -17,7 +17,7 @@ import uvloop
 
 from gateway.http import Limits, Listener
 from gateway.service import Gateway, Holder, Log, Metrics, Senders, Surveys, Writer
-from hearsay.serving.embedded_log import PARTITIONS, EmbeddedLog
+from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -200,7 +200,7 @@ def serving(
 def embedded(directory: Path, now: Moment | None = None, survey: Survey = SCHEME.survey) -> Iterator[EmbeddedLog]:
     """The log of `hearsay serve`. A gateway that ends closes it."""
     surveys = [survey]
-    app = EmbeddedApp(directory, surveys, PARTITIONS, KEY, KEY)
+    app = EmbeddedApp(directory, surveys, KEY, KEY)
     try:
         yield EmbeddedLog(app, surveys, now or Moment())
     finally:

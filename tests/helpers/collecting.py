@@ -64,5 +64,5 @@ class Collection:
 @contextmanager
 def collecting(directory: Path, *surveys: Survey) -> Iterator[list[Collection]]:
     """Collections of some surveys in one directory."""
-    with EmbeddedApp(directory, surveys, 1, KEY, KEY) as app:
+    with EmbeddedApp(directory, surveys, KEY, KEY) as app:
         yield [Collection(app, survey) for survey in surveys]

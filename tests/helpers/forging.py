@@ -25,7 +25,7 @@ def collect(
     respondent, rng = Respondent(scheme, seeded_keyring(seed)), np.random.default_rng(seed)
     everybody = np.arange(devices, dtype=np.uint64)
     values = {q.name: rng.integers(0, q.k, devices) for q in scheme.questions}
-    with EmbeddedApp(directory / COLLECTOR, [scheme.survey], 1, KEY, KEY) as app:
+    with EmbeddedApp(directory / COLLECTOR, [scheme.survey], KEY, KEY) as app:
         for period in range(periods):
             answers = {q.name: respondent.answers(q, everybody, period, values[q.name]) for q in scheme.questions}
             gap = 1 if period else scheme.survey.horizon

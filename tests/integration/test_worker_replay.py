@@ -32,7 +32,7 @@ def some_events() -> list[Event]:
 
 
 def embedded(directory: Path, events: list[Event]) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], 2, KEY, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
         for partition, dealt in enumerate(deal(events, 2)):
             for event in dealt:
                 app.send(partition, *wire(event))

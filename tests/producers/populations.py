@@ -54,7 +54,7 @@ class Alternating:
 
 def counted(sink: KeepingSink, survey: Scheme, directory: Path) -> list[int]:
     """How many reports the stream app counts in each closed period of what a sink was given."""
-    with EmbeddedApp(directory, [survey.survey], sink.partitions, CLOCK_KEY, bytes(32)) as app:
+    with EmbeddedApp(directory, [survey.survey], CLOCK_KEY, bytes(32), partitions=sink.partitions) as app:
         for record in sink.records:
             app.send(*record)
         app.flush()

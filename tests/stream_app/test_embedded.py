@@ -47,7 +47,7 @@ EVENTS: list[Event] = [
 
 
 def finals(directory: Path, partitions: int) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
         for partition, events in enumerate(deal(EVENTS, partitions)):
             for event in events:
                 app.send(partition, *wire(event))
@@ -80,7 +80,7 @@ def events_of_a_week() -> list[Event]:
 
 def report_a_week(directory: Path) -> None:
     """What the child process does: report a week from the beginning, as a fleet does that was interrupted."""
-    with EmbeddedApp(directory, [SCHEME.survey], 2, KEY, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
         print("open", flush=True)
         dealt = deal(events_of_a_week(), 2)
         for pair in zip(*dealt, strict=True):
@@ -91,7 +91,7 @@ def report_a_week(directory: Path) -> None:
 
 def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     rows = tuple(Row(token, gap=3, colour=token % 3) for token in range(1, 60))
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY, pace_seconds=600)
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
     try:
         for period in (0, 1):
             before = dict(app.store.records(""))
@@ -103,7 +103,7 @@ def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is
                 app.flush()
     finally:
         app.close()  # as if it had been killed: the reports of period 1 are in the log alone
-    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY, pace_seconds=600) as again:
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600) as again:
         again.send(0, *wire(Reports(1, rows)))
         again.send(0, *wire(Tick(1)))
         again.flush()
@@ -166,16 +166,16 @@ def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
 
 def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
     with (
-        EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY),
+        EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY),
         pytest.raises(StateError, match="in use by another process"),
     ):
-        EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
+        EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
 
 
 def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
-    EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
+    EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY).close()
     with pytest.raises(FingerprintChanged, match="'s' was counted"):
-        EmbeddedApp(tmp_path, [scheme("minimum: 5,").survey], 1, KEY, KEY)
+        EmbeddedApp(tmp_path, [scheme("minimum: 5,").survey], KEY, KEY)
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["counted again", "only kept"])
@@ -183,31 +183,35 @@ def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
     given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = scheme_with(of_size(3), eps_inf=2, eps_1=1)
-    EmbeddedApp(tmp_path, [before.survey], 1, KEY, KEY).close()
+    EmbeddedApp(tmp_path, [before.survey], KEY, KEY).close()
     never_choose(monkeypatch, before.questions[0].label)
     with pytest.raises(FingerprintChanged, match="'test' was counted"):
-        EmbeddedApp(tmp_path, [before.survey] if given else [], 1, KEY, KEY)
+        EmbeddedApp(tmp_path, [before.survey] if given else [], KEY, KEY)
 
 
-def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
-    EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY).close()
-    with pytest.raises(StateError, match="has 1 partitions, not 2"):
-        EmbeddedApp(tmp_path, [SCHEME.survey], 2, KEY, KEY)
+def test_a_directory_keeps_its_partitions(tmp_path: Path) -> None:
+    for given in (3, 1):
+        with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, partitions=given) as app:
+            assert app.partitions == 3
+            for partition, events in enumerate(deal(EVENTS, 3)):
+                for event in events:
+                    app.send(partition, *wire(event))
+    assert (tmp_path / "log" / "2.log").exists()
 
 
 @pytest.mark.parametrize(("replaced", "what"), [("shorter", "ends before offset"), ("another", "is another")])
 def test_logs_that_are_not_those_that_were_counted_are_refused(tmp_path: Path, replaced: str, what: str) -> None:
     for name, tokens in (("first", (1, 2, 3)), ("shorter", (1,)), ("another", (1, 2, 4, 5))):
-        with EmbeddedApp(tmp_path / name, [SCHEME.survey], 1, KEY, KEY) as app:
+        with EmbeddedApp(tmp_path / name, [SCHEME.survey], KEY, KEY) as app:
             for token in tokens:
                 app.send(0, *wire(Reports(0, (Row(token),))))
     shutil.copy(tmp_path / replaced / "log" / "0.log", tmp_path / "first" / "log" / "0.log")
     with pytest.raises(LogError, match=what):
-        EmbeddedApp(tmp_path / "first", [SCHEME.survey], 1, KEY, KEY)
+        EmbeddedApp(tmp_path / "first", [SCHEME.survey], KEY, KEY)
 
 
 def test_dead_letters_can_be_read(tmp_path: Path) -> None:
-    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY) as app:
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app:
         app.send(0, *wire(Garbage(b"not a frame")))
         app.flush()
         (letter,) = app.store.messages("deadletters")
@@ -217,7 +221,7 @@ def test_dead_letters_can_be_read(tmp_path: Path) -> None:
 
 def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> None:
     """A failure would be an app that goes on with counts that its store does not have."""
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY)
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
     app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
     blocker = sqlite3.connect(tmp_path / "results.sqlite")
     blocker.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(ABORT, 'disk full'); END")
@@ -225,7 +229,7 @@ def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> Non
         app.flush()
     blocker.execute("DROP TRIGGER full")
     blocker.close()
-    with EmbeddedApp(tmp_path, [SCHEME.survey], 1, KEY, KEY) as again:
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
         again.send(0, *wire(Tick(0)))
         again.flush()
         assert [final.n for final in again.store.histograms("s")] == [2]

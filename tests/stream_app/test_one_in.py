@@ -138,11 +138,11 @@ def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Pa
     by_period = list(records(scheme, town))
     sent = [record for period in by_period for record in period]
     for some in (by_period[:2], by_period[2:4], by_period[4:]):  # a new process takes over in the middle of two periods
-        with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+        with EmbeddedApp(tmp_path, [scheme.survey], KEY, KEY) as app:
             for record in (record for period in some for record in period[:-1]):
                 app.send(*record)
             app.flush()
-        with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+        with EmbeddedApp(tmp_path, [scheme.survey], KEY, KEY) as app:
             for period in some:
                 app.send(*period[-1])
             app.flush()
@@ -170,7 +170,7 @@ def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Pa
 def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solution: str, tmp_path: Path) -> None:
     scheme = scheme_of(more=", {name: plan, values: [free, paid]}" if solution == "smp" else "")
     town = Town(1500, 240, seed=2)
-    with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+    with EmbeddedApp(tmp_path, [scheme.survey], KEY, KEY) as app:
         for period in records(scheme, town):
             for record in period:
                 if record[1] != REPORT:
@@ -210,7 +210,7 @@ def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solut
 def test_too_few_answers_are_suppressed_although_enough_have_reported(tmp_path: Path) -> None:
     scheme = scheme_of(terms="minimum: 60,")
     town = Town(250, 4, seed=3)
-    with EmbeddedApp(tmp_path, [scheme.survey], 1, KEY, KEY) as app:
+    with EmbeddedApp(tmp_path, [scheme.survey], KEY, KEY) as app:
         for period in records(scheme, town):
             for record in period:
                 app.send(*record)

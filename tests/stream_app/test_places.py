@@ -52,7 +52,7 @@ def reports(period: int) -> list[Frame]:
 
 
 def collected(directory: Path, partitions: int) -> list[Histogram]:
-    with EmbeddedApp(directory, [SCHEME.survey], partitions, KEY, KEY) as app:
+    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
         for period in (0, 1):
             for frame in reports(period):
                 for partition in range(partitions):

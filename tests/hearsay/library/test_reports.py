@@ -59,7 +59,7 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
         fleet.report(0, truth()),
         fleet.report(2, {name: np.array(column)[some] for name, column in truth().items()}, some),
     ]
-    with EmbeddedApp(tmp_path, [survey(terms)], 1, KEY, KEY) as app:
+    with EmbeddedApp(tmp_path, [survey(terms)], KEY, KEY) as app:
         for period, frames in zip((0, 2), periods, strict=True):
             for frame in frames:
                 app.send(0, FRAME, frame)
