@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, variance
+from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, vote_variance
 from analytics.estimation.noised import CellNoise, noise_variance
 from analytics.estimation.votes import Floats, unbiased
 from protocols.mechanisms import Channel
@@ -73,8 +73,9 @@ def smooth(
     reports = n[known]
     seen = unbiased(counts[known] / reports[:, None], channel)
     pooled = norm_sub(seen.mean(axis=0))
-    total = variance(pooled, 1, channel)  # of one report, as all variances up to here
-    memo = variance(pooled, 1, memo_channel) if memo_channel is not None else pooled * (1 - pooled)
+    between = pooled * (1 - pooled)
+    total = vote_variance(pooled, channel)  # of one report, as all variances up to here
+    memo = vote_variance(pooled, memo_channel) if memo_channel is not None else between
     fresh = np.maximum(total - memo, 1e-3 * total)
     typical = median(reports.tolist())
     step = total / typical
@@ -87,7 +88,7 @@ def smooth(
         block = slice(first, first + BLOCK)
         level[block], spread[block] = _filtered(seen[:, block], fresh_variance[:, block], step[block], np.diff(known))
     drawn = drawn_share(reports[-1], population)
-    unbiased_variance = (total - drawn * pooled * (1 - pooled)) / reports[-1]
+    unbiased_variance = (total - drawn * between) / reports[-1]
     if noise is not None:
         unbiased_variance = unbiased_variance + noise_variance(pooled, reports[-1], channel, noise)
     error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))

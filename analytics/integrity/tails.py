@@ -42,15 +42,26 @@ def rare_counts(level: float, n: int, p: Floats) -> Whole:
     >>> rare_counts(0.3, 2, np.array([0.1, 0.5, 0.9])).tolist()
     [-1, 0, 1]
     """
-    low, high, laws = np.full(p.shape, -1), np.full(p.shape, n), np.arange(len(p))
+    low: Whole = np.full(p.shape, -1)
+    high: Whole = np.full(p.shape, n)
+    laws = np.arange(len(p))
     tried = _at_once(len(p))
     places = np.arange(1, tried + 1)[:, None]
-    while (high - low).max(initial=0) > 1:
-        counts = low + (high - low) * places // (tried + 1)
+    counts = np.clip(_normal_count(level, n, p) + places - (tried + 1) // 2, low, high - 1)
+    while True:
         rare = ((counts < 0) | (at_most(np.maximum(counts, 0), n, p) <= level)).sum(axis=0)
         edges = np.vstack([low, counts, high])
         low, high = edges[rare, laws], edges[rare + 1, laws]
-    return low
+        if (high - low).max(initial=1) <= 1:
+            return low
+        counts = low + (high - low) * places // (tried + 1)
+
+
+def _normal_count(level: float, n: int, p: Floats) -> Whole:
+    """About the count that a binomial number exceeds with all but this chance (Cornish and Fisher)."""
+    z = float(scipy.special.ndtri(level))
+    count = n * p + z * np.sqrt(n * p * (1 - p)) + (z**2 - 1) * (1 - 2 * p) / 6 - 1
+    return np.asarray(np.floor(count), dtype=np.int64)
 
 
 def mean_tail(mean: float, n: int, laws: Floats) -> float:

@@ -15,6 +15,7 @@ Distribution = Sequence[str] | Mapping[str, float]
 """The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
 
 FEW_VALUES, MANY_DEVICES = 32, 4096
+KEPT_BYTES = 64 << 20
 
 DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
     "feature": tuple(f"feature {i}" for i in range(1, 11)),
@@ -40,6 +41,10 @@ class _State:
     alive: NDArray[np.bool_]
     values: dict[str, NDArray[np.unsignedinteger]]
 
+    @property
+    def nbytes(self) -> int:
+        return self.alive.nbytes + sum(column.nbytes for column in self.values.values())
+
 
 class Telemetry:
     """Devices whose values are drawn from fixed distributions and redrawn now and then.
@@ -51,9 +56,9 @@ class Telemetry:
     churn       share of the devices that leaves for good each period; as many new ones join. `devices` counts all that
                 ever exist: the first join in period 0, the last in the last period
 
-    The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept: the next
-    period costs one step, an earlier one starts again from period 0. A state has a flag and a small integer per
-    attribute for each device.
+    The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept, and the
+    first ones up to `KEPT_BYTES`: the next period costs one step, another one all since the last that is kept before
+    it. A state has a flag and a small integer per attribute for each device.
 
     >>> truth = Telemetry(devices=1000, periods=3, seed=1, attributes={"plan": {"free": 3, "paid": 1}}, presence=0.5)
     >>> day = truth.presences(2)
@@ -84,16 +89,22 @@ class Telemetry:
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
         self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
         self._alive_at_once = max(1, round(devices / (1 + churn * (periods - 1))))
-        self._first = self._state = self._start()
+        self._last = self._start()
+        self._first = [self._last]
 
     def presences(self, period: int) -> Presences:
         """Which devices are present in this period, with which values."""
         check_period(self, period)
-        # Read once and replaced at once: two threads may compute the same periods, but never mix two states.
-        state = self._state if self._state.period <= period else self._first
+        # Each is read once and replaced at once: two threads may compute the same periods, but never mix two states.
+        last, first = self._last, self._first
+        state = first[min(period, len(first) - 1)]
+        if state.period < last.period <= period:
+            state = last
         while state.period < period:
             state = self._step(state)
-        self._state = state
+            if state.period == len(first) and (len(first) + 1) * state.nbytes <= KEPT_BYTES:
+                first = self._first = [*first, state]
+        self._last = state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(state.alive & present)
         values = {name: column.take(devices).astype(np.int64) for name, column in state.values.items()}
