@@ -22,7 +22,6 @@ Only this period and earlier ones are used, never later ones: a published estima
 
 from __future__ import annotations
 
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +48,14 @@ def smooth(
     confidence: float = CONFIDENCE,
     noise: CellNoise | None = None,
 ) -> Estimates:
-    """Frequencies `[value]` of the last period, from `counts[period, value]` and `n[period]` of it and earlier ones.
+    """Frequencies `[..., value]` of the last period, from `counts[period, ..., value]` and `n[period, ...]`.
+
+    Earlier periods without reports are bridged; without reports in the last one nothing is known. Several attributes at
+    once must have reports in the same periods.
 
     `memo_channel` is that of the memos alone (Question.memo_channel); None for one-shot surveys, whose noise is all
     fresh. `population` is as for `estimate`, in the last period: the error is never larger than that of the unbiased
-    estimate. Earlier periods without reports are bridged; without reports in the last one nothing is known. `noise` on
-    counts and n is drawn anew in every period, like fresh noise.
+    estimate. `noise` on counts and n is drawn anew in every period, like fresh noise.
 
     >>> from protocols.mechanisms import Flip
     >>> from protocols.mechanisms.rounds import oue
@@ -67,30 +68,30 @@ def smooth(
     [1.6, 1.7]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    known = np.flatnonzero(n > 0)
-    if n[-1] == 0:
+    if (n[-1] == 0).any():
         return estimate(counts[-1], n[-1], channel)
-    reports = n[known]
-    seen = unbiased(counts[known] / reports[:, None], channel)
+    known = np.flatnonzero(n.reshape(len(n), -1).all(axis=1))
+    reports = n[known][..., None]
+    seen = unbiased(counts[known] / reports, channel)
     pooled = norm_sub(seen.mean(axis=0))
     between = pooled * (1 - pooled)
     total = vote_variance(pooled, channel)  # of one report, as all variances up to here
     memo = vote_variance(pooled, memo_channel) if memo_channel is not None else between
     fresh = np.maximum(total - memo, 1e-3 * total)
-    typical = median(reports.tolist())
+    typical = np.median(reports, axis=0)
     step = total / typical
-    fresh_variance = fresh / reports[:, None]
+    fresh_variance = fresh / reports
     if noise is not None:
-        fresh_variance = fresh_variance + noise_variance(pooled, reports, channel, noise)
+        fresh_variance = fresh_variance + noise_variance(pooled, n[known], channel, noise)
         step = np.median(fresh_variance, axis=0) + memo / typical
-    level, spread = np.empty((2, channel.k))
+    level, spread = np.empty((2, *pooled.shape))
     for first in range(0, channel.k, BLOCK):
-        block = slice(first, first + BLOCK)
-        level[block], spread[block] = _filtered(seen[:, block], fresh_variance[:, block], step[block], np.diff(known))
+        block = ..., slice(first, first + BLOCK)
+        level[block], spread[block] = _filtered(seen[block], fresh_variance[block], step[block], np.diff(known))
     drawn = drawn_share(reports[-1], population)
     unbiased_variance = (total - drawn * between) / reports[-1]
     if noise is not None:
-        unbiased_variance = unbiased_variance + noise_variance(pooled, reports[-1], channel, noise)
+        unbiased_variance = unbiased_variance + noise_variance(pooled, n[-1], channel, noise)
     error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))
     half_width = quantile(confidence) * error
     return Estimates(level, error, level - half_width, level + half_width)
@@ -99,7 +100,7 @@ def smooth(
 class _State(NamedTuple):
     """The level's mean and variance under each drift, and the logarithm of how well the drift has predicted so far.
 
-    All three have the shape [drift, value].
+    All three have the shape [drift, ..., value].
     """
 
     mean: Floats
@@ -118,12 +119,12 @@ class _State(NamedTuple):
 
 
 def _filtered(seen: Floats, noise: Floats, step: Floats, distances: np.ndarray) -> tuple[Floats, Floats]:
-    """The level in the last period and its variance `[value]`, from estimates and their noise `[period, value]`.
+    """The level in the last period and its variance, from estimates and their noise, `[period, ..., value]`.
 
     `step` is the unit of drifts and jumps, `distances` how many periods lie between successive estimates.
     """
-    steps = DRIFTS[:, None] * step
-    state = _State(np.tile(seen.mean(axis=0), (len(DRIFTS), 1)), np.ones_like(steps), np.zeros_like(steps))
+    steps = np.multiply.outer(DRIFTS, step)
+    state = _State(np.broadcast_to(seen.mean(axis=0), steps.shape), np.ones_like(steps), np.zeros_like(steps))
     state = state.updated(seen[0], noise[0])
     for t, distance in enumerate(distances[:-1], start=1):
         state = state.moved(distance * steps).updated(seen[t], noise[t])

@@ -51,7 +51,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> Shares:
-    smoothed = publication.smoothed(question) if window.length == 1 else None
+    smoothed = publication.smoothed.get(question.name) if window.length == 1 else None
     margins = [_published(publication, axis.name, window) for axis in question.axes]
     return Shares(
         share=quantities(answers.shown),

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
-
-import numpy as np
 
 from analytics.estimation.estimates import Estimates
-from analytics.estimation.noised import CellNoise
-from analytics.estimation.smoothing import smooth
 from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
+from analytics.mobility.smoothed_shares import smoothed_shares
 from analytics.mobility.suppression import suppressions
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
-from protocols.question import Question
 from protocols.survey import DAY, Survey
 
 LONGEST_TRIANGLE = 31
-FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
-MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,24 +75,10 @@ class Publication:
             for name in names
         }
 
-    def smoothed(self, question: Question) -> Estimates | None:
-        """The shares in the last period, smoothed with earlier periods; None where no earlier one has answers.
-
-        Suppressed periods are left out, and periods whose number of answers is not known well enough for an estimate.
-        """
-        if question.attribute.placed:  # shares of places are not sums over reports, which could be smoothed
-            return None
-        periods, suppressed = self.history.periods[-MOST_SMOOTHED:], self.suppressed_answers[question.name]
-        counts, n = self.history.by_period(question.name, periods)
-        noise = CellNoise.of(self.history.scheme, question.name)
-        if noise is not None:
-            n[n < FEWEST_ERRORS * sqrt(noise.reports)] = 0
-        n[[Window(t, t) in suppressed for t in periods]] = 0
-        if np.count_nonzero(n) < 2 or n[-1] == 0:
-            return None
-        visitors = float(self.history.visitors(Window(periods[-1], periods[-1])).value)
-        memo_channel = question.memo_channel if self.survey.longitudinal else None
-        return smooth(counts, n, question.channel, memo_channel, population=visitors, noise=noise)
+    @cached_property
+    def smoothed(self) -> Mapping[str, Estimates]:
+        """The shares in the last period by attribute, smoothed with earlier periods where these have answers."""
+        return smoothed_shares(self.history, self.suppressed_answers)
 
 
 def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:

@@ -13,7 +13,8 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, UniqueVisitors, WindowReport, each_quantity, quantity
-from analytics.mobility.publication import MOST_SMOOTHED, Publication
+from analytics.mobility.publication import Publication
+from analytics.mobility.smoothed_shares import MOST_SMOOTHED
 from analytics.mobility.suppression import merged_gaps
 from analytics.windows.calendar import Window
 from protocols.privacy import PresenceNoise
