@@ -26,6 +26,14 @@ class Goes(NamedTuple):
     def median(self) -> tuple[float, ...]:
         return tuple(map(median, zip(*self.turns, strict=True)))
 
+    def times(self, one: int, other: int) -> float:
+        """How many times what one work cost the other one did: the median over turns, for which speed hardly changed.
+
+        >>> Goes(((1.0, 2.0), (2.0, 4.0), (2.0, 9.0))).times(0, 1)
+        2.0
+        """
+        return median(turn[other] / turn[one] for turn in self.turns)
+
     def figure(self, of: Callable[[Sequence[float]], float]) -> Figure:
         """A figure of the least costs, and how far it depends on a single turn.
 
