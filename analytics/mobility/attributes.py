@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from analytics.estimation.shortening import shortened
 from analytics.mobility.answers import Answers
-from analytics.mobility.dwells import dwell
 from analytics.mobility.model import AskedAttribute, AttributeReport, Axis, Place, Ranking, Shares, quantities, quantity
 from analytics.mobility.publication import Publication
-from analytics.mobility.rankings import rank
+from analytics.mobility.roles import dwell, rank
 from analytics.windows.calendar import Window
 from protocols.question import Question
 

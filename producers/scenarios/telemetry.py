@@ -15,7 +15,7 @@ Distribution = Sequence[str] | Mapping[str, float]
 """The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
 
 FEW_VALUES, MANY_DEVICES = 32, 4096
-KEPT_BYTES = 64 << 20
+KEPT_BYTES = 8 << 20
 
 DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
     "feature": tuple(f"feature {i}" for i in range(1, 11)),
