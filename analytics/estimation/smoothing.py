@@ -70,7 +70,7 @@ def smooth(
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if (n[-1] == 0).any():
         return estimate(counts[-1], n[-1], channel)
-    known = np.flatnonzero(n.reshape(len(n), -1).all(axis=1))
+    known = np.flatnonzero((n > 0).reshape(len(n), -1).all(axis=1))
     reports = n[known][..., None]
     seen = unbiased(counts[known] / reports, channel)
     pooled = norm_sub(seen.mean(axis=0))

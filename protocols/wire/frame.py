@@ -18,6 +18,8 @@ from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS
 from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.reasons import Reason, Reject
 
+FORMS = 256  # of frames whose schemas are kept
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -116,9 +118,6 @@ def _misfit(head: Head, scheme: Scheme) -> str:
     if names[:2] != ["token", "gap"]:
         return "the first two columns are not token and gap"
     return "" if head.kinds == _kinds(scheme, form) else "columns do not have the types of the survey"
-
-
-FORMS = 256  # that are kept: frames of a survey have few
 
 
 @lru_cache(maxsize=FORMS)
