@@ -14,7 +14,7 @@ from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table
 from memo_store.sealing import Sealer
 from memo_store.tables.fleet_columns import read_columns
-from memo_store.tables.presence import NEVER
+from memo_store.tables.presence import NEVER, last_periods
 from protocols.randomness import Devices
 
 
@@ -45,9 +45,9 @@ def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devic
     latest, reports = _in_fleet(link, sealer, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
-        alone, more = presence.parse(link.run(presence.read(part)))
-        latest[part.order] = np.maximum(latest[part.order], alone)
-        reports[part.order] += more
+        alone = presence.parse(link.run(presence.read(part)))
+        latest[part.order] = np.maximum(latest[part.order], last_periods(alone))
+        reports[part.order] += alone["reports"]
         for name, table in tables.items():
             records = [entries or b"" for entries in chain.from_iterable(link.run(table.read(part)))]
             values[name][part.order] = table.counts(records)

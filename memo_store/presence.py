@@ -7,20 +7,32 @@ sealed columns, which costs Redis far less; a fleet has one writer at a time.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call, EpochLost
-from memo_store.connection.layout import CHUNK, Placed, shard_key
+from memo_store.connection.layout import CHUNK, Placed, Rows, shard_key
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
 from memo_store.tables.fleet_columns import SHARD, columns_table, read_columns
-from memo_store.tables.presence import NEVER
+from memo_store.tables.presence import NEVER, Presences, after_delivery, last_periods
 from protocols.errors import StoreError
 from protocols.randomness import Devices
+
+
+@dataclass(frozen=True)
+class Records:
+    """The presence records of devices, and how often others had disturbed the store before they were read."""
+
+    presences: Presences
+    disturbances: int
+
+    def part(self, rows: Rows) -> Records:
+        """Those of some of the devices."""
+        return Records(self.presences[rows], self.disturbances)
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class DeviceStatus:
     gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
     eligible: NDArray[np.bool_]  # may report: not reported in this period or a later one, and the period is open
     reported: NDArray[np.bool_]  # known to have reported in this period
+    records: Records | None = None  # what it is from, if the store keeps a record of each device
 
 
 class Presence(Protocol):
@@ -39,8 +52,11 @@ class Presence(Protocol):
         """For each device: the gap its report of this period must carry, and whether it may make one."""
         ...
 
-    def delivered(self, devices: Devices, period: int) -> None:
-        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing."""
+    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
+        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing.
+
+        `records`: those of the devices' status. While nobody else writes, the store does not read them again.
+        """
         ...
 
 
@@ -53,19 +69,23 @@ class DevicePresence:
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
-        last = self._state.guarded(period, self._last_periods, self._state.placed(devices))
-        return _status(last, period, closed, self._state.scheme.survey.horizon)
+        records = self._state.guarded(period, self._records, self._state.placed(devices))
+        status = _status(last_periods(records.presences), period, closed, self._state.scheme.survey.horizon)
+        return replace(status, records=records)
 
-    def delivered(self, devices: Devices, period: int) -> None:
-        placed = self._state.placed(devices)
+    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
+        placed, following = self._state.placed(devices), None
+        if records is not None and records.disturbances == self._state.epochs.disturbances:
+            following = after_delivery(records.presences, period).take(placed.order)
         for rows in placed.slices(CHUNK):
-            self._state.guarded(period, self._state.epochs.run, self._table.deliver(placed.part(rows), period))
+            calls = self._table.deliver(placed.part(rows), period, None if following is None else following[rows])
+            self._state.guarded(period, self._state.epochs.run, calls)
 
-    def _last_periods(self, placed: Placed) -> NDArray[np.int64]:
-        parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
+    def _records(self, placed: Placed) -> Records:
+        parts, disturbances = [placed.part(rows) for rows in placed.slices(CHUNK)], self._state.epochs.disturbances
         answers = [answer for part in parts for answer in self._state.link.run(self._table.read(part))]
         self._state.epochs.verify()
-        return placed.restored(self._table.parse(answers)[0])
+        return Records(placed.restored(self._table.parse(answers)), disturbances)
 
 
 class FleetPresence:
@@ -81,7 +101,7 @@ class FleetPresence:
         closed = self._state.advance(period)
         return _status(self._columns.latest.take(devices), period, closed, self._state.scheme.survey.horizon)
 
-    def delivered(self, devices: Devices, period: int) -> None:
+    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
         self._columns.mark(devices, period)
         self._state.guarded(period, self._write)
 

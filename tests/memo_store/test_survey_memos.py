@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import redis
 
+from memo_store.connection.layout import SHARDS
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
@@ -92,6 +93,39 @@ def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memo
     assert memos.presence.status(everyone, 5).eligible.tolist() == [True, False, True], (
         "a delivery of an earlier period changes nothing"
     )
+
+
+def test_a_process_that_is_alone_has_no_record_read_twice(redis_url: str) -> None:
+    with MemoStore(redis_url) as store, redis.Redis.from_url(redis_url) as server:
+        presence, everyone = store.survey(respondent()).presence, devices(100)
+
+        def reads() -> int:
+            return int(server.info("commandstats")["cmdstat_hmget"]["calls"])
+
+        for period, last in ((0, 7), (1, 1), (2, 1)):
+            status = presence.status(everyone, period)
+            assert status.gaps.tolist() == [last] * 100
+            before = reads()
+            presence.delivered(everyone, period, status.records)
+            assert reads() - before == SHARDS, "only the epoch of each shard"
+        presence.delivered(everyone, 2, status.records)  # again
+        assert presence.status(everyone, 4).gaps.tolist() == [2] * 100
+        assert store.survey(respondent()).ledger(everyone).reports.tolist() == [3] * 100
+
+
+def test_what_others_have_delivered_meanwhile_stays(redis_url: str) -> None:
+    everyone = devices(40)
+    with MemoStore(redis_url) as slow, MemoStore(redis_url) as quick:
+        ours, theirs = slow.survey(respondent(terms="grace: 9d,")), quick.survey(respondent(terms="grace: 9d,"))
+        for noticed in (False, True):
+            period = 6 if noticed else 3
+            records = ours.presence.status(everyone, period).records
+            theirs.presence.delivered(everyone[:20], period + 2)
+            if noticed:
+                ours.check(period)
+            ours.presence.delivered(everyone, period, records)
+            assert theirs.presence.status(everyone, period + 3).gaps.tolist() == [1] * 20 + [3] * 20
+        assert ours.ledger(everyone).reports.tolist() == [2] * 40
 
 
 def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,9 +15,12 @@ from producers.replay import ColumnMapping, Pace
 from producers.replay.checkpoint import Checkpoint, Totals
 from producers.replay.choosing import event_type
 from producers.replay.files.csv_events import CsvEvents
+from producers.replay.files.text_stream import CHUNK, Utf8Stream
 from producers.replay.files.times import BAD, moments
+from producers.replay.people import MANY, People
 from producers.replay.spool import Spool
 from protocols.errors import ReplayError
+from protocols.randomness import Keyring
 
 
 def test_event_time_runs_as_many_times_faster_as_asked() -> None:
@@ -80,6 +85,28 @@ def test_a_file_that_is_not_utf8_is_read_in_the_encoding_that_is_named(tmp_path:
     assert as_utf8.columns["area"].to_pylist() == ["caf\\xe9", "north", "s\\xfcd"]
     assert as_latin.rows.tolist() == as_utf8.rows.tolist() == [2, 4, 5] and as_utf8.malformed == [3]
     assert CsvEvents(path).lines((5, 2, 3, 4)) == {2: 2, 3: 3, 4: 4, 5: 6}  # row 4 has two lines
+
+
+@pytest.mark.parametrize("before", [CHUNK - 1, CHUNK - 2, CHUNK, 3 * CHUNK - 1])
+def test_a_character_may_lie_across_two_pieces_of_a_file(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "events.csv"
+    path.write_bytes(b"a" * before + "é€".encode() + b"b" * CHUNK + "ü".encode())
+    for size in (1000, CHUNK, 10 * CHUNK):
+        with Utf8Stream(path) as stream:
+            assert b"".join(iter(partial(stream.read, size), b"")) == path.read_bytes() and not stream.undecodable
+    path.write_bytes(b"a" * before + "é".encode()[:1] + b"b" * CHUNK)
+    with Utf8Stream(path) as stream:
+        assert stream.read() == b"a" * before + b"\\xc3" + b"b" * CHUNK and stream.undecodable
+
+
+@pytest.mark.parametrize("number", [3, MANY, MANY + 1, MANY + 63])
+def test_the_device_of_a_person_is_the_keyed_hash_of_the_text(number: int) -> None:
+    persons = [f"{i}" + "é" * (i % 331) for i in range(number)]
+    keyring = Keyring(bytes(range(32)))
+    expected = [hashlib.blake2b(p.encode(), key=keyring.key(("person",)), digest_size=8).digest() for p in persons]
+    for offset in (0, 1):
+        devices = People(keyring).devices(pa.array(["nobody"] * offset + persons)[offset:])
+        assert devices.astype("<u8").tobytes() == b"".join(expected)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -5,7 +5,8 @@
 local function work(key, fields, field_width, proposals, entry_width, cap)
   local width = tonumber(entry_width)
   cap = tonumber(cap)
-  local names, found, count = records(key, fields, tonumber(field_width))
+  local names, count = split(fields, tonumber(field_width))
+  local found = records(key, names, count)
   local reply, changes, changed = {}, {}, 0
   for row = 1, count do
     local record, proposal, winner = found[row], sub(proposals, (row - 1) * width + 1, row * width), nil

@@ -5,26 +5,31 @@
 local epoch = redis.call('HMGET', KEYS[1], 'epoch', 'writes')
 if epoch[1] ~= ARGV[1] or tonumber(epoch[2]) < tonumber(ARGV[2]) then return {-1} end
 local writes = redis.call('HINCRBY', KEYS[1], 'writes', 1)
+local alone = writes == tonumber(ARGV[2]) + 1 -- whether nobody else has written since the caller has read
 
 local SLICE = 4000 -- unpack() takes fewer than 8000 values
 local sub, min = string.sub, math.min
 -- Places in tables are counted, because `#` searches for the end every time.
 
-local function records(key, fields, width)
-  -- The pseudonyms that are concatenated in `fields`, the records of these devices (false where there is none), and how
-  -- many they are.
+local function split(fields, width)
+  -- The pseudonyms that are concatenated in `fields`, and how many they are.
   local names, count = {}, 0
   for i = 1, #fields, width do
     count = count + 1
     names[count] = sub(fields, i, i + width - 1)
   end
-  if count <= SLICE then return names, redis.call('HMGET', key, unpack(names)), count end
+  return names, count
+end
+
+local function records(key, names, count)
+  -- The records of these devices, false where there is none.
+  if count <= SLICE then return redis.call('HMGET', key, unpack(names)) end
   local found = {}
   for i = 1, count, SLICE do
     local part = redis.call('HMGET', key, unpack(names, i, min(i + SLICE - 1, count)))
     for j = 1, #part do found[i + j - 1] = part[j] end
   end
-  return names, found, count
+  return found
 end
 
 local function write(key, pairs, count)

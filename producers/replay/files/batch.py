@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from protocols.errors import ReplayError
 
+DELETE = 0x7F
+"""The sign after the last visible one of ASCII."""
+
 
 @dataclass(frozen=True)
 class ColumnMapping:
@@ -74,6 +77,21 @@ def check_header(path: Path, present: list[str], columns: ColumnMapping, advice:
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """A column as text: stripped, nulls as empty text."""
+    """A column as text: stripped, nulls as empty text.
+
+    >>> as_text(pa.array([" north", "", None, "s\u00fcd\u2003"])).to_pylist(), as_text(pa.array([7, 12])).to_pylist()
+    (['north', '', '', 's\u00fcd'], ['7', '12'])
+    """
     text = column.cast(pa.string())
-    return pc.utf8_trim_whitespace(pc.fill_null(text, "") if text.null_count else text)
+    text = pc.fill_null(text, "") if text.null_count else text
+    return text if _is_stripped(text) else pc.utf8_trim_whitespace(text)
+
+
+def _is_stripped(text: pa.Array) -> bool:
+    """Whether each cell is known to begin and to end with a sign: one of ASCII that is no space."""
+    _, ends, signs = text.buffers()
+    if not len(text) or not signs:
+        return False
+    bounds = np.frombuffer(ends, dtype="<i4")[text.offset : text.offset + len(text) + 1]
+    outer = [np.frombuffer(signs, dtype=np.uint8).take(at, mode="clip") for at in (bounds[:-1], bounds[1:] - 1)]
+    return all(bool(((ord(" ") < some) & (some < DELETE)).all()) for some in outer)

@@ -35,6 +35,7 @@ class Utf8Stream(io.RawIOBase):
         self.size = max(1, path.stat().st_size)
         self._file = pa.OSFile(str(path))
         self._input = pa.input_stream(self._file, compression=COMPRESSIONS.get(path.suffix))
+        self._is_utf8 = codecs.lookup(encoding).name == "utf-8"
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="strict")
         self._lenient = codecs.getincrementaldecoder(encoding)(errors="backslashreplace")
         self.undecodable = False
@@ -48,19 +49,27 @@ class Utf8Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # what `read` is made of
-        while len(self._left) < len(buffer) and not self._ended:
-            raw = self._input.read(max(len(buffer), CHUNK))
+    def read(self, size: int = -1, /) -> bytes:
+        if size < 0:
+            return self.readall()
+        while len(self._left) < size and not self._ended:
+            raw = self._input.read(max(size, CHUNK))
             self._ended = not raw
-            self._left += self._decode(raw)
-        taken = self._left[: len(buffer)]
-        self._left = self._left[len(buffer) :]
+            text = self._decode(raw)
+            self._left = self._left + text if self._left else text
+        taken, self._left = self._left[:size], self._left[size:]
+        return taken
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # for those who do not `read`
+        taken = self.read(len(buffer))
         buffer[: len(taken)] = taken
         return len(taken)
 
     def _decode(self, raw: bytes) -> bytes:
         if not self.undecodable:
             before = self._decoder.getstate()
+            if self._is_utf8 and raw.isascii() and raw and not before[0]:  # as it is, and no character is incomplete
+                return raw
             try:
                 return self._decoder.decode(raw, final=not raw).encode()
             except UnicodeDecodeError:
