@@ -7,32 +7,24 @@ sealed columns, which costs Redis far less; a fleet has one writer at a time.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call, EpochLost
-from memo_store.connection.layout import CHUNK, Placed, Rows, shard_key
+from memo_store.connection.layout import CHUNK, Placed, shard_key
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
 from memo_store.tables.fleet_columns import SHARD, columns_table, read_columns
-from memo_store.tables.presence import NEVER, Presences, after_delivery, last_periods
+from memo_store.tables.presence import NEVER, PRESENCE, Presences, after_delivery, last_periods
+from memo_store.tables.word_table import WordTable
 from protocols.errors import StoreError
 from protocols.randomness import Devices
 
-
-@dataclass(frozen=True)
-class Records:
-    """The presence records of devices, and how often others had disturbed the store before they were read."""
-
-    presences: Presences
-    disturbances: int
-
-    def part(self, rows: Rows) -> Records:
-        """Those of some of the devices."""
-        return Records(self.presences[rows], self.disturbances)
+MOST_HELD = 1 << 20
+"""Records that a process holds: up to 64 bytes of memory for each."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,6 @@ class DeviceStatus:
     gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
     eligible: NDArray[np.bool_]  # may report: not reported in this period or a later one, and the period is open
     reported: NDArray[np.bool_]  # known to have reported in this period
-    records: Records | None = None  # what it is from, if the store keeps a record of each device
 
 
 class Presence(Protocol):
@@ -52,40 +43,64 @@ class Presence(Protocol):
         """For each device: the gap its report of this period must carry, and whether it may make one."""
         ...
 
-    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
-        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing.
-
-        `records`: those of the devices' status. While nobody else writes, the store does not read them again.
-        """
+    def delivered(self, devices: Devices, period: int) -> None:
+        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing."""
         ...
 
 
 class DevicePresence:
-    """The presence of any devices of a keyring."""
+    """The presence of any devices of a keyring.
+
+    Records that this process has read or written are held, up to a number, as long as nobody else writes to the store.
+    """
 
     def __init__(self, state: SurveyState) -> None:
         self._state = state
         self._table = presence_table(state.sealer)
+        self._held = WordTable()  # by the first bytes of the pseudonym: of a million devices, all have different ones
+        self._disturbances = 0  # of the store, when nothing was held yet
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
-        closed = self._state.advance(period)
-        records = self._state.guarded(period, self._records, self._state.placed(devices))
-        status = _status(last_periods(records.presences), period, closed, self._state.scheme.survey.horizon)
-        return replace(status, records=records)
+        closed, placed = self._state.advance(period), self._state.placed(devices)
+        last = placed.restored(last_periods(self._state.guarded(period, self._records, placed)))
+        return _status(last, period, closed, self._state.scheme.survey.horizon)
 
-    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
-        placed, following = self._state.placed(devices), None
-        if records is not None and records.disturbances == self._state.epochs.disturbances:
-            following = after_delivery(records.presences, period).take(placed.order)
+    def delivered(self, devices: Devices, period: int) -> None:
+        placed = self._state.placed(devices)
         for rows in placed.slices(CHUNK):
-            calls = self._table.deliver(placed.part(rows), period, None if following is None else following[rows])
-            self._state.guarded(period, self._state.epochs.run, calls)
+            self._state.guarded(period, self._deliver, placed.part(rows), period)
 
-    def _records(self, placed: Placed) -> Records:
-        parts, disturbances = [placed.part(rows) for rows in placed.slices(CHUNK)], self._state.epochs.disturbances
+    def _records(self, placed: Placed) -> Presences:
+        known, records = self._find(placed)
+        rest = np.flatnonzero(~known)
+        parts = [placed.part(rest[rows]) for rows in placed.part(rest).slices(CHUNK)]
         answers = [answer for part in parts for answer in self._state.link.run(self._table.read(part))]
+        records[rest] = self._table.parse(answers)
         self._state.epochs.verify()
-        return Records(placed.restored(self._table.parse(answers)), disturbances)
+        if known.any() and self._disturbed:
+            return self._records(placed)
+        kept = rest[: max(0, MOST_HELD - len(self._held))]
+        self._held.add(placed.names[kept], records[kept].view(np.uint64))
+        return records
+
+    def _deliver(self, placed: Placed, period: int) -> None:
+        known, records = self._find(placed)
+        held, others = (placed.part(np.flatnonzero(flags)) for flags in (known, ~known))
+        following = after_delivery(records[known], period)
+        calls = self._table.deliver(held, period, following) + self._table.deliver(others, period)
+        self._state.epochs.run(calls)
+        self._held.change(held.names, following.view(np.uint64))
+
+    def _find(self, placed: Placed) -> tuple[NDArray[np.bool_], Presences]:
+        """Which devices' records are held, and these. None are after others have written."""
+        if self._disturbed:
+            self._held, self._disturbances = WordTable(), self._state.epochs.disturbances
+        known, words = self._held.find(placed.names)
+        return known, words.view(PRESENCE)
+
+    @property
+    def _disturbed(self) -> bool:
+        return self._disturbances != self._state.epochs.disturbances
 
 
 class FleetPresence:
@@ -101,7 +116,7 @@ class FleetPresence:
         closed = self._state.advance(period)
         return _status(self._columns.latest.take(devices), period, closed, self._state.scheme.survey.horizon)
 
-    def delivered(self, devices: Devices, period: int, records: Records | None = None) -> None:
+    def delivered(self, devices: Devices, period: int) -> None:
         self._columns.mark(devices, period)
         self._state.guarded(period, self._write)
 

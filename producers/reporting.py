@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.presence import Presence, Records
+from memo_store.presence import Presence
 from memo_store.survey_memos import Lookup
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
@@ -87,7 +87,6 @@ class _Portion:
     """Frames that are sent and confirmed together, and the devices whose reports are in them."""
 
     devices: Devices  # ascending
-    records: Records | None  # what the store keeps of them
     order: Rows  # of the devices in the frames
     frames: list[_Encoded]
     repeats: int
@@ -95,7 +94,7 @@ class _Portion:
 
     @classmethod
     def empty(cls) -> _Portion:
-        return cls(np.empty(0, dtype=np.uint64), None, np.empty(0, dtype=np.intp), [], 0, 0)
+        return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), [], 0, 0)
 
     @property
     def rows(self) -> int:
@@ -106,8 +105,7 @@ class _Portion:
         """The first frames only."""
         rows = sum(frame.rows for frame in self.frames[:frames])
         order = self.order[:rows]
-        records = self.records and self.records.part(order)
-        return replace(self, devices=self.devices[order], records=records, order=order, frames=self.frames[:frames])
+        return replace(self, devices=self.devices[order], order=order, frames=self.frames[:frames])
 
 
 class Reporter:
@@ -181,7 +179,7 @@ class Reporter:
         eligible = np.flatnonzero(status.eligible)
         repeats = int(np.count_nonzero(status.reported))
         ineligible = len(rows) - len(eligible) - repeats
-        rows, gaps, records = rows[eligible], status.gaps[eligible], status.records and status.records.part(eligible)
+        rows, gaps = rows[eligible], status.gaps[eligible]
         devices = truth.devices[rows]
         groups = [group for group in self._respondent.asked(devices, truth.period) if len(group[1])]
         answers = iter(self._answers(truth, [(q, rows[members]) for asked, members in groups for q in asked]))
@@ -191,7 +189,7 @@ class Reporter:
             order, frames = self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
             orders.append(members[order])
             encoded += frames
-        return _Portion(devices, records, np.concatenate(orders), encoded, repeats, ineligible)
+        return _Portion(devices, np.concatenate(orders), encoded, repeats, ineligible)
 
     def _frames(
         self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]
@@ -238,7 +236,7 @@ class Reporter:
         if not portion.rows:
             return so_far
         if len(portion.devices):
-            self._presence.delivered(portion.devices, so_far.period, portion.records)
+            self._presence.delivered(portion.devices, so_far.period)
         so_far = replace(
             so_far,
             sent=so_far.sent + len(portion.devices),

@@ -43,3 +43,10 @@ def add(names: Words, words: Words, new_names: Words, new_words: Words) -> int:
             names[slot], words[slot] = new_names[row], new_words[row]
             added += 1
     return added
+
+
+@compiled
+def change(names: Words, words: Words, known_names: Words, new_words: Words) -> None:
+    """Change the words of names that are known."""
+    for row in range(len(known_names)):
+        words[slot_of(known_names[row], names)] = new_words[row]

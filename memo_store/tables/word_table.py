@@ -13,7 +13,7 @@ ROOM, GROWTH = 2, 4
 
 
 class WordTable:
-    """Keeps the first word added for each name, by open addressing.
+    """Keeps the first word added for each name, until it is changed, by open addressing.
 
     Names are random, not zero, and mostly in ascending order. A name's slot is where it would be if they were evenly
     spread, so a column is looked up in the order of memory. The loops are compiled (word_loops.py).
@@ -51,6 +51,12 @@ class WordTable:
 
         self._make_room(len(names))
         self._count += add(self._names, self._words, np.ascontiguousarray(names), np.ascontiguousarray(words))
+
+    def change(self, names: Words, words: Words) -> None:
+        """Give names that are known other words."""
+        from memo_store.tables.word_loops import change
+
+        change(self._names, self._words, np.ascontiguousarray(names), np.ascontiguousarray(words))
 
     def _make_room(self, more: int) -> None:
         needed = ROOM * (self._count + more)

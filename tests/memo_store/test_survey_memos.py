@@ -95,7 +95,7 @@ def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memo
     )
 
 
-def test_a_process_that_is_alone_has_no_record_read_twice(redis_url: str) -> None:
+def test_a_process_that_is_alone_reads_no_record_twice(redis_url: str) -> None:
     with MemoStore(redis_url) as store, redis.Redis.from_url(redis_url) as server:
         presence, everyone = store.survey(respondent()).presence, devices(100)
 
@@ -103,28 +103,35 @@ def test_a_process_that_is_alone_has_no_record_read_twice(redis_url: str) -> Non
             return int(server.info("commandstats")["cmdstat_hmget"]["calls"])
 
         for period, last in ((0, 7), (1, 1), (2, 1)):
-            status = presence.status(everyone, period)
-            assert status.gaps.tolist() == [last] * 100
             before = reads()
-            presence.delivered(everyone, period, status.records)
-            assert reads() - before == SHARDS, "only the epoch of each shard"
-        presence.delivered(everyone, 2, status.records)  # again
+            assert presence.status(everyone, period).gaps.tolist() == [last] * 100
+            presence.delivered(everyone, period)
+            epochs, records = 2 * SHARDS, 0 if period else SHARDS
+            assert reads() - before == epochs + records
+        presence.delivered(everyone, 2)  # again
         assert presence.status(everyone, 4).gaps.tolist() == [2] * 100
         assert store.survey(respondent()).ledger(everyone).reports.tolist() == [3] * 100
 
 
-def test_what_others_have_delivered_meanwhile_stays(redis_url: str) -> None:
-    everyone = devices(40)
+@pytest.mark.parametrize("held", [0, 25, 1000])
+@pytest.mark.parametrize("when", ["before the status", "before the delivery", "noticed before the delivery"])
+def test_what_others_have_delivered_meanwhile_counts(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch, held: int, when: str
+) -> None:
+    monkeypatch.setattr("memo_store.presence.MOST_HELD", held)
+    everyone, people = devices(40), respondent(terms="grace: 9d,")
     with MemoStore(redis_url) as slow, MemoStore(redis_url) as quick:
-        ours, theirs = slow.survey(respondent(terms="grace: 9d,")), quick.survey(respondent(terms="grace: 9d,"))
-        for noticed in (False, True):
-            period = 6 if noticed else 3
-            records = ours.presence.status(everyone, period).records
+        ours, theirs = slow.survey(people), quick.survey(people)
+        for period in (3, 6):
+            ours.presence.status(everyone, period)
             theirs.presence.delivered(everyone[:20], period + 2)
-            if noticed:
+            if when == "noticed before the delivery":
                 ours.check(period)
-            ours.presence.delivered(everyone, period, records)
-            assert theirs.presence.status(everyone, period + 3).gaps.tolist() == [1] * 20 + [3] * 20
+            if when == "before the status":
+                assert ours.presence.status(everyone, period).eligible.tolist() == [False] * 20 + [True] * 20
+            ours.presence.delivered(everyone, period)
+            for either in (ours, theirs):
+                assert either.presence.status(everyone, period + 3).gaps.tolist() == [1] * 20 + [3] * 20
         assert ours.ledger(everyone).reports.tolist() == [2] * 40
 
 
