@@ -1,7 +1,8 @@
 """What one JSON report costs a worker when reports trickle in, beside a bare loop of aiokafka on the same broker.
 
-A worker without reports has a cost of its own: it polls its partitions and its group. It is measured before and after
-the reports, when the worker has settled, and the smaller is subtracted. The reports are spread over 4 partitions.
+A worker without reports has a cost of its own: it polls its partitions and its group. It is measured in every turn, and
+what it would have taken is subtracted from what the turn's reports took, until the worker has nothing left to write.
+The reports are spread over 4 partitions.
 
 An idle worker polls ten times a second, so that it learns soon of a report. While reports trickle it polls once a
 second: at low rates, a worker that counts takes less than an idle one, and the difference is negative. A bare loop
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +31,11 @@ from protocols.wire import REPORT, Frame, encode_report
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 
-SECONDS = 30.0
-SETTLE_SECONDS = 10.0
+SECONDS = 15.0
+"""How long reports trickle, and how long a worker is idle, in each turn."""
+SETTLE_SECONDS = 6.0
+"""A worker writes what it has counted after 5 seconds at most."""
+TURNS = 5
 RATES = (8, 40, 200)
 BACKLOG = 10_000
 MICROSECONDS = 50.0
@@ -47,32 +52,24 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
     topics = make(kafka, "trickle")
     with workers(1, kafka, topics, KEY, directory) as (worker,):
         worker.wait_until_ready()
-        sender = Sender(kafka, topics)
+        sender = Sender(kafka, topics, worker)
         sender.send(1000)
-        sender.wait(worker)
-        time.sleep(SETTLE_SECONDS)  # what it does after its start and after a backlog is neither idle nor a report
-        idle = cost(worker, partial(time.sleep, SECONDS)).share
-        taken = [cost(worker, partial(sender.trickle, worker, rate)) for rate in RATES]
-        time.sleep(SETTLE_SECONDS)
-        idle_after = cost(worker, partial(time.sleep, SECONDS)).share
-        backlog = cost(worker, partial(sender.backlog, worker))
+        sender.settle()
+        turns = [[cost(worker, do) for do in sender.works] for _ in range(TURNS)]
         worker.leave()
-    bare_idle = bare_loop(kafka, topics, lambda: None)
-    bare = [bare_loop(kafka, topics, partial(sender.send_evenly, rate)) for rate in RATES]
-    least = min(idle, idle_after)
-    table.row(
-        "idle, before and after", f"{1e3 * idle:.1f} and {1e3 * idle_after:.1f}", f"{1e3 * bare_idle:.1f}", "", ""
-    )
-    for rate, one, loop in zip(RATES, taken, bare, strict=True):
-        found, flushes = 1e6 * (one.share - least) / rate, one.flushes / one.seconds / rate
-        cells = f"{1e3 * one.share:.1f}", f"{1e3 * loop:.1f}", f"{found:.0f}", f"{flushes:.3f}"
-        table.row(f"{rate} a second", *cells)
-        if found > MICROSECONDS:
-            table.missed.append(f"{rate} a second: {found:.0f} us, wanted at most {MICROSECONDS:.0f}")
-    found = 1e6 * (backlog.cpu - least * backlog.seconds) / BACKLOG
-    table.row("a backlog", "", "", f"{found:.0f}", f"{backlog.flushes / BACKLOG:.3f}")
-    if found > MICROSECONDS:
-        table.missed.append(f"a backlog: {found:.0f} us, wanted at most {MICROSECONDS:.0f}")
+    idle, *others = zip(*turns, strict=True)
+    bare = [bare_loop(kafka, topics, lambda: None)]
+    bare += [bare_loop(kafka, topics, partial(sender.send_evenly, rate)) for rate in RATES]
+    shares = [1e3 * one.share for one in idle]
+    table.row("idle", f"{median(shares):.1f} ({min(shares):.1f} to {max(shares):.1f})", f"{1e3 * bare[0]:.1f}", "", "")
+    names = [f"{rate} a second" for rate in RATES] + ["a backlog"]
+    for name, sent, some, loop in zip(names, sender.sizes, others, [*bare[1:], None], strict=True):
+        each = [1e6 * (one.cpu - none.share * one.seconds) / sent for one, none in zip(some, idle, strict=True)]
+        shown = ("", "") if loop is None else (f"{1e3 * median(one.share for one in some):.1f}", f"{1e3 * loop:.1f}")
+        flushes = median(one.flushes for one in some) / sent
+        table.row(name, *shown, f"{median(each):.0f} ({min(each):.0f} to {max(each):.0f})", f"{flushes:.3f}")
+        if median(each) > MICROSECONDS:
+            table.missed.append(f"{name}: {median(each):.0f} us, wanted at most {MICROSECONDS:.0f}")
     return table
 
 
@@ -117,11 +114,22 @@ def cost(worker: WorkerProcess, do: Callable[[], None]) -> Cost:
 
 
 class Sender:
-    """Sends single JSON reports, each with a token of its own."""
+    """Sends single JSON reports, each with a token of its own, to a worker."""
 
-    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+    def __init__(self, kafka: KafkaSettings, topics: Topics, worker: WorkerProcess) -> None:
         self._sink = KafkaSink(kafka, topics.reports)
+        self._worker = worker
         self._sent = 0
+
+    sizes = (*(int(rate * SECONDS) for rate in RATES), BACKLOG)
+    """How many reports each of the works sends, after the first."""
+
+    @property
+    def works(self) -> list[Callable[[], None]]:
+        """Nothing, then reports at each rate, then a backlog; each until the worker has nothing left to do."""
+        sends: list[Callable[[], None]] = [partial(self.send_evenly, rate) for rate in RATES]
+        sends.append(partial(self.send, BACKLOG))
+        return [partial(time.sleep, SECONDS), *(partial(self._all_of, send) for send in sends)]
 
     def send(self, reports: int) -> None:
         for _ in range(reports):
@@ -137,20 +145,18 @@ class Sender:
             self._sink.send(self._sent % PARTITIONS, REPORT, encode_report(frame, SCHEME))
         self._sink.flush()
 
-    def trickle(self, worker: WorkerProcess, rate: int) -> None:
-        self.send_evenly(rate)
-        self.wait(worker)
-
     def send_evenly(self, rate: int) -> None:
         began = time.monotonic()
         for number in range(int(rate * SECONDS)):
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
             self.send(1)
 
-    def backlog(self, worker: WorkerProcess) -> None:
-        self.send(BACKLOG)
-        self.wait(worker)
-
-    def wait(self, worker: WorkerProcess) -> None:
-        while worker.metric("hearsay_reports_total") < self._sent:
+    def settle(self) -> None:
+        """Wait until the worker has counted everything, and has written it."""
+        while self._worker.metric("hearsay_reports_total") < self._sent:
             time.sleep(0.2)
+        time.sleep(SETTLE_SECONDS)
+
+    def _all_of(self, send: Callable[[], None]) -> None:
+        send()
+        self.settle()
