@@ -11,8 +11,8 @@ class Goes(NamedTuple):
     """What each piece of work cost, in each turn.
 
     >>> goes = Goes(((2.0, 4.0), (1.0, 2.0), (3.0, 5.0)))
-    >>> goes.least, goes.median
-    ((1.0, 2.0), (2.0, 4.0))
+    >>> goes.least
+    (1.0, 2.0)
     """
 
     turns: tuple[tuple[float, ...], ...]
@@ -22,17 +22,16 @@ class Goes(NamedTuple):
         """Other programs only add to a cost: the least is nearest to what the work itself costs."""
         return tuple(map(min, zip(*self.turns, strict=True)))
 
-    @property
-    def median(self) -> tuple[float, ...]:
-        return tuple(map(median, zip(*self.turns, strict=True)))
+    def times(self, one: int, other: int) -> Figure:
+        """How many times what one work cost the other one did: the median over turns, in which speed hardly changed.
 
-    def times(self, one: int, other: int) -> float:
-        """How many times what one work cost the other one did: the median over turns, for which speed hardly changed.
+        The works should take about as long: a short one is more often done in a moment in which the machine is fast.
 
         >>> Goes(((1.0, 2.0), (2.0, 4.0), (2.0, 9.0))).times(0, 1)
-        2.0
+        Figure(value=2.0, low=2.0, high=4.5)
         """
-        return median(turn[other] / turn[one] for turn in self.turns)
+        each = [turn[other] / turn[one] for turn in self.turns]
+        return Figure(median(each), min(each), max(each))
 
     def figure(self, of: Callable[[Sequence[float]], float]) -> Figure:
         """A figure of the least costs, and how far it depends on a single turn.
@@ -46,7 +45,7 @@ class Goes(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure, and the lowest and highest that it is when any one turn is left out."""
+    """A figure, and the lowest and highest that it could have been: in any one turn, or without any one."""
 
     value: float
     low: float

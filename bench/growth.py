@@ -80,7 +80,7 @@ def run() -> Table:
     million, capped = run_seconds(Run(MOST_DEVICES), Run(MOST_DEVICES, terms=CAPPED)).least
     say(found, f"a run of {MOST_DEVICES:,} devices and {PERIODS} periods", million, "CPU s", MILLION_SECONDS)
     say(found, "the same with memo_cap", capped, "CPU s", MILLION_SECONDS)
-    times = run_seconds(Run(), Run(attributes=MANY_ATTRIBUTES), goes=RATIO_GOES).times(0, 1)
+    times = run_seconds(Run(), Run(attributes=MANY_ATTRIBUTES), goes=RATIO_GOES).times(0, 1).value
     what = f"smp with {MANY_ATTRIBUTES} attributes, the same answers, against one attribute, whole runs"
     say(found, what, times, "times", MANY_TIMES)
     replays(found)
