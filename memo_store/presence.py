@@ -24,7 +24,7 @@ from protocols.errors import StoreError
 from protocols.randomness import Devices
 
 MOST_HELD = 1 << 20
-"""Records that a process holds: up to 64 bytes of memory for each."""
+"""Records that a process holds, in up to 64 MB of memory."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 -- Record that reports of a period were delivered. A record is the last period and the number of reports, 4 bytes each.
--- `key` is the table, `fields` are pseudonyms of a width. `known` are the records that follow, if the caller has read
--- those before: they count if nobody else has written since. Else it is empty, or in vain.
+-- `key` is the table, `fields` are pseudonyms of a width. `known` are the records that follow, or empty: they count if
+-- nobody else has written since the caller has read those before.
 -- Idempotent, and a period before the last one changes nothing.
 local function work(key, fields, width, period, known)
   period = tonumber(period)
