@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.epochs import Call, EpochLost
+from memo_store.connection.epochs import Call
 from memo_store.connection.layout import CHUNK, Placed, shard_key
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
@@ -110,7 +110,7 @@ class FleetPresence:
         self._state = state
         self._key = shard_key(SHARD, columns_table(state.sealer))
         self._columns = read_columns(state.link, state.sealer, devices)
-        self._in_doubt = False  # whether the store may hold less than this process has written
+        self._stored_after: int | None = state.recoveries  # of the store, when it held these columns; None: it may not
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
@@ -121,29 +121,25 @@ class FleetPresence:
         self._state.guarded(period, self._write)
 
     def _write(self) -> None:
-        columns = self._columns
-        if self._in_doubt:  # the stored version is older than ours, no matter which process wrote it
+        columns, in_doubt = self._columns, self._stored_after != self._state.recoveries
+        if in_doubt:  # the stored version is older than ours, no matter which process wrote it
             columns.version = self._state.link.ask("HGET", self._key, "version") or b""
-        rewrite = self._in_doubt or columns.full
+        rewrite = in_doubt or columns.full
         name = "base" if rewrite else str(columns.entries - 1)
         sealed = self._state.sealer.seal(name, columns.base() if rewrite else columns.entry())
         following = secrets.token_bytes(16)
         fields = (name, sealed, "tally", columns.tally())
         call = Call("write_columns", SHARD, self._key, (columns.version, following, int(rewrite), *fields))
-        try:
-            ((found,),) = self._state.epochs.run([call])
-        except EpochLost:
-            self._in_doubt = True
-            raise
+        ((found,),) = self._state.epochs.run([call])
         if found == b"":  # only this key was deleted; the columns are still in memory
-            self._in_doubt = True
+            self._stored_after = None
             self._write()
             return
         if found != following:
             raise StoreError(
                 "another process reports for the same fleet and survey", "run one at a time, or give one another key"
             )
-        columns.version, self._in_doubt = following, False
+        columns.version, self._stored_after = following, self._state.recoveries
         if rewrite:
             columns.start_new_base()
 

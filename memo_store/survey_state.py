@@ -49,6 +49,8 @@ class SurveyState:
         nobody = np.empty(0, dtype=np.uint64)
         self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
         self._lost = self.epochs.lost  # whether the store has lost data and this process has not recovered from it yet
+        self.recoveries = 0
+        """How often this process has recovered from a loss: what it wrote before may be gone."""
 
     @property
     def presence_losses(self) -> tuple[int, ...]:
@@ -117,6 +119,7 @@ class SurveyState:
             self._watermark.advance(committed_in)
             commits.restore()
         self._lost = False
+        self.recoveries += 1
 
     def _register(self) -> SurveyRecord:
         survey = self.scheme.survey

@@ -86,8 +86,9 @@ def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(r
         assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
 
 
-def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Path) -> None:
-    """The old columns in the restored copy must not be taken for the work of another process."""
+@pytest.mark.parametrize("first", ["delivered", "checked", "looked up"])
+def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Path, first: str) -> None:
+    """The old columns in the restored copy must not be taken for the work of another process, whoever notices first."""
     server = RedisServer(tmp_path / "redis").start()
     try:
         with MemoStore(server.url, sleep=lambda _: None) as store:
@@ -100,6 +101,10 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Pat
             shutil.rmtree(server.directory)
             shutil.copytree(tmp_path / "copy", server.directory)
             server.start()
+            if first == "checked":
+                memos.check(2)
+            if first == "looked up":
+                memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, np.zeros(40, dtype=np.int64), 2)
             fleet.delivered(EVERYONE[30:], 2)
             assert memos.presence_losses == (2, 3)
             assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
