@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from producers.replay.choosing import distinct
+from producers.replay.files.batch import written
 from protocols.randomness import Devices, Keyring
 
 SKETCH = 1 << 16
@@ -67,8 +68,6 @@ def _hashed(persons: pa.Array, key: bytes) -> Devices:
 def _hashed_by_loop(persons: pa.Array, key: bytes) -> Devices:
     from producers.replay.hashing_loops import hash_cells
 
-    _, ends, text = persons.buffers()
     devices = np.empty(len(persons), dtype=np.uint64)
-    ends = np.frombuffer(ends, dtype="<i4")[persons.offset :]
-    hash_cells(np.frombuffer(key, dtype=np.uint8), ends, np.frombuffer(text, dtype=np.uint8), devices)
+    hash_cells(np.frombuffer(key, dtype=np.uint8), *written(persons), devices)
     return devices

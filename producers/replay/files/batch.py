@@ -87,11 +87,24 @@ def as_text(column: pa.Array) -> pa.Array:
     return text if _is_stripped(text) else pc.utf8_trim_whitespace(text)
 
 
-def _is_stripped(text: pa.Array) -> bool:
-    """Whether each cell is known to begin and to end with a sign: one of ASCII that is no space."""
+def written(text: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The bytes of a column of text, and where its cells begin and end in them: one more than it has cells.
+
+    >>> bounds, signs = written(pa.array(["left", "out", "", "abc"])[1:])
+    >>> [signs[begin:end].tobytes() for begin, end in zip(bounds, bounds[1:])]
+    [b'out', b'', b'abc']
+    """
     _, ends, signs = text.buffers()
     if not len(text) or not signs:
-        return False
+        return np.zeros(len(text) + 1, dtype=np.int32), np.empty(0, dtype=np.uint8)
     bounds = np.frombuffer(ends, dtype="<i4")[text.offset : text.offset + len(text) + 1]
-    outer = [np.frombuffer(signs, dtype=np.uint8).take(at, mode="clip") for at in (bounds[:-1], bounds[1:] - 1)]
+    return bounds, np.frombuffer(signs, dtype=np.uint8)
+
+
+def _is_stripped(text: pa.Array) -> bool:
+    """Whether each cell is known to begin and to end with a sign: one of ASCII that is no space."""
+    bounds, signs = written(text)
+    if not len(signs):
+        return False
+    outer = [signs.take(at, mode="clip") for at in (bounds[:-1], bounds[1:] - 1)]
     return all(bool(((ord(" ") < some) & (some < DELETE)).all()) for some in outer)

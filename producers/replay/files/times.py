@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from producers.replay.files.batch import written
+
 Moments = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
 BAD, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -78,12 +80,11 @@ def _alike(cells: pa.Array) -> bool:
     """
     if len(cells) < 2 or cells.null_count:
         return False
-    _, ends, text = cells.buffers()
-    bounds = np.frombuffer(ends, dtype="<i4")[cells.offset : cells.offset + len(cells) + 1]
+    bounds, text = written(cells)
     width = int(bounds[1] - bounds[0])
-    if text is None or (np.diff(bounds) != width).any():
+    if not len(text) or (np.diff(bounds) != width).any():
         return False
-    signs = np.frombuffer(text, dtype=np.uint8)[bounds[0] : bounds[-1]].reshape(len(cells), width)
+    signs = text[bounds[0] : bounds[-1]].reshape(len(cells), width)
     digits = (signs[0] >= ord("0")) & (signs[0] <= ord("9"))
     lowest, more = np.where(digits, np.uint8(ord("0")), signs[0]), np.where(digits, np.uint8(9), np.uint8(0))
     return bool((signs - lowest <= more).all())  # what is below the lowest wraps around

@@ -82,8 +82,7 @@ class AllOffsets(PartitionRecords):  # type: ignore[misc]
             try:
                 for record in batch:
                     if record.offset >= self.next_fetch_offset:
-                        if record.offset > self.next_fetch_offset:
-                            yield from self._absent_before(record.offset)
+                        yield from self._absent_before(record.offset)
                         self.next_fetch_offset = record.offset + 1
                         size += len(record.value or b"")
                         yield self._consumer_record(self._tp, record)
