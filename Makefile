@@ -5,12 +5,13 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check servers chaos chaos-gateways drills attacks deploy-test bench fresh clean
+.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench fresh clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run the festival week end to end in one process"
-	@echo "make test    every check and every test"
+	@echo "make test    every check, and every test that is not long"
+	@echo "make test-long  the tests that take long by nature (LONG=pages: one part of them)"
 	@echo "make check   formatting, lint, types, layers (no tests)"
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
 	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
@@ -41,7 +42,12 @@ servers: .venv/ready
 	$(BIN)/hearsay stack fetch
 
 test: check | servers
-	$(BIN)/python -m pytest -n 4 --dist loadgroup
+	$(BIN)/python -m pytest -n 4 --dist loadgroup --durations 100
+
+# What takes long by nature: pages as shell scripts, kills, browsers, large samples, mutations. LONG="pages" runs one part,
+# LONG=--touched those of the folders that changed since all of them passed.
+test-long: | servers
+	$(BIN)/python -m tests.long $(LONG)
 
 # Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
 chaos: | servers

@@ -12,6 +12,7 @@ import pytest
 import redis
 from hypothesis import HealthCheck, settings
 
+from hearsay.running.worker_process import WorkerProcess
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
@@ -20,22 +21,42 @@ from servers.kafka_broker import SHORT_LIVED, KafkaBroker
 from servers.redis_server import RedisServer, executables, version
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
+from tests.helpers.nursery import launch
 
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
 settings.register_profile("hearsay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hearsay")
 
 
+SHARED = {"module", "package", "session"}
+PER_PROCESS = {"redis_server", "_hasty_server"}
+"""Quickly made; what shares them may run in any process."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a broker run in one process of the test run: those of workers, and all others.
+    """Tests that share something that takes long to make run in one process of the test run, the longest groups first.
 
-    They mostly wait, and each half takes as long as half of the tests without a broker, which are in two more.
+    Those that share a broker mostly wait: those of workers and all others are two groups of about the same length.
     """
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("workers" if item.path.stem.startswith("test_worker") else "kafka"))
             item.add_marker(pytest.mark.integration)
+        elif item.get_closest_marker("xdist_group") is None and _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.get_closest_marker("integration") is None)
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether it uses a fixture that is made once for several tests (not one that merely sets something)."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    made = fixtures.name2fixturedefs if fixtures else {}
+    return any(
+        definitions[-1].scope in SHARED and not name.startswith("_") and definitions[-1].baseid
+        for name, definitions in made.items()
+        if name not in PER_PROCESS
+    )
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -59,6 +80,12 @@ def _ports_of_this_process() -> None:
 def _brokers_are_short_lived() -> None:
     """Each broker of a test starts with little more than half of the work."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SHORT_LIVED))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _workers_are_forked() -> None:
+    """A worker is forked from a process that has imported everything: it starts in a tenth of the time."""
+    WorkerProcess.launch = staticmethod(launch)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -36,8 +36,10 @@ SHOWN_CHARACTERS = 3000
 class WorkerProcess:
     """One `hearsay worker` of a cluster. Its log stays in a file, over restarts; its `options` are the command's."""
 
-    program = "from hearsay.cli import main; main()"
+    program = ("-m", "hearsay")
     """What its Python runs."""
+    launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+    """How its process is begun."""
 
     def __init__(self, kafka: KafkaSettings, topics: Topics, clock_key: bytes, log: Path, *options: str) -> None:
         self.log = log
@@ -48,13 +50,13 @@ class WorkerProcess:
             "HEARSAY_CLOCK_KEY": clock_key.hex(),
         }
         arguments = ["--app", topics.prefix, "--web-port", str(self.port), "--session", str(SESSION_SECONDS), *options]
-        self._command = [sys.executable, "-c", self.program, "worker", *arguments]
+        self._command = [sys.executable, *self.program, "worker", *arguments]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> WorkerProcess:
         private_directory(self.log.parent)
         with open_private(self.log, "ab") as log:
-            self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+            self._process = type(self).launch(self._command, env=self._environment, stdout=log, stderr=log)
         return self
 
     @property

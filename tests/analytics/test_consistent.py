@@ -86,6 +86,7 @@ def test_the_closed_form_is_likelier_than_its_neighbours_with_a_prior_too() -> N
         assert (counts * np.log(channel.support(other))).sum() <= (counts * np.log(channel.support(peak))).sum()
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     ("mechanism", "terms"),
     [

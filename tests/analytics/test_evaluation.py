@@ -81,6 +81,7 @@ def test_exact_l_grr_beats_the_published_one_by_the_ratio_of_their_variances() -
     assert published.guarantees.per_report.whole == pytest.approx(0.09, abs=0.005)
 
 
+@pytest.mark.long(part="statistics")
 def test_norm_sub_beats_clipping_and_the_raw_estimate_on_the_festival_week() -> None:
     week = scenario("virtual-humans")
     truth = Truth(

@@ -25,6 +25,7 @@ def survey_of(solution: str, mechanism: str) -> Survey:
     )
 
 
+@pytest.mark.long(part="clients")
 @pytest.mark.parametrize(("solution", "mechanism"), [("smp", "l-osue"), ("spl", "loloha"), ("rs+fd", "grr")])
 def test_devices_in_javascript_keep_every_promise_that_an_audit_measures(solution: str, mechanism: str) -> None:
     survey = survey_of(solution, mechanism)

@@ -60,6 +60,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
         subprocess.run([sys.executable, "-m", "hearsay", "stack", "down"], cwd=tmp_path, check=True)
 
 
+@pytest.mark.long(part="pages")
 @pytest.mark.parametrize("page", runnable())
 def test_the_commands_of_a_page_work_as_shown(
     page: Page, clone: Path, tmp_path_factory: pytest.TempPathFactory
@@ -108,48 +109,54 @@ def matches(expected: str, actual: str) -> bool:
     return re.fullmatch("\n".join(lines), stripped, re.DOTALL) is not None
 
 
-def test_make_test_checks_everything_and_leaves_no_test_out() -> None:
-    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines(), "what a change must pass"
+def test_make_test_checks_everything_and_leaves_only_long_tests_out() -> None:
+    ran = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert ran[-2:] == ["time make test", "time make test-long LONG=--touched"], "what a change must pass"
     expanded = subprocess.run(
         ["make", "--just-print", "--old-file=.venv/ready", "test"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
     for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
         assert tool in expanded
     tests = [line.partition(" -m pytest ")[2].split() for line in expanded.splitlines() if " -m pytest " in line]
-    assert tests == [["-n", "4", "--dist", "loadgroup"]], "no marker, no name, no path: all of them"
+    everything = ["-n", "4", "--dist", "loadgroup", "--durations", "100"]
+    assert tests == [everything], "no marker, no name, no path: all that are not long"
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
-def test_commands_that_are_not_run_could_be(page: Page) -> None:
-    for block in page.blocks:
-        if block.language == "sh" and block.not_run is not None:
-            for arguments in commands(block.text, "hearsay"):
-                command, own = resolve(arguments)
-                command.make_context("hearsay", list(own))  # parses, and does nothing
+def test_commands_that_are_not_run_could_be() -> None:
+    for page in pages():
+        for block in page.blocks:
+            if block.language == "sh" and block.not_run is not None:
+                for arguments in commands(block.text, "hearsay"):
+                    command, own = resolve(arguments)
+                    command.make_context("hearsay", list(own))  # parses, and does nothing
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
-def test_commands_in_the_text_exist(page: Page) -> None:
+def test_commands_in_the_text_exist() -> None:
+    wrong = [f"{page}: {code}" for page in pages() for code in unknown_commands(page)]
+    assert not wrong, "\n".join(wrong)
+
+
+def unknown_commands(page: Page) -> Iterator[str]:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     for code in INLINE.findall(page.prose):
         for arguments in commands(code, "make"):
-            named = {word for word in arguments if "=" not in word}
-            assert named <= set(targets), f"{page}: {code}"
+            if {word for word in arguments if "=" not in word} - set(targets):
+                yield code
         for arguments in commands(code, "hearsay"):
             command, own = resolve(arguments)
             known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
-            unknown = [
-                word for word in own if word.startswith("-") and word.partition("=")[0] not in known | {"--help"}
-            ]
-            assert not unknown, f"{page}: {code}"
+            if any(word.startswith("-") and word.partition("=")[0] not in known | {"--help"} for word in own):
+                yield code
 
 
-@pytest.mark.parametrize("page", pages(), ids=str)
-def test_no_command_hides_from_these_tests(page: Page) -> None:
-    assert {block.language for block in page.blocks} <= LANGUAGES
+def test_no_command_hides_from_these_tests() -> None:
+    hidden = [f"{page}: put {line!r} into a block of sh" for page in pages() for line in hidden_commands(page)]
+    assert not hidden, "\n".join(hidden)
+
+
+def hidden_commands(page: Page) -> Iterator[str]:
+    assert {block.language for block in page.blocks} <= LANGUAGES, page
     shown = [block.text for block in page.blocks if block.language in ("", "text", "yaml", "json")]
     indented = re.findall(r"^(?:    |\t)(.*)$", page.prose, flags=re.MULTILINE)
-    hidden = [
-        line for text in [*shown, *indented] for line in text.splitlines() if re.match(r"\$? ?(hearsay|make) ", line)
-    ]
-    assert not hidden, f"{page}: put {hidden[0]!r} into a block of sh"
+    for text in [*shown, *indented]:
+        yield from (line for line in text.splitlines() if re.match(r"\$? ?(hearsay|make) ", line))

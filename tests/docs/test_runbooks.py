@@ -92,6 +92,7 @@ def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
     publish(kafka, topics, UNPUBLISHED.survey)
 
 
+@pytest.mark.long(part="pages")
 @pytest.mark.integration
 @pytest.mark.xdist_group("kafka")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")

@@ -25,6 +25,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.long(part="statistics")
 def test_more_noise_moves_more_incidents_and_costs_accuracy(study: Any) -> None:
     budgets = study.BUDGETS[0], study.BUDGETS[4]
     none, little, much = study.study(study.made_up_city(2_500, seed=1), budgets, seed=1)

@@ -21,7 +21,7 @@ from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
 
-KILLS, CLIENTS, REPORTS = 8, 8, 800
+KILLS, CLIENTS, REPORTS = 4, 8, 400
 SURVEY = """
 id: buttons
 start: {start}

@@ -22,17 +22,7 @@ from servers.ports import free_port
 from stream_app.kafka import Topics
 from stream_app.results import MobilityResult
 from tests.helpers.browser import events_in
-
-
-def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hearsay", *words],
-        env={**os.environ, "COLUMNS": "80", **environment},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+from tests.helpers.nursery import run as hearsay
 
 
 @pytest.fixture(scope="module")

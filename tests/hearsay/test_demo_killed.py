@@ -49,6 +49,7 @@ def kill_when(demo: subprocess.Popen[bytes], data: Path, reached: int) -> None:
     demo.wait(timeout=60)
 
 
+@pytest.mark.long(part="kills")
 @pytest.mark.integration
 def test_a_demo_killed_again_and_again_publishes_the_same_bytes(tmp_path: Path) -> None:
     calm, troubled = tmp_path / "calm", tmp_path / "troubled"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from typing import Any
 
 import click
@@ -14,6 +12,7 @@ from hearsay.cli import app
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 from tests.helpers.eventually import eventually
+from tests.helpers.nursery import run
 
 
 def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
@@ -39,7 +38,5 @@ def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.C
 
 def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command as an operator calls it, in a wide terminal."""
-    environment = {**os.environ, "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix}
-    command = [sys.executable, "-c", "from hearsay.cli import main; main()", *arguments]
-    environment["COLUMNS"] = "200"
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    own = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix, "COLUMNS": "200"}
+    return run(*arguments, **own)

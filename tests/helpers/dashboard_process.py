@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from servers.ports import free_port
 from tests.helpers.eventually import eventually
+from tests.helpers.nursery import HEARSAY, launch
 
 READY_SECONDS = 90.0
 END_SECONDS = 90.0
@@ -25,12 +24,12 @@ class DashboardProcess:
     def __init__(self, log: Path, *arguments: str, **variables: str) -> None:
         self.address = f"http://127.0.0.1:{(port := free_port())}/"
         self._log = log
-        self._command = [sys.executable, "-m", "hearsay", "dashboard", *arguments, "--port", str(port)]
+        self._command = [*HEARSAY, "dashboard", *arguments, "--port", str(port)]
         self._environment = {**os.environ, **variables}
 
     def start(self) -> DashboardProcess:
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
+            self._process = launch(self._command, env=self._environment, stdout=log, stderr=log)
         eventually(lambda: self._is_ready(), READY_SECONDS)
         return self
 

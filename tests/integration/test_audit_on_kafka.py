@@ -18,7 +18,8 @@ from stream_app.kafka import Topics, published, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.results import HISTOGRAMS
 from tests.helpers.eventually import eventually
-from tests.integration.test_run_on_kafka import KEY, hearsay
+from tests.helpers.nursery import run as hearsay
+from tests.integration.test_run_on_kafka import KEY
 
 SURVEY = """
 {id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: smp,
@@ -34,6 +35,7 @@ def _same_devices_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hearsay.commands.audit.token_bytes", lambda size: bytes(range(size)))
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.usefixtures("_same_devices_every_time")
 def test_an_audit_through_a_cluster_measures_the_same_promises(
     kafka_settings: KafkaSettings,

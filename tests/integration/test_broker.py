@@ -36,6 +36,7 @@ def make_topic(broker: KafkaBroker, topic: str) -> None:
     admin.close()
 
 
+@pytest.mark.long(part="cluster")
 def test_acknowledged_records_survive_a_kill_and_a_restart_at_the_same_address(kafka: KafkaBroker) -> None:
     make_topic(kafka, "survives")
     address, pid = kafka.bootstrap, kafka.pid
@@ -81,6 +82,7 @@ def test_a_setting_that_kafka_refuses_is_shown(tmp_path: Path) -> None:
     assert not broker.running
 
 
+@pytest.mark.long(part="cluster")
 def test_reading_a_topic_ends_when_its_broker_goes_away(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

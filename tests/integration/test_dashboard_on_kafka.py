@@ -132,6 +132,7 @@ def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_plac
         assert len([url for url in asked if "/events" in url]) == 1, "one stream for a page"
 
 
+@pytest.mark.long(part="cluster")
 def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_same(
     cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_sam
         assert process.end() == 0
 
 
+@pytest.mark.long(part="cluster")
 def test_a_page_says_that_the_broker_is_gone_and_goes_on_when_it_is_back_without_loss_or_repetition(
     kafka: KafkaBroker, cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
 ) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics
 from stream_app.local import LocalStore
 from stream_app.results import FORECASTS
+from tests.helpers import nursery
 from tests.helpers.eventually import eventually
 
 KEY, PERIODS = bytes(range(32)), 52
@@ -25,8 +23,7 @@ SURVEY = """{id: plans, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps
 
 
 def hearsay(*words: str, **environment: str) -> str:
-    command, environment = [sys.executable, "-m", "hearsay", *words], {**os.environ, **environment}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = nursery.run(*words, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -36,6 +33,7 @@ def run(survey: Path, data: Path, *options: str, periods: int = PERIODS, **envir
     hearsay("run", str(survey), "--scenario", "telemetry", *size, "--data", str(data), *options, **environment)
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.integration
 def test_a_cluster_forecasts_what_one_process_does_and_so_does_a_worker_after_a_kill(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path

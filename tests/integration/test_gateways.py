@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from servers.kafka_broker import KafkaBroker
 from stream_app.kafka import Topics
 from tests.helpers.gateways import endure
 
 
+@pytest.mark.long(part="kills")
 def test_what_two_gateways_confirmed_is_counted_once_through_kills_of_everything(
     kafka: KafkaBroker, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ MakeTopics = Callable[..., Topics]
 OpenMemos = Callable[[Respondent], SurveyMemos]
 
 
+@pytest.mark.long(part="kills")
 def test_the_topic_holds_what_was_sent_through_broker_restarts(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics, open_memos: OpenMemos
 ) -> None:
@@ -68,6 +69,7 @@ class Watched(KafkaSink):
         self._at.get(len(self._kept.records), lambda: None)()
 
 
+@pytest.mark.long(part="kills")
 def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics
 ) -> None:
@@ -131,6 +133,7 @@ with MemoStore(url) as store:
 """
 
 
+@pytest.mark.long(part="kills")
 def test_a_fleet_killed_at_random_and_run_again_loses_nobody_and_doubles_nobody(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, redis_url: str, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def hearsay(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.long(part="cluster")
 def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of_these_roles(
     as_user: As, tmp_path: Path
 ) -> None:

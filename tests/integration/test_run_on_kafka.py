@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,16 +18,10 @@ from stream_app.local import LocalStore
 from stream_app.results import HISTOGRAMS, MOBILITY
 from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
 from tests.helpers.eventually import eventually
+from tests.helpers.nursery import run as hearsay
 
 KEY = bytes(range(32))
 FINALS = 7 + 4 + 4
-
-
-def hearsay(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hearsay", *words]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
-    )
 
 
 def call(data: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -96,6 +88,7 @@ def same_records(data: Path, directory: Path, kafka: str) -> None:
     assert here.column_names == ["version", "feature", "page", "town"]
 
 
+@pytest.mark.long(part="cluster")
 def test_a_cluster_publishes_what_one_process_does(
     kafka_settings: KafkaSettings,
     fresh_topics: Callable[..., Topics],

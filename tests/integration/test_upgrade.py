@@ -22,13 +22,14 @@ REFUSED = "the state has version 2, and this release reads versions up to 1"
 class NextRelease(WorkerProcess):
     """A worker of a release that writes the next version of the state, and reads this one too."""
 
-    program = "from stream_app.log import codec; codec.VERSION += 1; " + WorkerProcess.program
+    program = ("-c", "from stream_app.log import codec; codec.VERSION += 1; from hearsay.cli import main; main()")
 
 
 def period(number: int) -> list[Event]:
     return [Reports(number, tuple(Row(token) for token in range(1 + number, 200 + number))), Tick(number)]
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("first", [WorkerProcess, NextRelease])
 def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuses(
     first: type[WorkerProcess],

@@ -75,6 +75,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
     assert [final.n for final in finals[:2]] == [99, 49]
 
 
+@pytest.mark.long(part="cluster")
 def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:
@@ -94,6 +95,7 @@ def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
         assert (final.period, final.n) == (0, 99)
 
 
+@pytest.mark.long(part="cluster")
 def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
     assert [final.n for final in KafkaResults(kafka_settings, topics).histograms("s")] == [999]
 
 
+@pytest.mark.long(part="cluster")
 def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -126,6 +129,7 @@ def test_a_broker_that_goes_away_while_a_worker_starts_is_waited_for(
         assert worker.leave() == 0
 
 
+@pytest.mark.long(part="cluster")
 def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:

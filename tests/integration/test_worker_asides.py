@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
 from kafka import KafkaProducer
 
 from hearsay.running.worker_process import workers
@@ -29,6 +30,7 @@ def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | Non
     return [final.n for final in KafkaResults(kafka, topics).histograms(survey)]
 
 
+@pytest.mark.long(part="cluster")
 def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

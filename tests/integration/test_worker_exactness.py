@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from servers.kafka_broker import KafkaBroker
 from stream_app.kafka import Topics
 from tests.helpers.ordeal import Ordeal
@@ -12,6 +14,7 @@ from tests.helpers.ordeal import Ordeal
 MakeTopics = Callable[..., Topics]
 
 
+@pytest.mark.long(part="kills")
 def test_finals_are_exact_through_kills_pauses_stops_and_broker_crashes(
     kafka: KafkaBroker, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:

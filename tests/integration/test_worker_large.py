@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
@@ -33,6 +34,7 @@ def frame_of(period: int) -> Frame:
     return Frame("large", SCHEME.fingerprint, period, tokens, gaps, {"a": answers})
 
 
+@pytest.mark.long(part="cluster")
 def test_a_survey_of_20_000_values_and_a_horizon_of_7_is_counted_and_reported(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
     assert counted(kafka_settings, topics, 0) == 4
 
 
+@pytest.mark.long(part="cluster")
 def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_what_was_lost(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
     assert live is not None and live.lost == {1: 2000, 2: 2000, 3: 2000}
 
 
+@pytest.mark.long(part="cluster")
 def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
 
 
+@pytest.mark.long(part="cluster")
 def test_partitions_that_are_added_close_no_period_and_are_said(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:

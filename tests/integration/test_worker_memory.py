@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
@@ -39,6 +40,7 @@ def send_periods(sink: KafkaSink, periods: range) -> None:
     sink.flush()
 
 
+@pytest.mark.long(part="cluster")
 def test_memory_and_changelog_stay_flat_over_200_periods(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:

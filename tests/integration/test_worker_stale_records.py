@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
+import pytest
 from kafka import KafkaProducer
 
 from hearsay.running.worker_process import workers
@@ -26,6 +27,7 @@ MakeTopics = Callable[..., Topics]
 ROUNDS = ("count/*/counter/*", "count/*/tokens/*", "count/*/position", "merge/*/p*", "partials", "*")
 
 
+@pytest.mark.long(part="kills")
 def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path) -> None:
     """Failure would look like: reports between an old record and the newest counted twice or not at all, tokens of an
     old record that let a repeat through, or a closed period that opens again.

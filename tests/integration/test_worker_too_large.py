@@ -8,6 +8,7 @@ from random import Random
 from string import ascii_lowercase
 
 import numpy as np
+import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
@@ -55,6 +56,7 @@ def frame(scheme: Scheme, first: int, last: int) -> bytes:
     return encode_frame(Frame(scheme.survey.id, scheme.fingerprint, 0, tokens, gaps, answers), scheme)
 
 
+@pytest.mark.long(part="cluster")
 def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def why_it_ended(worker: WorkerProcess) -> str:
     return str(worker.logged("this worker ends; start it again")[-1]["error"])
 
 
+@pytest.mark.long(part="cluster")
 def test_a_topic_that_is_deleted_is_named_by_the_worker_that_reads_it_and_by_every_next_one(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
     assert final.n == 99
 
 
+@pytest.mark.long(part="cluster")
 def test_the_way_on_after_partitions_were_added_from_its_first_step_to_its_last(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:

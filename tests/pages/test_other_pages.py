@@ -172,6 +172,7 @@ def test_the_file_of_areas_is_no_part_of_the_terms() -> None:
     assert Scheme(survey.model_copy(update={"areas": None})).fingerprint == town_scheme().fingerprint
 
 
+@pytest.mark.long(part="browser")
 def test_text_can_be_read_on_every_shade_in_both_themes() -> None:
     light, dark = style().split("prefers-color-scheme: dark")[:2]
     for theme in (light, dark.partition("\n}")[0]):

@@ -180,6 +180,7 @@ def test_it_can_be_used_with_the_keyboard_alone(browser: Browser, town: Path) ->
         wait_until(page, "document.activeElement.id === 'answers-dwell'")
 
 
+@pytest.mark.long(part="browser")
 @pytest.mark.parametrize("width", [390, 820, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nothing_is_cut_off_and_axe_finds_nothing_serious(browser: Browser, town: Path, width: int, dark: bool) -> None:
@@ -192,6 +193,7 @@ def test_nothing_is_cut_off_and_axe_finds_nothing_serious(browser: Browser, town
             assert problems(page) == []
 
 
+@pytest.mark.long(part="browser")
 def test_print_shows_every_chart_on_white(browser: Browser, town: Path) -> None:
     with viewing(browser, town, dark=True) as page:
         page.emulate_media(media="print")

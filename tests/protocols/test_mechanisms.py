@@ -16,6 +16,7 @@ from tests.helpers.mechanism_checks import (
 from tests.helpers.surveys import of_size, scheme_with
 
 SIZES = (2, 3, 7, 32, 100)
+DRAWN_SIZES = (*SIZES[:-1], pytest.param(SIZES[-1], marks=pytest.mark.long(part="statistics")))
 ONE_BUDGETS = (0.5, 1.0, 3.0)
 TWO_BUDGETS = ((1.0, 0.5), (2.0, 1.0), (4.0, 2.0))
 ONE_ROUND = [r.name for r in RECORDS.values() if r.one_round is not None and not r.needs_grid]  # places: test_places
@@ -28,21 +29,21 @@ def plain(name: str, k: int) -> dict[str, Any]:
     return of_size(k, mechanism=name, **held)
 
 
-@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("k", DRAWN_SIZES)
 @pytest.mark.parametrize("name", ONE_ROUND)
 def test_one_round(name: str, k: int) -> None:
     for budget in ONE_BUDGETS:
         check_mechanism(scheme_with(plain(name, k), **{"eps" if RECORDS[name].fits("one-shot") else "eps_inf": budget}))
 
 
-@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("k", DRAWN_SIZES)
 @pytest.mark.parametrize("name", TWO_ROUNDS)
 def test_two_rounds(name: str, k: int) -> None:
     for a, b in TWO_BUDGETS:
         check_mechanism(scheme_with(plain(name, k), eps_inf=a, eps_1=b))
 
 
-@pytest.mark.parametrize("k", SIZES)
+@pytest.mark.parametrize("k", DRAWN_SIZES)
 @pytest.mark.parametrize("budgets", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
 @pytest.mark.parametrize("name", FAKED)
 def test_among_fakes(name: str, budgets: dict[str, Any], k: int) -> None:

@@ -75,6 +75,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> list[Histogram]:
     return collected(tmp_path_factory.mktemp("one"), 1)
 
 
+@pytest.mark.long(part="statistics")
 def test_counts_are_a_recount_and_bytes_do_not_depend_on_partitions(one: list[Histogram], tmp_path: Path) -> None:
     three = collected(tmp_path, 3)
     assert [final.model_dump_json() for final in one] == [final.model_dump_json() for final in three]

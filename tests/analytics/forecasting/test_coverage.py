@@ -40,7 +40,9 @@ def covered(share: float, count_memo: bool) -> float:
     return float(np.mean(inside))
 
 
-@pytest.mark.parametrize("kind", SHARES_OF_MEMO)
+@pytest.mark.parametrize(
+    "kind", ["white", pytest.param("half memo", marks=pytest.mark.long(part="statistics")), "memo only"]
+)
 def test_the_interval_of_the_truth_covers_it(kind: str) -> None:
     assert 0.93 <= covered(SHARES_OF_MEMO[kind], count_memo=True) <= 0.97
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from analytics.forecasting.filtering import log_likelihood, predict, update_many
-from analytics.forecasting.fitting import Fit, first_state
+from analytics.forecasting.fitting import Fit
 from analytics.forecasting.parameters import Parameters
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the imports of statsmodels and pandas
-    from statsmodels.tsa.statespace.mlemodel import MLEModel
-
 Floats = NDArray[np.float64]
+pytestmark = pytest.mark.xdist_group("statsmodels")  # whose imports take two CPU seconds
 STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure.of([24, 168])]
 PERIODS = 260
 
@@ -37,36 +32,10 @@ def a_series(structure: Structure, seed: int = 3) -> tuple[Floats, Floats]:
     return values, noise
 
 
-class Oracle(MLEModel):
-    """The model as textbooks have it: harmonics that rotate, a constant design. Initialised with our first state."""
-
-    def __init__(self, values: Floats, noise: Floats, fit: Fit) -> None:
-        structure = fit.structure
-        q, phi, irregular = fit.parameters.noise(structure)
-        super().__init__(values, k_states=structure.size, k_posdef=structure.size)
-        rotation = np.eye(structure.size)
-        rotation[DEVIATION, DEVIATION] = phi
-        design = np.ones((1, structure.size))
-        column = FIRST_HARMONIC
-        for place, number in structure.waves:
-            angle = 2 * np.pi * number / structure.seasons[place]
-            if 2 * number == structure.seasons[place]:
-                rotation[column, column] = -1
-                column += 1
-                continue
-            turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-            rotation[column : column + 2, column : column + 2] = turn
-            design[0, column + 1] = 0
-            column += 2
-        self.ssm["design"], self.ssm["transition"] = design, rotation
-        self.ssm["selection"], self.ssm["state_cov"] = np.eye(structure.size), np.diag(q)
-        self.ssm["obs_cov"] = (noise + irregular)[None, None, :]
-        self.ssm.initialize_known(*first_state(structure, fit.start, fit.spread, q, phi))
-        self.ssm.tolerance = 0  # never take the filter for converged
-
-
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
 def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
+    from tests.analytics.forecasting.oracle import Oracle
+
     fit, (values, noise) = a_fit(structure), a_series(structure)
     q, phi, irregular = fit.parameters.noise(structure)
     x, p = fit.first_state()
@@ -77,6 +46,8 @@ def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
 def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
+    from tests.analytics.forecasting.oracle import Oracle
+
     fit, (values, noise) = a_fit(structure), a_series(structure)
     q, phi, irregular = fit.parameters.noise(structure)
     x, p = fit.first_state()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 from analytics.forecasting import Series, Structure, backtest
 from analytics.forecasting.backtesting import LAST, OURS, Scored
@@ -28,11 +29,13 @@ def mean(eps: float | None, figure: str, method: str = OURS, step: int = 1) -> f
     return float(np.mean([getattr(s.truth, figure) for s in chosen]))
 
 
+@pytest.mark.long(part="statistics")
 def test_persistence_is_what_the_literature_printed() -> None:
     assert abs(mean(None, "rmse", LAST) - 1503.6) < 0.05
     assert abs(mean(None, "mae", LAST) - 1107.1) < 0.05
 
 
+@pytest.mark.long(part="statistics")
 def test_without_noise_forecasts_are_as_good_as_required_and_noise_costs_little() -> None:
     without = mean(None, "rmse")
     assert without <= 1260

@@ -36,6 +36,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield found
 
 
+@pytest.mark.long(part="browser")
 @pytest.mark.parametrize(("width", "dark"), WIDTHS)
 def test_the_overview_fits_and_axe_finds_nothing_serious(
     browser: Browser, running: Running, width: int, dark: bool
@@ -83,6 +84,7 @@ def test_the_pages_work_with_the_keyboard_alone(browser: Browser, running: Runni
         expect(page.locator("h1")).to_have_text("Surveys")
 
 
+@pytest.mark.long(part="browser")
 def test_a_hidden_page_gives_its_connection_back_and_catches_up(browser: Browser, running: Running) -> None:
     with tab(browser) as (page, asked):
         page.clock.install()
