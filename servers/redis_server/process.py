@@ -20,7 +20,7 @@ from redis.retry import Retry
 from protocols.errors import HearsayError, ServerError
 from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
-from servers.redis_server.programs import note_writer, program_for
+from servers.redis_server.installed import note_writer, program_for
 
 REWRITE_SIZE = "256mb"
 """The size from which on the append-only file is rewritten: each time, all data is written anew. The default is 64 MB,
