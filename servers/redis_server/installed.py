@@ -116,7 +116,7 @@ def program_for(directory: Path, told: Path | None = None) -> Program:
 
 
 def writer(directory: Path) -> Release | None:
-    """What wrote a directory last, by its note; without one, by its files. None if there is nothing in it."""
+    """What wrote a directory last, by its note; without one, by its files. None if every server may open it."""
     note = directory / NOTE
     if not note.exists():
         return _writer_by_files(directory)
@@ -134,14 +134,14 @@ def note_writer(directory: Path, release: Release) -> None:
 
 
 def _writer_by_files(directory: Path) -> Release | None:
-    """Before there were notes: the heads of snapshots tell. Redis before 7 also wrote files without one."""
+    """Before there were notes: the heads of snapshots tell. Files without one are of Redis before 7, which all read."""
     files = [*directory.glob("appendonlydir/*"), *directory.glob("appendonly.aof")]
     for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
         with path.open("rb") as file:
             match = HEADER.match(file.read(100))
         if match is not None:
             return _release(*(part.decode() for part in match.groups()))
-    return Release("Redis", (6, 2, 0)) if files else None
+    return None
 
 
 def _places() -> Iterator[Path]:
