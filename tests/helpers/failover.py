@@ -15,7 +15,7 @@ from tests.helpers.eventually import eventually
 
 
 class ReplicatedRedis:
-    """One address, behind it a primary, and a replica that can be promoted. Needs Redis 7: its port may change."""
+    """One address, behind it a primary, and a replica that can be promoted."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

