@@ -71,7 +71,7 @@ class _CompilingLock:
         self._threads.release()
 
 
-class _First(event.Listener):  # type: ignore[misc]  # numba has no types
+class _First(event.Listener):
     """Logs that a loop is compiled, once in a process. What is found in the cache is no such event."""
 
     def __init__(self) -> None:
