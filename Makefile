@@ -21,23 +21,37 @@ help:
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
+# uv, where there is one, is quicker than pip. Both show how far they are.
+ifneq ($(shell command -v uv 2>/dev/null),)
+INSTALL := uv pip install --python $(BIN)/python
+else
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
+endif
+
+# What the demo needs.
 .venv/ready: pyproject.toml constraints.txt
 	@echo "making .venv and installing into it: a minute or a few, once"
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) --constraint constraints.txt --editable .
 	touch $@
+
+# What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, bench. One is installed at a time.
+.venv/ready-%: .venv/ready
+	$(INSTALL) --constraint constraints.txt --editable '.[$*]'
+	touch $@
+.venv/ready-deploy .venv/ready-bench: .venv/ready-dev
 
 demo: .venv/ready
 	$(BIN)/hearsay demo
 
-check: .venv/ready
+check: .venv/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 # Real servers for the tests: Java, Maven and Redis installed where possible, Kafka fetched once into the cache.
-servers: .venv/ready
+servers: .venv/ready-dev
 	sh scripts/servers.sh
 	$(BIN)/hearsay stack fetch
 
@@ -66,14 +80,12 @@ attacks: | servers
 	$(BIN)/python -m tests.audit
 
 # Not part of the tests: it takes many minutes, and needs podman and more. DEPLOY="--only image,compose" runs some steps.
-deploy-test: | servers
+deploy-test: .venv/ready-deploy | servers
 	sh scripts/deploy-tools.sh
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,deploy]'
 	$(BIN)/python -m tests.deploy_test $(DEPLOY)
 
 # BENCH="protocols memo" runs some of them.
-bench: .venv/ready
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+bench: .venv/ready-bench | servers
 	$(BIN)/python -m bench $(BENCH)
 
 # What a newcomer does: a clone, an empty environment, the README's two commands.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,20 @@ out = SafeConsole(highlight=False)
 if out.width < NARROWEST:
     out.width = NARROWEST
 err = SafeConsole(stderr=True, highlight=False)
+
+
+class _Notices(logging.Handler):
+    """What a library says to whoever waits: a line in a terminal, above the progress bar if there is one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if err.is_terminal:
+            err.print(record.getMessage(), markup=False, soft_wrap=True)
+
+
+_compiling = logging.getLogger("protocols.arrays.compiling")  # by its name: to import it takes long
+_compiling.addHandler(_Notices())
+_compiling.setLevel(logging.INFO)
+_compiling.propagate = False  # a worker's log would say it a second time
 
 ResultsData = Annotated[
     Path | None,

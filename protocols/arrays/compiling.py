@@ -3,11 +3,14 @@
 numba numbers its cache files by looking which exist. Two processes that compile different types of one loop at the same
 moment can take the same number, and then load each other's code (numba's issue 4807). So compiling, and looking for
 compiled code, takes a lock that all processes of this user on this machine share.
+
+The first loop of a process that is not in the cache is logged: somebody may be waiting for it.
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import tempfile
 import threading
@@ -17,7 +20,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, event
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 _array: Any = cgutils.create_struct_proxy
@@ -32,7 +35,7 @@ def compiled(loop: Loop) -> Loop:
     compile_for = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
-        with _compiling_lock:
+        with _compiling_lock, event.install_listener("numba:compile", _first):
             return compile_for(signature)
 
     dispatcher.compile = compile_alone
@@ -68,4 +71,19 @@ class _CompilingLock:
         self._threads.release()
 
 
-_compiling_lock = _CompilingLock()
+class _First(event.Listener):
+    """Logs that a loop is compiled, once in a process. What is found in the cache is no such event."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, _: object) -> None:
+        if not self._said:
+            self._said = True
+            logging.getLogger(__name__).info("compiling, once: up to a minute")
+
+    def on_end(self, _: object) -> None:
+        pass
+
+
+_compiling_lock, _first = _CompilingLock(), _First()

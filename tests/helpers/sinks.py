@@ -14,11 +14,15 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, decode_clock, decode_fram
 
 @dataclass
 class KeepingSink:
-    """Records in the order sent; `fail_after` sends, the next flush does not confirm."""
+    """Records in the order sent, of which some are confirmed; `fail_after` sends, the next flush does not confirm.
+
+    What is not confirmed may have arrived or not: a test that says nothing is lost does without it.
+    """
 
     partitions: int = 4
     fail_after: int | None = None
     records: list[tuple[int, str, bytes]] = field(default_factory=list)
+    confirmed: int = 0
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         self.records.append((partition, content_type, value))
@@ -26,6 +30,7 @@ class KeepingSink:
     def flush(self) -> None:
         if self.fail_after is not None and len(self.records) > self.fail_after:
             raise DeliveryError("told to fail")
+        self.confirmed = len(self.records)
 
     def close(self) -> None:
         pass

@@ -1,11 +1,17 @@
-"""Processes that compile the same loops at the same moment do not spoil what the others load."""
+"""Processes that compile the same loops at the same moment do not spoil what the others load; a first time is said."""
 
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from hearsay.terminal import console
+from protocols.arrays import compiling
 
 COUNT = """
 import numpy as np
@@ -22,3 +28,34 @@ def test_processes_that_compile_at_once_all_count_right(tmp_path: Path) -> None:
     for _ in range(2):  # the first ones compile, the second ones load what the first ones kept
         running = [subprocess.Popen([sys.executable, "-c", COUNT], env=environment) for _ in range(3)]
         assert [process.wait(240) for process in running] == [0, 0, 0]
+
+
+LOOPS = """
+from protocols.arrays.compiling import compiled
+
+@compiled
+def double(number):
+    return 2 * number
+
+@compiled
+def twice(number):
+    return double(double(number))
+
+assert twice(1) == 4
+"""
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["a terminal", "a file"])
+def test_a_terminal_is_told_once_that_loops_are_compiled_and_not_when_they_are_in_the_cache(
+    terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "err", console.SafeConsole(stderr=True, force_terminal=terminal))
+    (tmp_path / "loops.py").write_text(LOOPS)
+    said = []
+    for _ in range(2):
+        monkeypatch.setattr(compiling, "_first", compiling._First())  # as in another process
+        runpy.run_path(str(tmp_path / "loops.py"))
+        printed = capsys.readouterr()
+        said.append(printed.err.count("compiling, once"))
+        assert printed.out == ""
+    assert said == [int(terminal), 0]

@@ -176,6 +176,7 @@ def test_a_clock_record_under_another_key_closes_nothing() -> None:
 def test_a_record_that_cannot_count_is_counted_by_reason_and_kept(record: Record, reason: Reason) -> None:
     worker = counter()
     assert worker.apply(record).refused == {reason: 1}
+    assert list(worker.rejects.values()) == [{reason: 1}]
     (letter,) = outputs(worker.flush(), "deadletters")
     assert dict(letter.headers)["reason"] == reason.value.encode()
     assert (record.value or b"").startswith(letter.value)

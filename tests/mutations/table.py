@@ -1,0 +1,60 @@
+"""The table of mutations in CONTRIBUTING.md: the promises, a test of each, and a line without which it must fail."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEADER = "| promise | test | mutation |\n|---|---|---|\n"
+CODE = r"`([^`|]+)`"
+ROW = re.compile(rf"\| ([0-9]+)\. ([^|]+) \| {CODE} \| {CODE}: {CODE} becomes {CODE} \|")
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A line of a file, what becomes of it, and the test of a promise that fails then."""
+
+    promise: int
+    about: str
+    test: str
+    file: str
+    line: str
+    replacement: str
+
+    def __str__(self) -> str:
+        return f"{self.promise}. {self.about}: {self.file}: {self.line} -> {self.replacement}"
+
+    def applied(self, text: str) -> str:
+        """The text of the file with the line replaced, at the same indentation. The line must be in it exactly once."""
+        lines = text.splitlines(keepends=True)
+        places = [place for place, line in enumerate(lines) if line.strip() == self.line]
+        if len(places) != 1:
+            raise ValueError(f"{self.file} has the line {self.line!r} {len(places)} times: the table needs another one")
+        lines[places[0]] = lines[places[0]].replace(self.line, self.replacement)
+        return "".join(lines)
+
+
+def mutations(page: str) -> list[Mutation]:
+    """The rows of the table on a page.
+
+    >>> row = "| 1. budgets | `tests/a.py::test_b` | `a.py`: `x = 1` becomes `x = 2` |"
+    >>> mutations(HEADER + row)[0].applied("if y:\\n    x = 1\\n")
+    'if y:\\n    x = 2\\n'
+    """
+    _, _, after = page.partition(HEADER)
+    rows = after.partition("\n\n")[0].splitlines()
+    if not rows:
+        raise ValueError("there is no table of mutations")
+    found = []
+    for row in rows:
+        match = ROW.fullmatch(row)
+        if match is None:
+            raise ValueError(f"no mutation: {row}")
+        found.append(Mutation(int(match[1]), *match.groups()[1:]))
+    return found
+
+
+def all_mutations() -> list[Mutation]:
+    return mutations((ROOT / "CONTRIBUTING.md").read_text())
