@@ -23,6 +23,7 @@ PARTS = {
     "kills": COLLECTING,
     "cluster": (*COLLECTING, "analytics", "pages"),
     "pages": (*COLLECTING, "analytics", "audit", "pages", "docs", "examples", "README.md", "CONTRIBUTING.md"),
+    "memory": COLLECTING,
     "browser": ("pages", "analytics/mobility", "hearsay/reports"),
     "statistics": ("protocols", "analytics", "audit", "stream_app/counting", "producers/scenarios", "examples"),
     "clients": ("clients", "protocols", "gateway"),

@@ -77,6 +77,7 @@ def test_devices_that_forget_their_memos_are_found_by_it() -> None:
     assert figure.high is not None and figure.best is not None and figure.high < 0.6 * figure.best
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
 def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
     scheme = scheme_with(
@@ -133,6 +134,7 @@ def test_places_link_less_than_bits_of_as_many_values_and_more_than_symbols() ->
     assert symbols < places < bits / 5
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("grid", [SMALL, SOME], ids=["whole", "inside"])
 def test_forged_reports_move_a_place_as_far_as_computed(grid: dict[str, Any]) -> None:
     """Naming the target moves more than the forgers' share: no honest place makes reports that are so near together."""

@@ -38,12 +38,14 @@ def hits(scheme: Any, attackers: tuple[str, ...] = ("best", "published")) -> lis
     return found
 
 
+@pytest.mark.long(part="statistics")
 def test_for_direct_answers_counting_equal_values_is_the_best_attack() -> None:
     best, published = hits(survey("grr"))
     assert best == pytest.approx(published, abs=0.02)
     assert best > 20 / 2000, "ten times luck"
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("mechanism", ["oue", "sue"])
 def test_for_bits_likelihoods_find_more_than_counting(mechanism: str) -> None:
     best, published = hits(survey(mechanism))
@@ -51,6 +53,7 @@ def test_for_bits_likelihoods_find_more_than_counting(mechanism: str) -> None:
     assert best > 1.2 * published
 
 
+@pytest.mark.long(part="statistics")
 def test_among_fakes_no_attribute_needs_to_be_guessed() -> None:
     best, published = hits(survey("grr", "rs+fd", eps=6.0))
     assert best >= published - 2 * (published / 1000) ** 0.5

@@ -11,6 +11,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+import pytest
+
 from tests.clients.test_device import CAPPED
 from tests.clients.vectors import FILE
 from tests.helpers.browser import find_browser
@@ -56,6 +58,7 @@ def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.long(part="clients")
 def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
     browser = find_browser()
     require_packages()

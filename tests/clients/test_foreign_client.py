@@ -29,6 +29,7 @@ def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.long(part="clients")
 def test_reports_of_a_foreign_client_are_good_reports(tmp_path: Path, report: Callable[..., str]) -> None:
     log = KeepingLog(partitions=3)
     with serving(log, [SURVEY]) as served:

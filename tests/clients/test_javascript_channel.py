@@ -43,6 +43,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.long(part="clients")
 @pytest.mark.parametrize("name", CASES)
 def test_answers_of_javascript_devices_follow_the_enumerated_channel(name: str) -> None:
     scheme, places = CASES[name]

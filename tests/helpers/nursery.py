@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -164,6 +165,8 @@ def _become(arguments: list[str], files: list[str], environment: dict[str, str],
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

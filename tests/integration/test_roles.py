@@ -23,7 +23,7 @@ from tests.helpers.secured import Secured, grant
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
 TOPICS = Topics("roles", partitions=2, merge_partitions=1)
 ROLES = {role.name: role for role in roles(TOPICS)}
@@ -62,7 +62,6 @@ def hearsay(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.mark.long(part="cluster")
 def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of_these_roles(
     as_user: As, tmp_path: Path
 ) -> None:

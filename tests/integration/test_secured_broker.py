@@ -86,6 +86,7 @@ def use_a_wrong_password(settings: KafkaSettings, client: Callable[..., object])
                 opened(client, wrong, 1)
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
 def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: Callable[..., object]) -> None:
     alone(use_a_wrong_password, settings, client)

@@ -22,7 +22,7 @@ from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import check
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,6 @@ def test_topics_are_made_and_checked_on_the_cluster_of_the_settings(
     }
 
 
-@pytest.mark.long(part="cluster")
 def test_down_stops_both_may_be_repeated_and_up_returns_to_the_same_addresses(stack: Stack) -> None:
     addresses = [server.address for server in stack.status()]
     for _ in range(2):
@@ -119,7 +118,6 @@ def test_down_stops_both_may_be_repeated_and_up_returns_to_the_same_addresses(st
     assert [server.address for server in stack.status()] == addresses
 
 
-@pytest.mark.long(part="cluster")
 def test_a_stopped_broker_may_move_to_another_port(stack: Stack) -> None:
     stack.down()
     port = free_port()

@@ -40,7 +40,7 @@ def send_periods(sink: KafkaSink, periods: range) -> None:
     sink.flush()
 
 
-@pytest.mark.long(part="cluster")
+@pytest.mark.long(part="memory")
 def test_memory_and_changelog_stay_flat_over_200_periods(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import resource, sys
 from pathlib import Path
@@ -54,6 +56,7 @@ print(peak(small), peak(large), large.stat().st_size >> 20)
 """
 
 
+@pytest.mark.long(part="memory")
 def test_memory_stays_when_the_file_grows(redis_url: str, tmp_path: Path) -> None:
     """Holding the large file's 1,800,000 events would take 55 MB as numbers, and more than the file as text.
 

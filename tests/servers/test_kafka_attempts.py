@@ -41,6 +41,7 @@ def connect_to_nobody(client: Callable[..., Any]) -> None:
         refuse(client, nobody, 1000, 0.001)
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_thousand_refused_connections_leave_nothing_open(client: Callable[..., Any]) -> None:
     alone(connect_to_nobody, client)

@@ -43,6 +43,7 @@ def test_without_noise_forecasts_are_as_good_as_required_and_noise_costs_little(
     assert mean(1.0, "rmse") <= 1.12 * without
 
 
+@pytest.mark.long(part="statistics")
 def test_a_day_ahead_intervals_are_neither_too_wide_nor_too_narrow() -> None:
     for eps in (None, 1.0):
         assert 0.92 <= mean(eps, "coverage_95", step=AHEAD) <= 0.98
