@@ -44,6 +44,12 @@ def record_bomb(records: int, codec: int = ZSTD) -> bytes:
     return batch(codec, compressed(codec, framed), last=records - 1, count=records)
 
 
+def member_bomb(size: int) -> bytes:
+    """One record of so many letters, as gzip with a member for each."""
+    head, tail = record_parts(size)
+    return batch(GZIP, gzip.compress(head) + gzip.compress(b"?") * size + gzip.compress(tail))
+
+
 def compressed(codec: int, data: bytes) -> bytes:
     """Data as a client would compress them."""
     if codec == GZIP:
