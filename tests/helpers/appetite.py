@@ -16,23 +16,17 @@ SPARE_SECONDS, SECONDS_PER_BYTE = 0.1, 1e-6
 SLOW = 10
 
 
-class Appetite:
-    """What is taken beyond what the process has when this is made."""
-
-    def __init__(self) -> None:
-        self._before = _peak_since_now()
-
-    @contextmanager
-    def within_the_rule(self, received: int, what: object) -> Iterator[None]:
-        """Do something with so many bytes."""
-        _peak_since_now()
-        began = time.process_time()
-        yield
-        seconds = time.process_time() - began
-        taken = _peak() - self._before
-        assert taken <= SPARE_BYTES + BYTES_PER_BYTE * received, f"{taken:,} bytes for {received:,}: {what}"
-        allowed = SPARE_SECONDS + SLOW * SECONDS_PER_BYTE * received
-        assert seconds <= allowed, f"{seconds:.2f} seconds for {received:,} bytes: {what}"
+@contextmanager
+def within_the_rule(received: int, what: object) -> Iterator[None]:
+    """Do something with so many bytes."""
+    before = _peak_since_now()
+    began = time.process_time()
+    yield
+    seconds = time.process_time() - began
+    taken = _peak() - before
+    assert taken <= SPARE_BYTES + BYTES_PER_BYTE * received, f"{taken:,} bytes for {received:,}: {what}"
+    allowed = SPARE_SECONDS + SLOW * SECONDS_PER_BYTE * received
+    assert seconds <= allowed, f"{seconds:.2f} seconds for {received:,} bytes: {what}"
 
 
 def _peak_since_now() -> int:

@@ -24,7 +24,7 @@ from stream_app.kafka.decompression import (
     weight,
 )
 from tests.helpers import bombs
-from tests.helpers.appetite import Appetite
+from tests.helpers.appetite import within_the_rule
 
 TEXT = b"reports " * 50_000
 Compress = Callable[[bytes], bytes]
@@ -87,7 +87,7 @@ def test_a_member_for_every_byte_takes_time_in_proportion(way: str, each: bytes)
     pieces = compress(each) * (20_000 if codec != SNAPPY else 1)
     if codec == SNAPPY:
         pieces = bombs.xerial(each * 20_000, size=1)
-    with Appetite().within_the_rule(len(pieces), way):
+    with within_the_rule(len(pieces), way):
         assert decompressed(codec, pieces, 1 << 20) == each * 20_000
 
 
@@ -139,5 +139,5 @@ def test_kafka_python_makes_no_objects_of_a_bomb() -> None:
     limit_decompression(16 << 20)
     for codec in (GZIP, LZ4):  # it has no library for the others
         for raw in (bombs.header_bomb(1_000_000, codec), bombs.record_bomb(40_000, codec)):
-            with Appetite().within_the_rule(len(raw), codec), pytest.raises(TooLarge):
+            with within_the_rule(len(raw), codec), pytest.raises(TooLarge):
                 list(default_records.DefaultRecordBatch(raw))

@@ -29,7 +29,7 @@ from stream_app.log.skipped import Why
 FORMAT_PLACE, CHECKED_PLACE = 16, 21
 """Where in a batch its format is, in bytes, and from where on its checksum is computed, with the attributes first."""
 HEAD = struct.Struct(">qiibIhi30xi")
-"""What precedes the records: the first offset, size, leader epoch, format, checksum, attributes, the distance of the last
+"""What precedes the records: first offset, size, leader epoch, format, checksum, attributes, the distance of the last
 offset, times and producer, and the number of records."""
 FORMAT = 2
 """That of all batches since Kafka 0.11. Brokers convert what clients send in earlier ones, which are not read here."""

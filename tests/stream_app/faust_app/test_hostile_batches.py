@@ -24,7 +24,7 @@ from stream_app.faust_app.overrides.batches import (
     SkippedRecords,
 )
 from tests.helpers import bombs
-from tests.helpers.appetite import Appetite
+from tests.helpers.appetite import within_the_rule
 from tests.helpers.bombs import GZIP, LZ4, SNAPPY, ZSTD, varint
 
 LIMITS = BatchLimits(16 << 20, "reports")
@@ -112,14 +112,14 @@ def drawn(random: Random) -> tuple[str, bytes, int]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_batch_of_any_structure_takes_memory_and_time_in_proportion_to_its_size(seed: int) -> None:
-    random, appetite = Random(seed), Appetite()
+    random = Random(seed)
     for _ in range(DRAWN // 2):
         what, raw, last = drawn(random)
         fetched = AllOffsets(
             LIMITS, TopicPartition("reports", 0), RawBatches(raw), None, 0, None, None, True, "read_uncommitted"
         )
         reached = -1
-        with appetite.within_the_rule(len(raw), what):
+        with within_the_rule(len(raw), what):
             for one in fetched:
                 assert one.offset == reached + 1, what
                 reached = getattr(one, "last", one.offset)
@@ -130,8 +130,8 @@ def test_many_small_bombs_take_memory_and_time_in_proportion_to_their_size() -> 
     """Failure would look like: a megabyte of them keeps a worker busy for a minute."""
     kinds = [bombs.header_bomb(5_000_000), bombs.bomb(ZSTD, 15 << 20), bombs.header_bomb(2000, LZ4)] * 80
     many = b"".join(struct.pack(">q", offset) + kind[8:] for offset, kind in enumerate(kinds))
-    appetite, records, reached, fetches = Appetite(), RawBatches(many), 0, 0
-    with appetite.within_the_rule(len(many), "small bombs"):
+    records, reached, fetches = RawBatches(many), 0, 0
+    with within_the_rule(len(many), "small bombs"):
         while records.has_next():
             fetched = AllOffsets(LIMITS, TopicPartition("reports", 0), records, None, reached, None, None, True, 0)
             assert all(isinstance(one, SkippedRecords) for one in fetched)
