@@ -101,8 +101,9 @@ class AllOffsets(PartitionRecords):  # type: ignore[misc]
         spent = 0
         while self._records.has_next() and spent < FETCHED_BYTES:
             raw = self._records.next_raw()
-            first, _, self._epoch, kind, checksum, attributes, distance, count = head_of(raw)
+            first, _, epoch, kind, checksum, attributes, distance, count = head_of(raw)
             last, is_whole = first + distance, count == distance + 1  # as senders made it: compaction leaves fewer
+            self._epoch = epoch
             if self._check_crcs and kind == FORMAT and crc32c(raw[CHECKED_PLACE:]) != checksum:
                 raise CorruptRecordException(f"{self._tp}: the checksum of a batch is wrong")
             if last < self.next_fetch_offset:
