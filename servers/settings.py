@@ -105,7 +105,7 @@ class KafkaSettings(_Section):
     ssl_ca: Path | None = Field(None, description="Trusted authorities; the system's when left out.")
     ssl_certificate: Path | None = None
     ssl_key: Path | None = None
-    max_batch_bytes: int = Field(16 << 20, ge=1 << 20, description="The most that a batch may decompress to.")
+    max_batch_bytes: int = Field(16 << 20, ge=1 << 20, description="The most that a batch may take in memory.")
 
     @model_validator(mode="after")
     def _sasl_is_complete(self) -> KafkaSettings:

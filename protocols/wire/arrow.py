@@ -99,9 +99,12 @@ def _read_head(data: bytes, max_rows: int) -> Head:
     if len(buffers) != 4 * len(kinds):
         raise Broken("not two buffers for each column")
     # Each column has a validity buffer, unused without nulls, and then its values: of each its offset and its size.
+    # Columns that shared their bytes would take many times the record's size once they are copied to be counted.
+    end = 0
     for kind, offset, size in zip(kinds, buffers[2::4], buffers[3::4], strict=True):
-        if offset < 0 or offset % 8 or size < rows * kind.bytes or offset + size > length:
+        if offset < end or offset % 8 or size < rows * kind.bytes or offset + size > length:
             raise Broken("a buffer that is misplaced or too short")
+        end = offset + size
     return Head(metadata, rows, kinds, tuple(len(data) + offset for offset in buffers[2::4]), len(data) + length)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from struct import Struct, unpack_from
 
 MOST_FIELDS = 8  # of a table that are read
+MOST_TEXT = 1024  # bytes of a text: many fields may refer to the same one, of which each reading is a copy
 U8, I16, U16, I32, U32, I64 = (Struct(f"<{code}") for code in "BhHiIq")
 
 
@@ -49,6 +50,8 @@ class Table:
         if not place:
             return ""
         start, count = self._vector(place)
+        if count > MOST_TEXT:
+            raise Broken(f"a text of {count} bytes; at most {MOST_TEXT}")
         raw = self._data[start : start + count]
         if len(raw) < count:
             raise Broken("text runs past the end")

@@ -28,12 +28,13 @@ def named(content_type: str, value: bytes) -> Named | None:
     try:
         if content_type == CLOCK:
             record = read_object(value)
-            return Named(read_id(record.get("survey")), None, int(record["through"]))
+            through = record["through"]
+            return Named(read_id(record.get("survey")), None, through) if type(through) is int else None
         if content_type == FRAME:
             return _named(ReportHeader.read(read_head(value, MAX_ROWS).metadata))
         if content_type == REPORT:
             return _named(ReportHeader.read(read_object(value)))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError):
         pass
     return None
 

@@ -110,7 +110,7 @@ def refused_skip(skipped: Skipped) -> tuple[Record, Reject] | None:
     """Offsets that were skipped as one refused record without a value; None if there never were reports in them."""
     if skipped.why not in (Why.TOO_LARGE, Why.UNDECODABLE):
         return None
-    how = "decompresses to more than is allowed" if skipped.why is Why.TOO_LARGE else "cannot be read"
+    how = "takes more memory than is allowed" if skipped.why is Why.TOO_LARGE else "cannot be read"
     detail = f"the batch with the records {skipped.first} to {skipped.last} {how}"
     return Record(skipped.first, None, None), Reject(Reason(skipped.why), detail, rows=skipped.last - skipped.first + 1)
 

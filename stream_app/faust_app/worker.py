@@ -13,7 +13,7 @@ from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.batches import account_for_all_offsets
+from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
 from stream_app.faust_app.overrides.connections import copy_less
 from stream_app.faust_app.overrides.worker import run_until_signalled
 from stream_app.kafka.rights import check_rights
@@ -43,7 +43,7 @@ def run_worker(options: WorkerOptions, health: Health) -> None:
     """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
-    account_for_all_offsets(options.kafka.max_batch_bytes)
+    account_for_all_offsets(BatchLimits(options.kafka.max_batch_bytes, options.topics.reports))
     copy_less()
     app = StreamApp(options, health)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)

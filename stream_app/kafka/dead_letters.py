@@ -8,7 +8,7 @@ large is cut, and is not sent again. What was sent again is noted on the same to
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -69,16 +69,23 @@ class DeadLetters:
         A crash of a worker repeats letters, and never leaves one out before a later one of its partition. Only where
         the topic takes less than workers send, a letter that was cut for it may come after later ones.
         """
-        seen: set[str] = set()
-        for record in read_topic(self._kafka, self._topic):
-            headers = {name: bytes(value or b"").decode("utf-8", "replace") for name, value in record.headers}
-            if headers.get(CONTENT_TYPE_HEADER) == RESUBMITTED:
-                self.resubmitted.update(json.loads(record.value))
-                continue
-            letter = _letter(record, headers)
-            if letter is not None and letter.key not in seen:
-                seen.add(letter.key)
-                yield letter
+        return letters_in(read_topic(self._kafka, self._topic), self.resubmitted)
+
+
+def letters_in(records: Iterable[Any], resubmitted: set[str]) -> Iterator[DeadLetter]:
+    """Every dead letter in records once. The keys of those that were sent again are added to `resubmitted`.
+
+    A letter has the content type that its sender gave: one that looks like a note is a letter nevertheless.
+    """
+    seen: set[str] = set()
+    for record in records:
+        headers = {name: bytes(value or b"").decode("utf-8", "replace") for name, value in record.headers}
+        letter = _letter(record, headers)
+        if letter is None and headers.get(CONTENT_TYPE_HEADER) == RESUBMITTED:
+            resubmitted.update(json.loads(record.value))
+        if letter is not None and letter.key not in seen:
+            seen.add(letter.key)
+            yield letter
 
 
 def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:

@@ -41,7 +41,7 @@ class TopicFollower:
     places = len(NAMES)
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
-        limit_decompression("kafka", kafka.max_batch_bytes)
+        limit_decompression(kafka.max_batch_bytes)
         self._kafka = kafka
         self._topics = topics
         self._registry: dict[str, Published] = {}

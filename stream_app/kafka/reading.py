@@ -25,7 +25,7 @@ def read_topic(kafka: KafkaSettings, topic: str, begin: Mapping[int, int] | None
 
     `begin` are offsets by partition (`ends` of an earlier moment) before which nothing is read.
     """
-    limit_decompression("kafka", kafka.max_batch_bytes)
+    limit_decompression(kafka.max_batch_bytes)
     with _consumer(kafka, topic) as (consumer, partitions):
         for partition in partitions:
             if begin is not None and partition.partition in begin:

@@ -10,7 +10,7 @@ from stream_app.log.marks import NO_EPOCH
 
 class Why(StrEnum):
     MARKER = "marker"  # the broker's own record that ends a transaction
-    TOO_LARGE = "too-large"  # a batch that decompresses to more than is allowed
+    TOO_LARGE = "too-large"  # a batch that takes more memory than is allowed
     UNDECODABLE = "undecodable"  # a batch whose records cannot be read
     ABSENT = "absent"  # the log has no record there: it was compacted, or damaged
 

@@ -13,8 +13,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record.util import calc_crc32c
 
 from servers.settings import KafkaSettings
+from stream_app.kafka.decompression import GZIP, LZ4, SNAPPY, XERIAL, ZSTD
 
-GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 BLOCK = 16 << 20
 
 
@@ -28,19 +28,59 @@ def gzip_bomb(blocks: int) -> bytes:
 def bomb(codec: int, size: int) -> bytes:
     """One record of so many zeros."""
     head, tail = record_parts(size)
-    record = head + bytes(size) + tail
+    return batch(codec, compressed(codec, head + bytes(size) + tail))
+
+
+def header_bomb(headers: int, codec: int = ZSTD) -> bytes:
+    """One record of so many headers without name and value."""
+    body = varint(-1) + varint(-1) + varint(headers) + bytes([0, 1]) * headers
+    return batch(codec, compressed(codec, framed_at(0, body)))
+
+
+def record_bomb(records: int, codec: int = ZSTD) -> bytes:
+    """So many records with nothing in them."""
+    nothing = varint(-1) + varint(-1) + varint(0)
+    framed = b"".join([framed_at(delta, nothing) for delta in range(records)])
+    return batch(codec, compressed(codec, framed), last=records - 1, count=records)
+
+
+def member_bomb(size: int) -> bytes:
+    """One record of so many letters, as gzip with a member for each."""
+    head, tail = record_parts(size)
+    return batch(GZIP, gzip.compress(head) + gzip.compress(b"?") * size + gzip.compress(tail))
+
+
+def compressed(codec: int, data: bytes) -> bytes:
+    """Data as a client would compress them."""
+    if codec == GZIP:
+        return gzip.compress(data)
     if codec == SNAPPY:
-        return batch(codec, bytes(cramjam.snappy.compress_raw(record)))
+        return bytes(cramjam.snappy.compress_raw(data))
     if codec == ZSTD:
-        return batch(codec, bytes(cramjam.zstd.compress(record)))
-    compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
-    compressor.compress(record)
-    return batch(codec, bytes(compressor.finish()))
+        return bytes(cramjam.zstd.compress(data))
+    if codec == LZ4:
+        compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+        compressor.compress(data)
+        return bytes(compressor.finish())
+    return data
+
+
+def xerial(data: bytes, size: int = 32_768) -> bytes:
+    """Blocks of snappy, as Java clients write them; at least one, which may be empty."""
+    blocks = [bytes(cramjam.snappy.compress_raw(data[at : at + size])) for at in range(0, len(data) or 1, size)]
+    return XERIAL + struct.pack("!ii", 1, 1) + b"".join(struct.pack("!i", len(block)) + block for block in blocks)
 
 
 def poisoned() -> bytes:
     """One record with a header whose name is not text."""
     return batch(0, framed_at(0, varint(-1) + varint(1) + b"?" + varint(1) + varint(2) + b"\xff\xfe" + varint(-1)))
+
+
+def misplaced(*deltas: int) -> bytes:
+    """Records at these distances from the first offset of a batch that has as many offsets as records."""
+    nothing = varint(-1) + varint(-1) + varint(0)
+    records = b"".join(framed_at(delta, nothing) for delta in deltas)
+    return batch(0, records, last=len(deltas) - 1, count=len(deltas))
 
 
 def record_parts(size: int) -> tuple[bytes, bytes]:

@@ -21,7 +21,7 @@ from stream_app.merging.verdicts import NotCounted, judge
 from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
-LIMIT = 16 << 20  # what a batch may decompress to
+LIMIT = 16 << 20  # what a batch may take
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
 
 

@@ -107,7 +107,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
 def test_dead_letters_that_are_too_large_are_cut_and_say_so(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
-    """Failure would look like: one record of zeros from anybody, and no worker counts any more."""
+    """Failure would look like: one record of noise from anybody, and no worker counts any more."""
     topics = fresh_topics(partitions=1, merge_partitions=1)
     scheme = SCHEMES[NAMES[0]]
     publish(kafka_settings, topics, scheme.survey)
@@ -120,7 +120,8 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
     with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
         for size in sizes:
-            anybody.send(topics.reports, bytes(size), partition=0, headers=[(CONTENT_TYPE_HEADER, b"?" * 70_000)])
+            letters = np.random.default_rng(size).integers(48, 50, size, dtype=np.uint8).tobytes()
+            anybody.send(topics.reports, letters, partition=0, headers=[(CONTENT_TYPE_HEADER, letters[:70_000])])
             anybody.flush()
         sink = KafkaSink(kafka_settings, topics.reports)
         late = Clock(NAMES[0], 0)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
-from protocols.wire import Reason
-from stream_app.kafka import DeadLetter, Published, Refusals
+from protocols.wire import CONTENT_TYPE_HEADER, Reason, Reject
+from stream_app.counting.judging import Record, refused_record
+from stream_app.kafka import RESUBMITTED, DeadLetter, Published, Refusals, noted
+from stream_app.kafka.dead_letters import letters_in
 from tests.stream_app.worlds import SCHEME, Event, Garbage, Reports, Row, Tick, scheme, wire
 
 PUBLISHED = {"s": Published(SCHEME.survey, SCHEME.fingerprint)}
@@ -61,3 +64,16 @@ def test_a_record_names_its_survey_and_period_also_if_that_is_not_known() -> Non
     assert other is not None and other.fingerprint != SCHEME.fingerprint
     for value in (b"", b"{", b"[]", b"\xff" * 40):
         assert replace(letter(report(7)), value=value).named is None
+
+
+def test_a_letter_whose_sender_made_it_look_like_a_note_is_a_letter() -> None:
+    """Failure would look like: letters that nobody sends again, or a list of dead letters that cannot be read."""
+    reject = Reject(Reason.UNDECODABLE, "no such content type")
+    values = [noted(["0/0/unknown-survey"]), b"not JSON", b"7", b""]
+    written = [refused_record(Record(offset, RESUBMITTED, value), reject, 0) for offset, value in enumerate(values)]
+    letters = [SimpleNamespace(key=one.key, value=one.value, headers=one.headers, timestamp=0) for one in written]
+    headers = [(CONTENT_TYPE_HEADER, RESUBMITTED.encode())]
+    note = SimpleNamespace(key=None, value=noted(["0/1/undecodable"]), headers=headers, timestamp=0)
+    resubmitted: set[str] = set()
+    assert [one.value for one in letters_in([*letters, note], resubmitted)] == values
+    assert resubmitted == {"0/1/undecodable"}

@@ -20,7 +20,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position, accepted_key, position_key
 from stream_app.faust_app.broker.changelogs import StateRecord, newest_records, write_state
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
-from stream_app.faust_app.overrides.batches import SkippedRecords, account_for_all_offsets
+from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.topics import Topics
 from stream_app.log.codec import of_this_release
@@ -88,7 +88,7 @@ def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartitio
         MergePosition.decode,
         Merger.NOTHING_LACKS,
     )
-    account_for_all_offsets(kafka.max_batch_bytes)
+    account_for_all_offsets(BatchLimits(kafka.max_batch_bytes, topics.reports))
     with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
         return [stuck for table in (counting, merging) for stuck in _stuck(kafka, admin, table)]
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
 
 from stream_app.faust_app.overrides import batches
-from stream_app.faust_app.overrides.batches import AllOffsets, EpochRecord, RawBatches, SkippedRecords
-from stream_app.kafka.decompression import limit_decompression
+from stream_app.faust_app.overrides.batches import (
+    EXPANSION,
+    AllOffsets,
+    BatchLimits,
+    EpochRecord,
+    RawBatches,
+    SkippedRecords,
+)
 from stream_app.log.skipped import Why
 from tests.helpers import bombs
 
@@ -19,12 +24,9 @@ CONTROL = 0x20
 LIMIT = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    limit_decompression("aiokafka", LIMIT)
+@pytest.fixture
+def little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "FETCHED_BYTES", 2 * LIMIT)
-    yield
-    limit_decompression("aiokafka", 1 << 40)
 
 
 def batch(offset: int, *deltas: int, last: int | None = None, kind: int = 0, epoch: int = 3) -> bytes:
@@ -39,9 +41,10 @@ def moved(raw: bytes, offset: int) -> bytes:
     return struct.pack(">q", offset) + raw[8:]
 
 
-def fetched(*raw: bytes, start: int = 0) -> tuple[list[tuple[int, int, Why | None, int]], int]:
+def fetched(*raw: bytes, start: int = 0, topic: str = "t") -> tuple[list[tuple[int, int, Why | None, int]], int]:
     """First and last offset, why skipped, and epoch of everything that a fetch delivers; and where to fetch on."""
-    found = AllOffsets(TopicPartition("t", 0), RawBatches(b"".join(raw)), None, start, None, None, True, 0)
+    tp, records = TopicPartition(topic, 0), RawBatches(b"".join(raw))
+    found = AllOffsets(BatchLimits(LIMIT, "reports"), tp, records, None, start, None, None, True, 0)
     delivered: list[EpochRecord] = list(found)
     return [
         (one.offset, one.last, one.why, one.leader_epoch)
@@ -78,17 +81,59 @@ def test_a_batch_that_cannot_be_read_is_skipped_and_the_next_is_not() -> None:
     assert [why for _, _, why, _ in delivered] == [Why.UNDECODABLE, None]
 
 
+@pytest.mark.parametrize("deltas", [(0, 0, 0), (0, 2, 1), (5, 6, 7), (0, 1, 1000), (-1, 0, 1)])
+def test_records_that_are_not_where_they_belong_are_no_gap_in_the_log(deltas: tuple[int, ...]) -> None:
+    """A gap stops the partition until an operator decides: no sender may cause one."""
+    delivered, end = fetched(bombs.misplaced(*deltas), batch(3, 0))
+    assert {why for _, _, why, _ in delivered} == {None, Why.UNDECODABLE}
+    assert [last + 1 for _, last, _, _ in delivered[:-1]] == [first for first, _, _, _ in delivered[1:]]
+    assert delivered[0][0] == 0 and end == 4
+
+
 def test_what_was_read_before_is_not_delivered_again() -> None:
     assert fetched(batch(0, 0, 1, 2), start=2) == ([(2, 2, None, 3)], 3)
     assert fetched(moved(bombs.gzip_bomb(1), 0), batch(1, 0), start=1) == ([(1, 1, None, 3)], 2)
 
 
+@pytest.mark.usefixtures("little_at_once")
 def test_the_rest_of_a_fetch_that_decompresses_to_much_is_left_for_the_next_fetch() -> None:
     """Many batches, each just below the limit, may be in one fetch of some megabytes."""
-    raw = [moved(bombs.bomb(bombs.ZSTD, LIMIT - 100), offset) for offset in range(10)]
+    raw = [moved(bombs.bomb(bombs.ZSTD, LIMIT - 600), offset) for offset in range(10)]
     delivered, end = fetched(*raw)
     assert len(delivered) == end == 3
     assert fetched(*raw[end:], start=end)[1] == 6
+
+
+@pytest.mark.parametrize("codec", [0, bombs.GZIP, bombs.SNAPPY, bombs.LZ4, bombs.ZSTD])
+def test_a_batch_of_too_many_headers_or_records_is_skipped_before_anything_is_made_of_it(codec: int) -> None:
+    raw = [bombs.header_bomb(10_000, codec), moved(bombs.record_bomb(3000, codec), 1), batch(3001, 0)]
+    assert fetched(*raw) == ([(0, 0, Why.TOO_LARGE, 0), (1, 3000, Why.TOO_LARGE, 0), (3001, 3001, None, 3)], 3002)
+
+
+@pytest.mark.usefixtures("little_at_once")
+def test_the_rest_of_a_fetch_is_left_for_the_next_one_after_batches_of_many_headers_and_after_refused_ones() -> None:
+    many = [moved(bombs.header_bomb(8000, 0), offset) for offset in range(10)]
+    assert fetched(*many)[1] == 3
+    refused = [moved(bombs.header_bomb(9000, 0), offset) for offset in range(10)]
+    assert fetched(*refused)[1] == 2
+
+
+def test_what_strangers_send_may_weigh_so_many_times_its_size_and_what_workers_write_any_number_of_times() -> None:
+    """A counter is mostly zeros, and a broker may compress what it stores."""
+    bomb = bombs.bomb(bombs.ZSTD, LIMIT // 2)
+    assert len(bomb) * EXPANSION < LIMIT // 2
+    assert fetched(bomb, topic="reports")[0] == [(0, 0, Why.TOO_LARGE, 0)]
+    assert fetched(bomb, topic="changelog")[0] == [(0, 0, None, 0)]
+    ordinary = bombs.bomb(bombs.LZ4, LIMIT // 2)
+    assert fetched(ordinary, topic="reports")[0] == [(0, 0, None, 0)]
+
+
+def test_a_batch_of_an_old_format_is_skipped() -> None:
+    """Brokers convert them, so that one is a forgery."""
+    old = bytearray(batch(0, 0))
+    old[batches.FORMAT_PLACE] = 1
+    delivered, end = fetched(bytes(old), batch(1, 0))
+    assert [why for _, _, why, _ in delivered] == [Why.UNDECODABLE, None] and end == 2
 
 
 def test_a_damaged_batch_is_an_error() -> None:
