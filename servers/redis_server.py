@@ -6,7 +6,6 @@ without a network port, for the time of a block.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -22,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from protocols.errors import HearsayError, ServerError
-from servers.private_files import open_private, private_directory
+from servers.private_files import lock_directory, private_directory
 from servers.processes import ServerProcess
 
 ANSWER_SECONDS = 30
@@ -190,14 +189,16 @@ def local(directory: Path) -> Iterator[RedisServer]:
 
 @contextmanager
 def _owned(directory: Path) -> Iterator[None]:
-    with open_private(directory / "owner.lock", "w") as owner:
-        try:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ServerError(
-                f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
-            ) from None
+    try:
+        owner = lock_directory(directory)
+    except BlockingIOError:
+        raise ServerError(
+            f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
+        ) from None
+    try:
         yield
+    finally:
+        os.close(owner)
 
 
 def _make_private(directory: Path) -> None:

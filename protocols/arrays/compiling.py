@@ -2,14 +2,14 @@
 
 numba numbers its cache files by looking which exist. Two processes that compile different types of one loop at the same
 moment can take the same number, and then load each other's code (numba's issue 4807). So compiling, and looking for
-compiled code, takes a lock that all processes of this user on this machine share.
+compiled code, takes a lock that all processes of this user on this machine share. It is in a directory where others
+cannot write: another user who held it would stop every process for ever.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +26,9 @@ _array: Any = cgutils.create_struct_proxy
 def compiled(loop: Loop) -> Loop:
     """The loop, compiled when it is first called with arguments of some types."""
     try:
+        _lock_file()
         dispatcher: Any = numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # no place for a cache, as in a read-only container
+    except (RuntimeError, OSError):  # no place for a cache, as in a read-only container
         return cast(Loop, numba.njit(nogil=True)(loop))
     compile_for = dispatcher.compile
 
@@ -45,6 +46,17 @@ def address_of(context: Any, builder: Any, signature: Any, arguments: Any, bits:
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(bits).as_pointer())
 
 
+def _lock_file() -> Path:
+    """Where the lock is: with numba's cache if that has a place of its own, else in the user's cache."""
+    own = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    directory = Path(own or Path.home() / ".cache") / "hearsay"
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = directory.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022 or not os.access(directory, os.W_OK):
+        raise PermissionError(f"{directory} is not a private directory of this user")
+    return directory / "compiling.lock"
+
+
 class _CompilingLock:
     """A lock for one thread of one process; re-entrant, because a loop that calls another compiles it too."""
 
@@ -56,8 +68,7 @@ class _CompilingLock:
     def __enter__(self) -> None:
         self._threads.acquire()
         if self._depth == 0:
-            path = Path(tempfile.gettempdir()) / f"hearsay-compiling-{os.getuid()}.lock"
-            self._lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            self._lock = os.open(_lock_file(), os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._depth += 1
 
