@@ -181,6 +181,12 @@ class EmbeddedApp:
         """The last period of a survey that is closed in every partition; -1 if none is."""
         return min(counter.closed_through(survey) for counter in self._counters)
 
+    def begun_through(self, survey: str) -> int:
+        """The last period of a survey of which reports are counted, or the one after the last closed; -1 if none is."""
+        held = [number for counter in self._counters for name, number in counter.open_periods if name == survey]
+        closed = self.closed_through(survey)
+        return max(held, default=closed if closed < 0 else closed + 1)
+
     @property
     def rejects(self) -> Rejects:
         """Rows refused since the first run, by survey ("" if it could not be read) and reason."""
