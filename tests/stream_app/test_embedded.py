@@ -297,7 +297,7 @@ def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
     for _ in range(2):  # noted once
         with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
             live = again.store.live("s")
-            assert live is not None and live.lost == {0: lost, 1: lost}
+            assert live is not None and live.lost == ((0, 1, lost),)
     said = capsys.readouterr().out
     assert said.count("a record is damaged") == 1 and "records=2" in said
     assert (tmp_path / "log" / "0.cut-1").read_bytes() == data[ends[1] :]
