@@ -70,6 +70,7 @@ class LocalLog:
     def __init__(self, path: Path, confirmed: int, note: Callable[[Cut], None] = lambda cut: None) -> None:
         self._path = path
         self._starts = array("Q")  # the byte at which each record begins
+        self._worth = DROPPED_BYTES
         if not path.exists():
             if confirmed:
                 raise LogError(f"{path} is missing, but the state has offsets up to {confirmed - 1}", SAME_BACKUP)
@@ -131,24 +132,34 @@ class LocalLog:
         """
         self.sync()
         start = self._starts[first - self.first] if first < self.next_offset else self._end
-        if start - _FILE.size < max(DROPPED_BYTES, self._end - start):
+        dropped = start - _FILE.size
+        if dropped < max(self._worth, self._end - start):
             return
-        with self._path.open("rb") as old, open_private(self._draft, "wb") as new:
-            with mmap.mmap(old.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                self._checksum = self._checksum_before(first, data)
-            new.write(_file_head(self._marker, first, self._checksum))
-            old.seek(start)
-            shutil.copyfileobj(old, new)
-            new.flush()
-            os.fsync(new.fileno())
+        try:
+            checksum = self._write_draft(first, start)
+        except OSError:  # the disk has no room for a second file, but perhaps for many more records
+            self._draft.unlink(missing_ok=True)
+            self._worth = 2 * dropped
+            return
         self._draft.replace(self._path)
         sync_directory(self._path.parent)
         self._file.close()
         self._file = open_private(self._path, "r+b")
-        moved = start - _FILE.size
-        self._starts = array("Q", (at - moved for at in self._starts[first - self.first :]))
-        self.first, self._end = first, self._end - moved
+        self._starts = array("Q", (at - dropped for at in self._starts[first - self.first :]))
+        self.first, self._checksum, self._end = first, checksum, self._end - dropped
         self._file.seek(self._end)
+
+    def _write_draft(self, first: int, start: int) -> int:
+        """Write the records from an offset on, which begin at a byte. Returns the checksum of the record before."""
+        with self._path.open("rb") as old, open_private(self._draft, "wb") as new:
+            with mmap.mmap(old.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                checksum = self._checksum_before(first, data)
+            new.write(_file_head(self._marker, first, checksum))
+            old.seek(start)
+            shutil.copyfileobj(old, new)
+            new.flush()
+            os.fsync(new.fileno())
+        return checksum
 
     def close(self) -> None:
         with suppress(OSError):  # of a full disk: what was not synced was not confirmed

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
-from stream_app.local import EmbeddedApp, LocalStore
+from stream_app.local import EmbeddedApp, LocalStore, embedded
 from stream_app.local import log as local_log
 from stream_app.local import store as local_store
 from stream_app.local.log import LocalLog
@@ -280,7 +280,7 @@ def test_a_disk_that_is_full_at_the_start_is_an_error_that_says_so(tmp_path: Pat
 
 
 def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log" / "0.log"
     app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
@@ -294,6 +294,11 @@ def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
     data[ends[2] - 1] ^= 1
     path.write_bytes(data)
     lost = 1 + 3 + (ends[2] - ends[1]) // 10
+    with monkeypatch.context() as crash:  # when it is noted, but not yet cut off
+        crash.setattr(embedded, "log", None)
+        with pytest.raises(AttributeError):
+            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+    assert path.read_bytes() == data
     for _ in range(2):  # noted once
         with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
             live = again.store.live("s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,11 @@ from protocols.errors import LogError
 from stream_app.counting.judging import Record
 from stream_app.local import log as local_log
 from stream_app.local.log import Cut, LocalLog
+
+
+class Crash(Exception):
+    """The process ends here."""
+
 
 RECORDS = [Record(0, "text/plain", b"one"), Record(1, "", b""), Record(2, "x", bytes(300))]
 
@@ -109,7 +115,7 @@ def test_whole_records_behind_a_damaged_one_are_kept_and_told_before_they_are_cu
     flip(path, (ends[record] if at >= 0 else ends[record + 1]) + at)
     damaged = path.read_bytes()
     for _ in range(2):  # a crash while it is told does not change what is told
-        with pytest.raises(InterruptedError):
+        with pytest.raises(Crash):
             LocalLog(path, 0, _crash)
         assert path.read_bytes() == damaged
     log = LocalLog(path, 0, lambda cut: told.append((cut, path.stat().st_size)))
@@ -126,7 +132,7 @@ def test_whole_records_behind_a_damaged_one_are_kept_and_told_before_they_are_cu
 
 
 def _crash(*_: Any) -> None:
-    raise InterruptedError("a crash")
+    raise Crash("a crash")
 
 
 def test_no_sender_can_put_a_record_into_a_value(tmp_path: Path) -> None:
@@ -189,7 +195,7 @@ def test_a_crash_at_any_step_of_shortening_loses_nothing(
         def tried(*arguments: Any) -> Any:
             steps.append(name)
             if len(steps) == step + 1:
-                raise InterruptedError(name)
+                raise Crash(name)
             return do(*arguments)
 
         return tried
@@ -200,7 +206,7 @@ def test_a_crash_at_any_step_of_shortening_loses_nothing(
         crash.setattr(os, "fsync", crashing("fsync", os.fsync))
         crash.setattr(Path, "replace", crashing("replace", Path.replace))
         crash.setattr(local_log, "sync_directory", crashing("sync", lambda directory: None))
-        with pytest.raises(InterruptedError):
+        with pytest.raises(Crash):
             log.shorten(15)
     log.close()
     assert steps == ["open", "copy", "fsync", "replace", "sync", "open"][: step + 1], (
@@ -214,3 +220,28 @@ def test_a_crash_at_any_step_of_shortening_loses_nothing(
     assert (again.first, again.next_offset) == (19, 21)
     again.close()
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
+
+
+def test_a_log_that_finds_no_room_to_be_shortened_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure would be a process that can never start again, although its records have room."""
+    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
+    tried = list[int]()
+
+    def full(*_: Any) -> None:
+        tried.append(log.next_offset)
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    log = LocalLog(tmp_path / "log", 0)
+    with monkeypatch.context() as disk:
+        disk.setattr(local_log.shutil, "copyfileobj", full)
+        for number in range(20):
+            log.append("x", bytes([number]))
+            log.shorten(log.next_offset)
+    assert tried == [1, 2, 4, 8, 16], "not again and again"
+    assert [file.name for file in tmp_path.iterdir()] == ["log"]
+    assert log.first == 0 and len(list(log.read())) == 20
+    for number in range(12):
+        log.append("x", bytes([number]))
+    log.shorten(32)
+    assert (log.first, log.next_offset) == (32, 32)
+    log.close()
