@@ -49,9 +49,9 @@ def test_a_survey_that_nobody_reports_to_is_closed_by_the_clock(tmp_path: Path) 
         assert gateway.post_one(report()).status == 201
         now.value = NOON + 5 * DAY
         elapsed.value = DAY
-        assert gateway.post_one(report(of_period=9)).reason == "too-far-ahead"
-        assert log.closed_through("buttons") == -1, "the last report may show that the clock is wrong"
-        elapsed.value = 2 * DAY + 1
+        assert gateway.post_one(report()).status == 201
+        assert log.closed_through("buttons") == -1, "the last reports show that the clock is wrong"
+        elapsed.value = 3 * DAY + 1
         eventually(lambda: log.closed_through("buttons") == 4)
         eventually(lambda: finals(tmp_path) != [])
 
