@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from protocols.errors import ServerError
+from servers.private_files import private_directory
 from servers.processes import lock_within, run_within
 
 DEPLOY = Path(__file__).parent.parent / "deploy" / "kafka"
@@ -59,7 +60,7 @@ def kafka_jars() -> Path:
     jars = jars_directory()
     if jars.is_dir():
         return jars
-    jars.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(jars.parent)
     with (jars.parent / f"{jars.name}.lock").open("w") as lock:
         other = "another process that fetches Kafka"
         lock_within(FETCH_SECONDS, lock, other, "wait for it, or end it, and run the same command again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,14 +15,45 @@ UMASK = 0o077
 
 
 def private_directory(path: Path) -> Path:
-    """A directory, made private if there is none; one that exists stays as it is."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """A directory, made private with its parents if there is none; one that exists stays as it is."""
+    if not path.is_dir():
+        private_directory(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+        path.chmod(0o700)  # a umask may take rights from the owner, too
+        sync_directory(path.parent)
     return path
+
+
+def lock_directory(path: Path) -> int:
+    """Lock a directory for this process, until the descriptor that is returned is closed.
+
+    Raises BlockingIOError if another process has it. It is the directory itself that is locked: a file in it could be
+    deleted and made again, and two processes would each hold a lock.
+    """
+    while True:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), path.stat()):  # otherwise it was replaced just now
+                return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
     """Open a file as `open` does; one that is made is private."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def append_private(path: Path, text: str) -> None:
+    """Append to a file, which is made if there is none; it is on disk when this returns."""
+    with open_private(path, "a") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
 
 
 def write_private(path: Path, data: bytes | str) -> None:

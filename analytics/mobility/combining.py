@@ -33,9 +33,11 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
 
 
 def with_shortfall(
-    report: MobilityReport, lates: Mapping[int, int], lost: Mapping[int, int] | None = None
+    report: MobilityReport, lates: Mapping[int, int], lost: Sequence[tuple[int, int, int]] = ()
 ) -> MobilityReport:
-    """The report with the shortfall of each window: the late reports, and those lost at most, by period.
+    """The report with the shortfall of each window: the late reports by period, and those lost at most.
+
+    What is lost is a first and a last period, and how many reports of them together.
 
     Where presence has noise, nobody publishes them by period, and no shortfall is known.
     """
@@ -43,8 +45,10 @@ def with_shortfall(
         return report
 
     def lacking(window: WindowReport) -> WindowReport:
-        periods = range(window.first, window.last + 1)
-        shortfall = sum(lates.get(period, 0) + (lost or {}).get(period, 0) for period in periods)
+        late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
+        shortfall = late + sum(
+            reports for first, last, reports in lost if first <= window.last and window.first <= last
+        )
         return window if window.suppressed else window.model_copy(update={"shortfall": shortfall})
 
     return report.model_copy(update={"windows": tuple(map(lacking, report.windows))})

@@ -3,7 +3,7 @@
 from gateway.door.canonical import Forms
 from gateway.door.credentials import Credential, Role, credential_line, device_token, digest_of, read_credentials
 from gateway.door.gathering import Cut, cut_rows, warm_up
-from gateway.door.judging import Door, closing_time
+from gateway.door.judging import Door, Times, closing_time
 from gateway.door.rates import Rate, RateLimit
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Rate",
     "RateLimit",
     "Role",
+    "Times",
     "closing_time",
     "credential_line",
     "cut_rows",

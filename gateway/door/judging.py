@@ -40,6 +40,17 @@ def _margin(survey: Survey) -> timedelta:
     return min(MARGIN, survey.grace / 2)
 
 
+class Times:
+    """By what time the periods of surveys end: the clock's. A log that closes them itself may know better."""
+
+    def note(self, survey: Survey, period: int) -> None:
+        """A report of a period has come, whether or not it is taken."""
+
+    def moment(self, survey: Survey, now: float) -> float:
+        """By what time the periods of a survey are closed when the clock says `now` (seconds since 1970)."""
+        return now
+
+
 class Door:
     """Judges reports for the surveys that `lookup` has.
 
@@ -47,9 +58,10 @@ class Door:
     are open for every period that is not: only their source knows their time.
     """
 
-    def __init__(self, lookup: Lookup, closed: Callable[[str], int] = lambda survey: -1) -> None:
+    def __init__(self, lookup: Lookup, closed: Callable[[str], int], times: Times) -> None:
         self.lookup = lookup
         self._closed = closed
+        self._times = times
         self._open: dict[ReportHeader, tuple[Scheme, float, float]] = {}
 
     def fault(self, report: ReportRow | Frame, now: float) -> Reject | None:
@@ -79,9 +91,10 @@ class Door:
         closed = self._closed(survey.id)
         if survey.clock != "wall":
             return time_fault(survey.id, period, rows, closed, period - closed)
-        moment = datetime.fromtimestamp(now, UTC)
-        through = max(last_due(survey, moment + _margin(survey)), closed)
-        begun = survey.period_of(moment + EARLY)
+        self._times.note(survey, period)
+        ended = datetime.fromtimestamp(self._times.moment(survey, now), UTC)
+        through = max(last_due(survey, ended + _margin(survey)), closed)
+        begun = survey.period_of(datetime.fromtimestamp(now, UTC) + EARLY)
         if begun < 0:
             return Reject(Reason.TOO_FAR_AHEAD, "the survey has not begun", survey.id, rows)
         return time_fault(survey.id, period, rows, through, min(max(begun - through, 0), survey.ahead))

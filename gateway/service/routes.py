@@ -57,7 +57,7 @@ class Gateway:
     now: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        door = Door(self.surveys.lookup, self.log.closed_through)
+        door = Door(self.surveys.lookup, self.log.closed_through, self.log.times)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
         api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))

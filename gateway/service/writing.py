@@ -10,14 +10,13 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Protocol
 
 import structlog
 
 from gateway.door.canonical import Form
 from gateway.door.gathering import Cut, cut_rows
-from gateway.door.judging import closing_time
+from gateway.door.judging import Times, closing_time
 from gateway.http.messages import Answer
 from gateway.service.answers import Outcome
 from gateway.service.holding import Holder
@@ -41,6 +40,8 @@ class Log(Protocol):
 
     @property
     def partitions(self) -> int: ...
+    @property
+    def times(self) -> Times: ...
 
     async def write(self, frames: list[tuple[int, bytes]]) -> None:
         """Write frames, each to its partition; they are durable on return. Raises DeliveryError if they may not be.
@@ -257,7 +258,9 @@ class Writer:
 
     def _may_be_closed(self, survey: Survey, period: int) -> bool:
         """Whether a period may have been closed before its reports were written: then they may not be counted."""
-        return survey.clock == "wall" and datetime.fromtimestamp(self._now(), UTC) >= closing_time(survey, period)
+        if survey.clock != "wall":
+            return False
+        return self._log.times.moment(survey, self._now()) >= closing_time(survey, period).timestamp()
 
     def _owners(self, group: _Group) -> list[tuple[Owner, int]]:
         owners: list[tuple[Owner, int]] = list(group.owners)

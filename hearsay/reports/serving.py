@@ -102,9 +102,16 @@ def serve(
 
 
 def application(
-    published: Published, surveys: Collection[str], host: str = "127.0.0.1", token: str | None = None
+    published: Published,
+    surveys: Collection[str],
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    at_once: bool = True,
 ) -> web.Application:
-    """The dashboard of some surveys (none named: of all), for viewers with the token, if there is one."""
+    """The dashboard of some surveys (none named: of all), for viewers with the token, if there is one.
+
+    If not `at_once`, results are read when somebody looks.
+    """
     app = web.Application()
     add_routes(
         app,
@@ -112,6 +119,7 @@ def application(
         download=published.download,
         token=token,
         hosts={*LOOPBACK, host} if is_loopback(host) and token is None else None,
+        at_once=at_once,
     )
     return app
 

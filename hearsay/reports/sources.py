@@ -43,7 +43,7 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
             "a period becomes final when it is closed: wait for its end and grace, or see `hearsay close`",
         )
     live = results.live(survey)
-    lates, lost = (live.lates, live.lost) if live else ({}, {})
+    lates, lost = (live.lates, live.lost) if live else ({}, ())
     report = with_changes(with_shortfall(combine(reports), lates, lost), baseline)
     if baseline is not None and not any(window.baseline for window in report.windows):
         raise ResultsError(

@@ -13,7 +13,7 @@ from shutil import rmtree
 from protocols.errors import HearsayError, ScenarioError, SettingsError
 from protocols.randomness import Keyring
 from servers.key_files import keyring_in, secret_in
-from servers.private_files import create_private, open_private, private_directory, write_private
+from servers.private_files import append_private, create_private, private_directory, write_private
 
 COLLECTOR = "collector"
 
@@ -72,8 +72,7 @@ class DataDirectory:
         new = sorted(set(losses) - self.presence_losses(survey))
         if new:
             private_directory(self.root)
-            with open_private(self._losses(survey), "a") as file:
-                file.write("".join(f"{period}\n" for period in new))
+            append_private(self._losses(survey), "".join(f"{period}\n" for period in new))
 
     @property
     def collector(self) -> Path:

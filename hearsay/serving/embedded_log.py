@@ -9,23 +9,40 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+import structlog
+
+from hearsay.serving.reported_times import ReportedTimes
 from protocols.errors import DeliveryError, StateError
 from protocols.survey import Survey
-from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due
+from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due, named
 from stream_app.local import EmbeddedApp
+
+log = structlog.get_logger(__name__)
 
 
 class EmbeddedLog:
-    """Frames are synced before `write` returns, results are published by `tend`. A failure must end the process."""
+    """Frames are synced before `write` returns, results are published by `tend`. A failure must end the process.
 
-    def __init__(self, app: EmbeddedApp, surveys: Sequence[Survey], now: Callable[[], float] = time.time) -> None:
+    Periods are closed by the time of day, `now`, if that agrees with the reports (`reported_times.py`).
+    """
+
+    def __init__(
+        self,
+        app: EmbeddedApp,
+        surveys: Sequence[Survey],
+        now: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.partitions = app.partitions
+        self.times = ReportedTimes(self.closed_through, elapsed)
         self._app = app
-        self._surveys = surveys
+        self._surveys = {survey.id: survey for survey in surveys}
         self._now = now
         self._unpublished = True
         self._thread = ThreadPoolExecutor(1, "counting")
         self._closed = {survey.id: app.closed_through(survey.id) for survey in surveys}
+        for survey in surveys:
+            self.times.note(survey, app.begun_through(survey.id))
         self._close_due()
         app.flush()
 
@@ -34,6 +51,9 @@ class EmbeddedLog:
 
     def _write(self, frames: list[tuple[int, bytes]]) -> None:
         with _fatal():
+            for _, value in frames:
+                if (of := named(FRAME, value)) is not None and of.survey in self._surveys:
+                    self.times.note(self._surveys[of.survey], of.period)
             self._close_due()
             for partition, value in frames:
                 self._app.send(partition, FRAME, value)
@@ -64,10 +84,13 @@ class EmbeddedLog:
 
     def _close_due(self) -> None:
         """Close every period whose end plus grace has passed. Reports that are written after this are late for it."""
-        now = datetime.fromtimestamp(self._now(), UTC)
-        for survey in self._surveys:
-            due = last_due(survey, now)
+        now = self._now()
+        for survey in self._surveys.values():
+            due = last_due(survey, datetime.fromtimestamp(self.times.moment(survey, now), UTC))
             if due > self._closed[survey.id]:
+                if due > self._closed[survey.id] + 1:
+                    first = self._closed[survey.id] + 1
+                    log.warning("several periods are closed at once", survey=survey.id, first=first, last=due)
                 record = encode_clock(Clock(survey.id, due), self._app.clock_key)
                 for partition in range(self.partitions):
                     self._app.send(partition, CLOCK, record)

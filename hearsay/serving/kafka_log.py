@@ -12,6 +12,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from gateway.door import Times
 from protocols.errors import DeliveryError, HearsayError
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
@@ -48,6 +49,7 @@ class KafkaLog:
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self.partitions = topics.partitions
+        self.times = Times()
         self._kafka = kafka
         self._topic = topics.reports
         self._producer: AIOKafkaProducer | None = None

@@ -53,7 +53,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
-        pages = application(Published(schemes, directory, None), schemes)
+        pages = application(Published(schemes, directory, None), schemes, at_once=False)
         async with listening(pages, DASHBOARD_HOST, exposure.port and exposure.port + 1, or_any=True) as address:
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()

@@ -62,7 +62,7 @@ class SurveyStatus:
             "closed_through": None if live is None or live.closed_through < 0 else live.closed_through,
             "rejects": {} if live is None else live.rejects,
             "late": 0 if live is None else sum(live.lates.values()),
-            "lost": 0 if live is None else sum(live.lost.values()),
+            "lost": 0 if live is None else sum(loss.reports for loss in live.lost),
             "lag": lag,
             "integrity": dict(self._verdicts) or None,
             "alarms": [alarm for _, alarm in sorted(self._alarms.items())],

@@ -46,8 +46,11 @@ def add_routes(
     token: str | None = None,
     hosts: Collection[str] | None = None,
     prefix: str = "",
+    at_once: bool = True,
 ) -> None:
-    """Add the dashboard to an application, below a path. The source starts and ends with the application.
+    """Add the dashboard to an application, below a path. The source ends with the application, and starts with it.
+
+    If not `at_once`, it starts with the first request: it reads all that was ever published.
 
     With a `token`, whoever has it may look. `hosts` are the names by which the dashboard may be called, without ports:
     a page of somebody else, whose name leads to this machine, is refused. None: any name.
@@ -61,7 +64,8 @@ def add_routes(
     app.router.add_get(f"{prefix}/ready", dashboard.open(dashboard.ready))
     app.router.add_get(f"{prefix}/events", dashboard.guarded(dashboard.events), allow_head=False)
     app.router.add_get(f"{prefix}/download/{{survey}}/{{table}}.{{format}}", dashboard.guarded(dashboard.download))
-    app.on_startup.append(dashboard.start)
+    if at_once:
+        app.on_startup.append(dashboard.start)
     app.on_shutdown.append(dashboard.end_streams)
     app.on_cleanup.append(dashboard.stop)
 
@@ -91,6 +95,7 @@ class _Dashboard:
         async def answer(request: web.Request) -> web.StreamResponse:
             if self._hosts is not None and _name(request.host) not in self._hosts:
                 return web.Response(text="this address is not served under this name\n", status=421, headers=HEADERS)
+            self._source.start()
             try:
                 found = await handler(request)
             except web.HTTPException as refused:

@@ -64,7 +64,9 @@ class Source:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Start the thread. Call it in the event loop of the feed."""
+        """Start the thread, unless it was started or stopped. Call it in the event loop of the feed."""
+        if self._thread is not None or self._stopping.is_set():
+            return
         loop = asyncio.get_running_loop()
         self._thread = Thread(target=self._run, args=(loop,), name="results", daemon=True)
         self._thread.start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from producers.replay.choosing import Events, distinct, event_type
 from protocols.randomness import Devices
-from servers.private_files import open_private, private_directory
+from servers.private_files import lock_directory, open_private, private_directory
 
 AT_ONCE = 1 << 19
 """Events in memory at a time."""
@@ -28,13 +27,7 @@ class Spool:
     """
 
     def __init__(self, directory: Path, attributes: int, at_once: int = AT_ONCE) -> None:
-        private_directory(directory)
-        self._lock = os.open(directory, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise
+        self._lock = lock_directory(private_directory(directory))
         self._directory = directory
         self._empty()
         self._dtype = event_type(attributes)

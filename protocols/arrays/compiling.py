@@ -1,8 +1,10 @@
 """Loops compiled by numba at their first call and cached for the next process, by one process at a time.
 
 numba numbers its cache files by looking which exist. Two processes that compile different types of one loop at the same
-moment can take the same number, and then load each other's code (numba's issue 4807). So compiling, and looking for
-compiled code, takes a lock that all processes of this user on this machine share.
+moment can take the same number, and then load each other's code (numba's issue 4807). So compiling a loop, and looking
+for its compiled code, takes a lock that all processes of this user on this machine share: one for each loop, so that
+processes compile different ones at the same time. It is in a directory where others cannot write: another user who held
+it would stop every process for ever.
 
 The first loop of a process that is not in the cache is logged: somebody may be waiting for it.
 """
@@ -12,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,13 +30,14 @@ _array: Any = cgutils.create_struct_proxy
 def compiled(loop: Loop) -> Loop:
     """The loop, compiled when it is first called with arguments of some types."""
     try:
+        lock = _CompilingLock(f"{loop.__module__}.{loop.__name__}")
         dispatcher: Any = numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # no place for a cache, as in a read-only container
+    except (RuntimeError, OSError):  # no place for a cache, as in a read-only container
         return cast(Loop, numba.njit(nogil=True)(loop))
     compile_for = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
-        with _compiling_lock, event.install_listener("numba:compile", _first):
+        with lock, event.install_listener("numba:compile", _first):
             return compile_for(signature)
 
     dispatcher.compile = compile_alone
@@ -48,19 +50,34 @@ def address_of(context: Any, builder: Any, signature: Any, arguments: Any, bits:
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(bits).as_pointer())
 
 
-class _CompilingLock:
-    """A lock for one thread of one process; re-entrant, because a loop that calls another compiles it too."""
+def _locks() -> Path:
+    """Where the locks are: with numba's cache if that has a place of its own, else in the user's cache."""
+    own = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    directory = Path(own or Path.home() / ".cache") / "hearsay-compiling"
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = directory.stat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022 or not os.access(directory, os.W_OK):
+        raise PermissionError(f"{directory} is not a private directory of this user")
+    return directory
 
-    def __init__(self) -> None:
-        self._threads = threading.RLock()
+
+class _CompilingLock:
+    """A lock for one thread of one process. In one process there is one for all loops, as numba compiles one at a time.
+
+    Re-entrant: a loop may call itself. One that calls another takes the other's as well; no two call each other.
+    """
+
+    _threads = threading.RLock()
+
+    def __init__(self, loop: str) -> None:
+        self._file = _locks() / f"{loop}.lock"
         self._depth = 0
         self._lock = -1
 
     def __enter__(self) -> None:
         self._threads.acquire()
         if self._depth == 0:
-            path = Path(tempfile.gettempdir()) / f"hearsay-compiling-{os.getuid()}.lock"
-            self._lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            self._lock = os.open(self._file, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._depth += 1
 
@@ -86,4 +103,4 @@ class _First(event.Listener):
         pass
 
 
-_compiling_lock, _first = _CompilingLock(), _First()
+_first = _First()

@@ -2,7 +2,7 @@
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock, last_due, time_fault
 from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
-from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames
+from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames, most_rows
 from protocols.wire.header import Lookup, ReportHeader
 from protocols.wire.naming import Named, named
 from protocols.wire.reasons import Reason, Reject
@@ -38,6 +38,7 @@ __all__ = [
     "encode_report",
     "join_frames",
     "last_due",
+    "most_rows",
     "named",
     "partition_of",
     "read_json",

@@ -6,7 +6,6 @@ without a network port, for the time of a block.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from protocols.errors import HearsayError, ServerError
-from servers.private_files import open_private, private_directory
+from servers.private_files import lock_directory, private_directory
 from servers.processes import ServerProcess
 from servers.redis_server.installed import note_writer, program_for
 
@@ -139,14 +138,16 @@ def local(directory: Path) -> Iterator[RedisServer]:
 
 @contextmanager
 def _owned(directory: Path) -> Iterator[None]:
-    with open_private(directory / "owner.lock", "w") as owner:
-        try:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ServerError(
-                f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
-            ) from None
+    try:
+        owner = lock_directory(directory)
+    except BlockingIOError:
+        raise ServerError(
+            f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
+        ) from None
+    try:
         yield
+    finally:
+        os.close(owner)
 
 
 def _make_private(directory: Path) -> None:

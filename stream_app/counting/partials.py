@@ -12,6 +12,7 @@ from protocols.errors import StateError
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import PARTIALS, Output
+from stream_app.log.losses import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Progress:
     """A partition has closed a survey through a period, as of an offset of the reports topic.
 
     `rejects` are rows by reason since the beginning; `lates` are late rows by period, and `lost` reports that are lost
-    at most by period, for the periods that windows can still reach.
+    at most, for the periods that windows can still reach.
     """
 
     survey: str
@@ -47,7 +48,7 @@ class Progress:
     through: int
     rejects: dict[str, int]
     lates: dict[int, int]
-    lost: dict[int, int] = field(default_factory=dict)
+    lost: tuple[Loss, ...] = ()
 
 
 Partial = Part | Progress
@@ -60,8 +61,7 @@ def encode_partial(partial: Partial) -> bytes:
         "offset": partial.offset,
     }
     if isinstance(partial, Progress):
-        lates, lost = sorted(partial.lates.items()), sorted(partial.lost.items())
-        lacking = {"rejects": partial.rejects, "lates": lates, "lost": lost}
+        lacking = {"rejects": partial.rejects, "lates": sorted(partial.lates.items()), "lost": partial.lost}
         return pack(head | lacking | {"kind": "progress", "through": partial.through})
     names = list(partial.counts)
     head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
@@ -74,7 +74,8 @@ def decode_partial(data: bytes) -> Partial:
     try:
         common = head["survey"], head["partition"], head["offset"]
         if head["kind"] == "progress":
-            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]), dict(head["lost"]))
+            lost = tuple(Loss(*loss) for loss in head["lost"])
+            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]), lost)
         survey, partition, offset = common
         counts = from_arrays(head["attributes"], arrays)
         late, refused = dict(head["late"]), head["refused"]

@@ -9,7 +9,6 @@ Of a survey that was set aside, the position has the rest through an offset of i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +33,7 @@ from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
+from stream_app.log.losses import Loss
 from stream_app.log.skipped import Skipped, Why
 
 PLAIN = (
@@ -121,8 +121,8 @@ class PartitionCounter(LogReader):
         return self._position.rejects
 
     @property
-    def lost(self) -> dict[str, Counter[int]]:
-        """Reports that are lost at most, by survey and period, for periods that windows can still include."""
+    def lost(self) -> dict[str, tuple[Loss, ...]]:
+        """Reports that are lost at most, by survey, for periods that windows can still include."""
         return self._position.lost
 
     def closed_through(self, survey: str) -> int:

@@ -11,9 +11,10 @@ from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
-from stream_app.counting.state import NOTHING, Listed, OpenPeriod, Period, Position, Rejects, position_key
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, position_key
 from stream_app.log.asides import Aside
 from stream_app.log.flushes import Output, Write
+from stream_app.log.losses import Loss, since
 from stream_app.log.marks import Mark
 
 UNKNOWN = ""  # the survey of a record that could not be read
@@ -40,7 +41,7 @@ class PartitionPosition:
         return {survey: self._rejects_of(survey) for survey in sorted(names)}
 
     @property
-    def lost(self) -> dict[str, Counter[int]]:
+    def lost(self) -> dict[str, tuple[Loss, ...]]:
         names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
         return {survey: self._lost_of(survey) for survey in names}
 
@@ -67,9 +68,12 @@ class PartitionPosition:
         moved = clock.move(offset, through)
         if moved:
             self._position.settle_lost(survey, before, terms.ahead, terms.horizon)
-        for by_period in (self._position.lates.get(survey, Counter()), self._position.lost.get(survey, Counter())):
-            for forgotten in [period for period in by_period if period <= clock.through - terms.horizon]:
-                del by_period[forgotten]
+        shown = clock.through - terms.horizon + 1
+        lates = self._position.lates.get(survey, Counter())
+        for forgotten in [period for period in lates if period < shown]:
+            del lates[forgotten]
+        if survey in self._position.lost:
+            self._position.lost[survey] = since(self._position.lost[survey], shown)
         return moved
 
     def take_over(self, key: Period, period: OpenPeriod) -> None:
@@ -81,7 +85,7 @@ class PartitionPosition:
         """What the merge must know of a survey besides its counts, as a message."""
         self.unsent.discard(survey)
         rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, Counter()))
-        through, lost = self.clock(survey).through, dict(self._lost_of(survey))
+        through, lost = self.clock(survey).through, self._lost_of(survey)
         return message(Progress(survey, self._partition, offset, through, rejects, lates, lost))
 
     def restore(self, survey: str, record: bytes) -> None:
@@ -101,8 +105,9 @@ class PartitionPosition:
         position.mark = mark
         position.open = {key: listed for key, listed in self._listed.items() if position.is_aside(key[0])}
         for key, period in self._periods.all.items():
-            due = max(period.offset, self._listed[key].due if key in self._listed else NOTHING)
-            position.open[key] = Listed(due, period.opened)
+            now = Listed(period.offset, period.opened, period.rows)
+            listed = self._listed.get(key, now)
+            position.open[key] = now if now.due >= listed.due else listed._replace(opened=period.opened)
         for survey, contained in self._behind.items():
             if not position.is_aside(survey):
                 own = None if read >= self._contained else max(contained, read)
@@ -112,7 +117,7 @@ class PartitionPosition:
     def _rejects_of(self, survey: str) -> Counter[str]:
         return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
 
-    def _lost_of(self, survey: str) -> Counter[int]:
+    def _lost_of(self, survey: str) -> tuple[Loss, ...]:
         return self._position.lost_of(survey, ahead_of(self._lookup, survey))
 
 

@@ -8,14 +8,13 @@ used is set aside.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
-from protocols.wire import MAX_ROWS, Lookup
+from protocols.wire import MAX_ROWS, Lookup, most_rows
 from stream_app.counting.state import (
     NOTHING,
     Listed,
@@ -30,6 +29,7 @@ from stream_app.counting.tables.tokens import Tokens
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
+from stream_app.log.losses import Loss
 from stream_app.log.marks import Acceptance
 
 Records = Iterable[tuple[bytes, bytes]]
@@ -92,9 +92,10 @@ def recover(
     start = min([resume_after(position.offset, listed, held), *behind])
     missing = ""
     if start + 1 < log_start:
-        note_missing(position, held, log_start, surveys)
+        note_missing(position, counters, log_start, surveys, lookup)
         losing = [survey for survey in surveys_losing(position) if lookup(survey) is not None]
-        affected = [f"{s} {p}" for s in losing for p in position.lost_of(s, ahead_of(lookup, s))]
+        spans = {(s, p) for s in losing for loss in position.lost_of(s, ahead_of(lookup, s)) for p in loss.periods}
+        affected = [f"{s} {p}" for s, p in sorted(spans)]
         missing = (
             f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
             f"them are in the state; reports among them are not counted, of these periods: {', '.join(affected)}"
@@ -155,23 +156,28 @@ def apply_acceptance(position: Position, acceptance: Acceptance, surveys: Iterab
         position.lose(position.surveys(surveys), acceptance.lost)
 
 
-def note_missing(position: Position, held: Mapping[Period, int], log_start: int, surveys: Iterable[str]) -> None:
-    """Note how many reports are lost at most, if the log begins only at `log_start` and periods hold these offsets.
+def note_missing(
+    position: Position, held: Mapping[Period, OpenPeriod], log_start: int, surveys: Iterable[str], lookup: Lookup
+) -> None:
+    """Note how many reports are lost at most, if the log begins only at `log_start` and this is held of open periods.
 
-    Of a survey that is aside it is noted when it goes on.
+    What was counted before is known to the position. Of a record that nobody has read, only its survey's largest frame
+    is known. Of a survey that is aside it is noted when it goes on.
     """
-    for key, (due, opened) in position.open.items():
+    for key, (due, opened, rows) in position.open.items():
         if key not in held:
             continue
-        records = min(due, log_start - 1) - held[key]
-        if records > 0:
-            position.lost.setdefault(key[0], Counter())[key[1]] += records * MAX_ROWS
-        if due < log_start:
-            position.open[key] = Listed(held[key], opened)  # the log cannot bring it further: do not report it again
+        survey, period = key
+        offset, held_rows = held[key].offset, held[key].rows
+        if min(due, log_start - 1) > offset:
+            position.lost.setdefault(survey, []).append(Loss(period, period, rows - held_rows))
+        if due < log_start:  # the log cannot bring it further: do not report it again
+            position.open[key] = Listed(offset, opened, held_rows)
     for survey in position.surveys(surveys):
         records = log_start - 1 - position.offset_of(survey)
         if records > 0 and not position.is_aside(survey):
-            position.lose([survey], records * MAX_ROWS)
+            scheme = lookup(survey)
+            position.lose([survey], records * (MAX_ROWS if scheme is None else most_rows(scheme)))
             if survey in position.asides:
                 position.asides[survey] = replace(position.asides[survey], offset=log_start - 1)
 

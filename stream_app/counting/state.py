@@ -26,6 +26,7 @@ from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import Tokens, TokenSet
 from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
+from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
 
 NOTHING = -1  # the offset contained by something that contains none
@@ -64,13 +65,15 @@ def tokens_key(partition: int, period: Period, offset: int) -> bytes:
 
 
 class Listed(NamedTuple):
-    """An open period as a position lists it: through which offset its counter must be, and the offset that opened it.
+    """An open period as a position lists it: through which offset its counter must be, the offset that opened it, and
+    how many rows it has counted by then.
 
     Frames of the period before `opened` were refused, because it was too far ahead; all others until now were accepted.
     """
 
     due: int
     opened: int
+    rows: int
 
 
 @dataclass
@@ -82,7 +85,7 @@ class Position:
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
     lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
-    lost: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period: in reports, at most
+    lost: dict[str, list[Loss]] = field(default_factory=dict)  # by survey
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
     asides: Asides = field(default_factory=dict)
@@ -120,11 +123,11 @@ class Position:
         for survey in surveys:
             self.losing[survey] = self.losing.get(survey, 0) + reports
 
-    def lost_of(self, survey: str, ahead: int) -> Counter[int]:
-        """How many reports of each period are lost at most."""
+    def lost_of(self, survey: str, ahead: int) -> tuple[Loss, ...]:
+        """How many reports are lost at most."""
         through, losing = self.clock(survey).through, self.losing.get(survey, 0)
-        open_periods = range(through + 1, through + ahead + 1) if losing else ()
-        return self.lost.get(survey, Counter[int]()) + Counter(dict.fromkeys(open_periods, losing))
+        still_open = [Loss(through + 1, through + ahead, losing)] if losing else []
+        return added([*self.lost.get(survey, ()), *still_open])
 
     def settle_lost(self, survey: str, before: int, ahead: int, horizon: int) -> None:
         """A survey that was closed through the period `before` is closed further: note what was lost until then.
@@ -134,8 +137,8 @@ class Position:
         losing = self.losing.pop(survey, 0)
         if losing:
             through = self.clock(survey).through
-            open_periods = range(max(before, through - horizon) + 1, through + ahead + 1)
-            self.lost.setdefault(survey, Counter()).update(dict.fromkeys(open_periods, losing))
+            first = max(before, through - horizon) + 1
+            self.lost.setdefault(survey, []).append(Loss(first, through + ahead, losing))
 
     def clock(self, survey: str) -> SurveyClock:
         return self.clocks.setdefault(survey, SurveyClock())
@@ -148,7 +151,7 @@ class Position:
                 "clocks": {survey: [clock.offset, clock.through] for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
-                "lost": {survey: sorted(reports.items()) for survey, reports in self.lost.items()},
+                "lost": self.lost,
                 "losing": self.losing,
                 "asides": heads(self.asides),
                 "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
@@ -161,7 +164,7 @@ class Position:
         clocks = {survey: SurveyClock(*move) for survey, move in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
-        lost = {survey: Counter(dict(reports)) for survey, reports in head["lost"].items()}
+        lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
         open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
         mark, losing = Mark(**head["mark"]), head["losing"]
         asides = from_heads(head["asides"])
@@ -189,7 +192,7 @@ class OpenPeriod:
     changed_at: int = 0  # how much of the log had been read when it last changed
     saved_at: int | None = None  # ... as its record has it; None if it has no record
     sent_rows: int = 0  # how many rows its counts had when they were last sent
-    rows: int = 0  # counted since recovery
+    rows: int = 0  # counted
 
     @staticmethod
     def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> OpenPeriod:
@@ -207,6 +210,7 @@ class OpenPeriod:
         head: Head = {
             "offset": self.offset,
             "tokens": len(self.tokens),
+            "rows": self.rows,
             "rejects": self.rejects,
             "late": sorted(self.late.items()),
             "fingerprint": self.scheme.fingerprint,
@@ -228,5 +232,5 @@ class OpenPeriod:
         recovered = OpenPeriod(
             scheme, counts, head["offset"], rejects=rejects, late=late, expected_tokens=tokens, unsent=True
         )
-        recovered.saved_at = 0
+        recovered.saved_at, recovered.rows = 0, head["rows"]
         return recovered

@@ -5,40 +5,48 @@
 
 The process may be killed at any moment. Records that `flush` confirmed are in the log, records in the log that the
 state does not contain are counted when the directory is opened again, and state and results change in one transaction.
+After it, the log forgets the records before the first one of a period that is open: what is read at a start does not
+grow with the history.
 """
 
 from __future__ import annotations
 
-import fcntl
+import os
 import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
+
+import structlog
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from protocols.wire import CLOCK
-from servers.private_files import open_private, private_directory
+from protocols.wire import CLOCK, Frame, Lookup, ReportRow
+from servers.private_files import lock_directory, private_directory
+from stream_app.counting.judging import decode
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import Rejects
-from stream_app.local.log import LocalLog
+from stream_app.counting.state import Rejects, accepted_key
+from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
-from stream_app.log.flushes import PARTIALS, Output
+from stream_app.log.flushes import PARTIALS, Output, Write
 from stream_app.log.log_reader import LogReader
+from stream_app.log.marks import Acceptance
 from stream_app.merging.merger import Merger
 from stream_app.results.forecasting import Forecasting
 from stream_app.results.result_topics import HISTOGRAMS
 
-SAME_BACKUP = "restore the logs and the results from the same backup"
 NO_LIMIT = sys.maxsize  # a record in the store may be as large as it needs to be
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
+REPORT_BYTES = 10  # what a report takes at least, wherever it stands: a token and a gap
+log = structlog.get_logger(__name__)
 
 
 class EmbeddedApp:
@@ -65,27 +73,45 @@ class EmbeddedApp:
         self._pace_seconds = pace_seconds
         self._published, self._closes = 0.0, False
         with ExitStack() as held:
-            held.enter_context(_lock(directory))
+            self._held = held  # for what is closed because it fails here
+            held.callback(os.close, _lock(directory))
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self.partitions = int(self.store.setting("partitions", str(partitions)))
-            lookup = self._compile(directory, surveys).get
-            self._counters = [
-                PartitionCounter(
-                    p, self.partitions, lookup, clock_key, self.store.records(f"count/{p}/"), limit=NO_LIMIT
-                )
-                for p in range(self.partitions)
-            ]
-            self._logs = [
-                held.enter_context(
-                    closing(LocalLog(directory / "log" / f"{counter.partition}.log", counter.next_offset))
-                )
-                for counter in self._counters
-            ]
+            schemes = self._compile(directory, surveys)
+            self._counters: list[PartitionCounter] = []
+            self._logs: list[LocalLog] = []
+            for partition in range(self.partitions):
+                counter, log = self._open(directory / "log" / f"{partition}.log", partition, schemes)
+                self._counters.append(counter)
+                self._logs.append(held.enter_context(closing(log)))
             merged = self.store.records("merge/0/")
-            self._merger = Merger(0, self.partitions, lookup, Keyring(presence_key), merged)
-            self._forecasting = Forecasting(lookup, self.store)
+            self._merger = Merger(0, self.partitions, schemes.get, Keyring(presence_key), merged)
+            self._forecasting = Forecasting(schemes.get, self.store)
             self._catch_up(directory)
             self._held = held.pop_all()
+
+    def _open(self, path: Path, partition: int, schemes: dict[str, Scheme]) -> tuple[PartitionCounter, LocalLog]:
+        """A log and its counter. What had to be cut off the log is lost, at most, in the periods that are open."""
+
+        def recovered() -> PartitionCounter:
+            records = self.store.records(f"count/{partition}/")
+            return PartitionCounter(
+                partition, self.partitions, schemes.get, self.clock_key, records, surveys=schemes, limit=NO_LIMIT
+            )
+
+        def note(cut: Cut) -> None:
+            lost = _reports_in(cut, schemes.get, self.clock_key)
+            mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
+            self.store.write([Write(accepted_key(partition), Acceptance(mark, lost).encode())])
+            told = {"log": str(path), "offset": cut.offset, "records": len(cut.records), "reports_at_most": lost}
+            advice = "if a backup has this record whole, restore the directory from it"
+            log.error(
+                "a record is damaged; it and those behind it are not counted", **told, kept=str(cut.file), advice=advice
+            )
+
+        counter = recovered()
+        opened = LocalLog(path, counter.next_offset, note)
+        return counter if opened.cut is None else recovered(), opened
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """Append a record and count it. It is durable after the next `flush`."""
@@ -116,8 +142,12 @@ class EmbeddedApp:
         recovers them.
         """
         self.sync()
-        with self._closed_on_failure(), self.store.transaction():
-            self._write()
+        with self._closed_on_failure():
+            with self.store.transaction():
+                self._write()
+            for log, counter in zip(self._logs, self._counters, strict=True):
+                open_since = (period.opened for period in counter.open_periods.values())
+                log.shorten(min(open_since, default=counter.next_offset))
         self._published, self._closes = monotonic(), False
 
     @contextmanager
@@ -150,6 +180,12 @@ class EmbeddedApp:
     def closed_through(self, survey: str) -> int:
         """The last period of a survey that is closed in every partition; -1 if none is."""
         return min(counter.closed_through(survey) for counter in self._counters)
+
+    def begun_through(self, survey: str) -> int:
+        """The last period of a survey of which reports are counted, or the one after the last closed; -1 if none is."""
+        held = [number for counter in self._counters for name, number in counter.open_periods if name == survey]
+        closed = self.closed_through(survey)
+        return max(held, default=closed if closed < 0 else closed + 1)
 
     @property
     def rejects(self) -> Rejects:
@@ -191,12 +227,6 @@ class EmbeddedApp:
     def _catch_up(self, directory: Path) -> None:
         """Count the records of the log that the state does not contain."""
         for log, counter in zip(self._logs, self._counters, strict=True):
-            if log.next_offset < counter.next_offset:
-                raise LogError(
-                    f"{directory}: log {counter.partition} ends before offset {log.next_offset}, but the state has "
-                    f"offsets up to {counter.next_offset - 1}",
-                    SAME_BACKUP,
-                )
             if log.confirmed_checksum != counter.mark.epoch:
                 raise LogError(
                     f"{directory}: log {counter.partition} is not the one that was counted: record "
@@ -216,14 +246,18 @@ def _check(reader: LogReader) -> None:
         raise reader.failed[0].error
 
 
-def _lock(directory: Path) -> IO[bytes]:
+def _reports_in(cut: Cut, lookup: Lookup, clock_key: bytes) -> int:
+    """How many reports were cut off at most."""
+    found = [decode(record, lookup, clock_key) for record in cut.records]
+    rows = sum(len(one) if isinstance(one, Frame) else 1 for one in found if isinstance(one, Frame | ReportRow))
+    return rows + cut.damaged_bytes // REPORT_BYTES
+
+
+def _lock(directory: Path) -> int:
     """Lock the directory for this process. The system releases the lock when the process ends."""
-    lock = open_private(directory / "lock", "wb")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
+        return lock_directory(directory)
+    except BlockingIOError:
         raise StateError(
             f"{directory} is in use by another process", "stop that process, or use another directory"
         ) from None
-    return lock

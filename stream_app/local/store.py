@@ -2,6 +2,8 @@
 
 A flush is one transaction. Any number of processes may read while one writes. The id of a message is its offset in one
 log of all topics: a message that replaces another gets a new one, so that a reader finds everything after an id.
+
+Every row has a checksum of its own, because SQLite has none: a bit that a disk has changed would be published.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
-from protocols.errors import ResultsError
+from protocols.errors import AnotherRelease, HearsayError, ResultsError, StateError
 from protocols.survey import Survey
-from servers.private_files import open_private
+from servers.private_files import open_private, sync_directory
+from stream_app.log.codec import ANOTHER_RELEASE
 from stream_app.log.flushes import Output, TopicName, Write
 from stream_app.results.reading import PublishedResults
 from stream_app.results.result_topics import RESULT_TOPICS
@@ -24,13 +29,19 @@ from stream_app.results.result_topics import RESULT_TOPICS
 FILE = "results.sqlite"
 _IDENTITY = "identity"
 _REPLACED = {topic.name for topic in RESULT_TOPICS if topic.keep == "newest"}
-_TABLES = """
-CREATE TABLE IF NOT EXISTS state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS messages (
+_VERSION = 1  # of the tables; 0 is a file without any, or with those of an earlier release
+_SPACE = "make sure the disk has space, then run the same command again: it resumes"
+_BACKUP = "restore the directory from a backup"
+_TABLES = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE messages (
     id INTEGER PRIMARY KEY, topic TEXT NOT NULL, key BLOB NOT NULL, headers TEXT NOT NULL, value BLOB NOT NULL,
-    UNIQUE (topic, key)
+    checksum INTEGER NOT NULL, UNIQUE (topic, key)
 );
-CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = {_VERSION};
+COMMIT;
 """
 
 
@@ -45,11 +56,22 @@ class LocalStore(PublishedResults):
     def to_write(cls, directory: Path) -> LocalStore:
         """Open the store of a directory for writing; create it if necessary."""
         open_private(directory / FILE, "ab").close()  # SQLite gives the files beside it the same mode
+        sync_directory(directory)
         store = cls(directory, "mode=rw")
-        store._db.execute("PRAGMA journal_mode = WAL")
-        store._db.execute("PRAGMA synchronous = FULL")
-        store._db.executescript(_TABLES)
-        store.setting(_IDENTITY, secrets.token_hex(8))
+        try:
+            store._db.execute("PRAGMA journal_mode = WAL")
+            store._db.execute("PRAGMA synchronous = FULL")
+            if not store._has_tables():
+                store._db.executescript(_TABLES)
+            store.setting(_IDENTITY, secrets.token_hex(8))
+            for _ in store._records(""):  # all of them: a changed key would hide its record from who asks for a prefix
+                pass
+        except BaseException as error:
+            store.close()
+            if not isinstance(error, sqlite3.Error):
+                raise
+            advice = _SPACE if isinstance(error, sqlite3.OperationalError) else _BACKUP
+            raise StateError(f"{directory / FILE} cannot be used: {error}", advice) from None
         return store
 
     @classmethod
@@ -62,6 +84,7 @@ class LocalStore(PublishedResults):
         unshared = not (directory / f"{FILE}-wal").exists() and not os.access(directory, os.W_OK)
         store = cls(directory, "immutable=1" if unshared else "mode=ro")
         try:
+            store._has_tables()
             store.surveys()
         except sqlite3.DatabaseError as error:
             store.close()
@@ -84,8 +107,12 @@ class LocalStore(PublishedResults):
 
     def records(self, prefix: str) -> list[tuple[bytes, bytes]]:
         """The state records whose keys begin with a prefix."""
+        return list(self._records(prefix))
+
+    def _records(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
         low, high = prefix.encode(), prefix.encode() + b"\xff"
-        return self._db.execute("SELECT key, value FROM state WHERE key >= ? AND key < ?", (low, high)).fetchall()
+        rows = self._db.execute("SELECT key, value, checksum FROM state WHERE key >= ? AND key < ?", (low, high))
+        return ((key, value) for key, value in _checked(rows, "a state record", StateError))
 
     def write(self, items: Iterable[Write | Output]) -> None:
         """Write state records and messages."""
@@ -95,33 +122,34 @@ class LocalStore(PublishedResults):
             elif item.value is None:
                 self._db.execute("DELETE FROM state WHERE key = ?", (item.key,))
             else:
-                self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (item.key, item.value))
+                self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", _summed(item.key, item.value))
 
     def _publish(self, output: Output) -> None:
         """Insert a message. If its key exists, it replaces the old one or is ignored, as the topic's row says."""
         headers = json.dumps({name: value.decode() for name, value in output.headers})
         replace = (
-            "UPDATE SET (id, value, headers) = ((SELECT MAX(id) + 1 FROM messages), excluded.value, excluded.headers)"
+            "UPDATE SET (id, headers, value, checksum) = "
+            "((SELECT MAX(id) + 1 FROM messages), excluded.headers, excluded.value, excluded.checksum)"
         )
         conflict = replace if output.topic in _REPLACED else "NOTHING"
         self._db.execute(
-            f"INSERT INTO messages (topic, key, headers, value) VALUES (?, ?, ?, ?) "
+            f"INSERT INTO messages (topic, key, headers, value, checksum) VALUES (?, ?, ?, ?, ?) "
             f"ON CONFLICT (topic, key) DO {conflict}",
-            (output.topic, output.key, headers, output.value),
+            _summed(output.topic, output.key, headers, output.value),
         )
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
-        rows = self._db.execute("SELECT key, value, headers FROM messages WHERE topic = ? ORDER BY id", (topic,))
-        for key, value, headers in rows:
-            yield Output(topic, key, value, _headers(headers))
+        return (message for _, message in self._messages("topic = ?", topic))
 
     def after(self, id: int) -> list[tuple[int, Output]]:
         """The messages of all topics after an id, with their ids."""
-        query = "SELECT id, topic, key, value, headers FROM messages WHERE id > ? ORDER BY id"
-        return [
-            (number, Output(TopicName(topic), key, value, _headers(headers)))
-            for number, topic, key, value, headers in self._db.execute(query, (id,))
-        ]
+        return list(self._messages("id > ?", id))
+
+    def _messages(self, which: str, value: object) -> Iterator[tuple[int, Output]]:
+        query = f"SELECT id, topic, key, headers, value, checksum FROM messages WHERE {which} ORDER BY id"
+        for id, *row in self._db.execute(query, (value,)):
+            for topic, key, headers, content in _checked([row], "a published result", ResultsError):
+                yield id, Output(TopicName(topic), key, content, _headers(headers))
 
     @property
     def changes(self) -> int:
@@ -132,19 +160,28 @@ class LocalStore(PublishedResults):
     @property
     def identity(self) -> str:
         """Differs from that of any other store; empty for one that was made by an earlier version."""
-        found = self._db.execute("SELECT value FROM settings WHERE name = ?", (_IDENTITY,)).fetchone()
-        return str(found[0]) if found else ""
+        return dict(self._settings(_IDENTITY)).get(_IDENTITY, "")
 
     def surveys(self) -> list[Survey]:
         """The surveys that are counted in this directory."""
-        rows = self._db.execute("SELECT value FROM settings WHERE name LIKE 'survey/%' ORDER BY name").fetchall()
-        return [Survey.model_validate_json(value) for (value,) in rows]
+        return [Survey.model_validate_json(value) for _, value in self._settings("survey/*")]
 
     def setting(self, name: str, value: str) -> str:
         """The first value of a setting; if it has none yet, set it to `value`."""
-        self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, value))
-        (kept,) = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        return str(kept)
+        self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?, ?)", _summed(name, value))
+        return dict(self._settings(name))[name]
+
+    def _settings(self, pattern: str) -> list[tuple[str, str]]:
+        rows = self._db.execute("SELECT * FROM settings WHERE name GLOB ? ORDER BY name", (pattern,))
+        return [(name, value) for name, value in _checked(rows, "a setting", StateError)]
+
+    def _has_tables(self) -> bool:
+        """Whether there are tables; an error if they are not those of this release."""
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        if tables and version != _VERSION:
+            raise AnotherRelease(f"{FILE} has the tables of another release", ANOTHER_RELEASE)
+        return bool(tables)
 
     def close(self) -> None:
         self._db.close()
@@ -152,3 +189,20 @@ class LocalStore(PublishedResults):
 
 def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
     return tuple((name, value.encode()) for name, value in json.loads(text).items())
+
+
+def _sum(*parts: str | bytes) -> int:
+    return crc32(b"\0".join(part.encode() if isinstance(part, str) else part for part in parts))
+
+
+def _summed(*parts: Any) -> tuple[Any, ...]:
+    """A row with its checksum."""
+    return *parts, _sum(*parts)
+
+
+def _checked(rows: Iterable[Sequence[Any]], what: str, error: type[HearsayError]) -> Iterator[Sequence[Any]]:
+    """Rows without their checksums; an error if one does not fit."""
+    for *parts, checksum in rows:
+        if _sum(*parts) != checksum:
+            raise error(f"{what} in {FILE} is damaged: its checksum is not that of {parts[:-1]!r}", _BACKUP)
+        yield parts

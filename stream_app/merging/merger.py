@@ -22,6 +22,7 @@ from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
+from stream_app.log.losses import since
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped
 from stream_app.merging.kept_finals import Alarms, KeptFinals
@@ -201,7 +202,7 @@ class Merger(LogReader):
             ),
             rejects=status.rejects if exact else {},
             lates=status.lates if exact else {},
-            lost=status.lost if exact else {},
+            lost=status.lost if exact else (),
         )
 
     def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
@@ -252,8 +253,7 @@ class Merger(LogReader):
             self._make_final(scheme, period)
             yield survey, period
         status.through = max(status.through, closed)
-        oldest = status.through - scheme.survey.horizon  # no window includes it any more
-        status.given_up = {period: lost for period, lost in status.given_up.items() if period > oldest}
+        status.given_up = since(status.given_up, status.through - scheme.survey.horizon + 1)  # in windows
 
     def _first_periods(self, scheme: Scheme, closed: int) -> range:
         """The periods of the first finals of a survey.

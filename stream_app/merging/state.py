@@ -25,6 +25,7 @@ from stream_app.counting.partials import Progress
 from stream_app.counting.state import NOTHING
 from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import pack_position, unpack
+from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
 from stream_app.merging.parts import PartKey
 
@@ -62,7 +63,8 @@ class SurveyStatus:
     listed: dict[PartKey, int] = field(default_factory=dict)  # the offset that each part record must contain
     losing: int = 0  # how many reports are lost at most, with partials that were given up
     unheard: set[int] = field(default_factory=set)  # partitions that have not sent progress since then
-    given_up: dict[int, int] = field(default_factory=dict)  # by period: such reports of periods closed meanwhile
+    closing: tuple[int, ...] = ()  # the first and the last period that the others may have closed in lost partials
+    given_up: list[Loss] = field(default_factory=list)  # earlier ones that windows can still include
     acceptances: int = 0  # how often partials were given up, as far as this status takes it into account
 
     def lose(self, reports: int) -> None:
@@ -74,9 +76,13 @@ class SurveyStatus:
         """Take progress of a partition."""
         self.progress[progress.partition] = progress
         if progress.partition in self.unheard:
-            self.given_up |= dict.fromkeys(range(self.through + 1, progress.through + 1), self.losing)
             self.unheard.discard(progress.partition)
-            self.losing = self.losing if self.unheard else 0
+            if progress.through > self.through:
+                bounds = *self.closing, self.through + 1, progress.through
+                self.closing = min(bounds), max(bounds)
+            if not self.unheard:
+                self.given_up += self._given_up_now
+                self.losing, self.closing = 0, ()
 
     def closed_everywhere(self, partitions: int) -> int:
         """The last period that every partition has closed."""
@@ -100,17 +106,22 @@ class SurveyStatus:
         return _added(progress.lates for progress in self.progress.values())
 
     @property
-    def lost(self) -> dict[int, int]:
-        """Reports that are lost at most in all partitions by period, for the periods that windows can still include."""
-        return _added([self.given_up, *(progress.lost for progress in self.progress.values())])
+    def lost(self) -> tuple[Loss, ...]:
+        """Reports that are lost at most in all partitions, for the periods that windows can still include."""
+        counted = [loss for progress in self.progress.values() for loss in progress.lost]
+        return added([*self.given_up, *self._given_up_now, *counted])
+
+    @property
+    def _given_up_now(self) -> list[Loss]:
+        return [Loss(self.closing[0], self.closing[1], self.losing)] if self.closing else []
 
     def encode(self) -> bytes:
         progress = [
-            [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items()), sorted(p.lost.items())]
+            [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items()), p.lost]
             for _, p in sorted(self.progress.items())
         ]
         listed = [[period, partition, offset] for (_, period, partition), offset in sorted(self.listed.items())]
-        losing = [self.losing, sorted(self.unheard), sorted(self.given_up.items()), self.acceptances]
+        losing = [self.losing, sorted(self.unheard), self.closing, self.given_up, self.acceptances]
         head = {"offset": self.offset, "through": self.through, "begun": self.begun}
         return pack_position({**head, "progress": progress, "listed": listed, "losing": losing})
 
@@ -118,13 +129,17 @@ class SurveyStatus:
     def decode(survey: str, data: bytes) -> SurveyStatus:
         head, _ = unpack(data)
         progress = {
-            partition: Progress(survey, partition, offset, through, rejects, dict(lates), dict(lost))
+            partition: Progress(survey, partition, offset, through, rejects, dict(lates), _losses(lost))
             for partition, offset, through, rejects, lates, lost in head["progress"]
         }
         listed = {(survey, period, partition): offset for period, partition, offset in head["listed"]}
-        losing, unheard, given_up, acceptances = head["losing"]
-        lost = losing, set(unheard), dict(given_up), acceptances
+        losing, unheard, closing, given_up, acceptances = head["losing"]
+        lost = losing, set(unheard), tuple(closing), list(_losses(given_up)), acceptances
         return SurveyStatus(head["offset"], head["through"], head["begun"], progress, listed, *lost)
+
+
+def _losses(heads: Iterable[list[int]]) -> tuple[Loss, ...]:
+    return tuple(Loss(*head) for head in heads)
 
 
 def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:

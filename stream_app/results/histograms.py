@@ -18,6 +18,7 @@ from analytics.mobility import Answers, Axis, axes_of
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting.counters import Counts, Statistics
+from stream_app.log.losses import Loss
 from stream_app.results.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.results.presence_noise import Release
 
@@ -130,7 +131,7 @@ class Histogram(_Result):
 class Live(_Result):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(6, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -138,8 +139,10 @@ class Live(_Result):
     lates: dict[int, int] = Field(
         description="late rows, by period: reports that its windows may lack; none if the survey has presence_epsilon"
     )
-    lost: dict[int, int] = Field(
-        {}, description="reports lost with records of the log, at most, by period; none if it has presence_epsilon"
+    lost: tuple[Loss, ...] = Field(
+        (),
+        description="reports lost with records of the log: first and last period, and how many of them together at "
+        "most; none if the survey has presence_epsilon",
     )
     pieces: Pieces = ()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import uvloop
 
+from gateway.door import Times
 from gateway.http import Limits, Listener
 from gateway.service import Gateway, Holder, Log, Metrics, Senders, Surveys, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
@@ -87,6 +88,7 @@ class KeepingLog:
     """Keeps frames; can be told to fail, or to wait."""
 
     partitions: int = 4
+    times: Times = field(default_factory=Times)
     fails: bool = False
     attempts: int = 0
     may_write: Event = field(default_factory=Event)
@@ -197,11 +199,16 @@ def serving(
 
 
 @contextmanager
-def embedded(directory: Path, now: Moment | None = None, survey: Survey = SCHEME.survey) -> Iterator[EmbeddedLog]:
-    """The log of `hearsay serve`. A gateway that ends closes it."""
-    surveys = [survey]
+def embedded(
+    directory: Path,
+    now: Moment | None = None,
+    survey: Survey = SCHEME.survey,
+    elapsed: Moment | None = None,
+) -> Iterator[EmbeddedLog]:
+    """The log of `hearsay serve`, with a clock that is right unless another time has elapsed. A gateway closes it."""
+    surveys, now = [survey], now or Moment()
     app = EmbeddedApp(directory, surveys, KEY, KEY)
     try:
-        yield EmbeddedLog(app, surveys, now or Moment())
+        yield EmbeddedLog(app, surveys, now, elapsed or now)
     finally:
         app.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from producers.replay.choosing import event_type
 from producers.replay.spool import Spool
 from producers.sinks import DirectorySink
 from protocols.errors import SettingsError
+from servers.private_files import lock_directory, private_directory
 from servers.settings import Settings
 from tests.producers.populations import Alternating, scheme
 
@@ -112,6 +114,19 @@ def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) ->
     assert not {path: oct(mode) for path, mode in (running | left).items() if mode & 0o077}
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777], ids=oct)
+def test_a_data_directory_and_its_parents_are_for_their_owner_only(tmp_path: Path, umask: int) -> None:
+    tmp_path.chmod(0o755)
+    before = os.umask(umask)
+    try:
+        private_directory(tmp_path / "hearsay-data" / "survey" / "collector")
+    finally:
+        os.umask(before)
+    found = modes(tmp_path)
+    assert found.pop(".") == 0o755, "what exists stays as it is"
+    assert len(found) == 3 and set(found.values()) == {0o700}
+
+
 @pytest.mark.usefixtures("_umask")
 def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp_path: Path) -> None:
     sink = DirectorySink(tmp_path / "capture", 2, scheme())
@@ -125,3 +140,25 @@ def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp
     del found["."]
     assert {"capture/00000000.arrow", "replay/one.json", "spool/0.events"} <= set(found)
     assert not {path: oct(mode) for path, mode in found.items() if mode & 0o077}
+
+
+def test_a_directory_that_is_replaced_while_it_is_locked_is_locked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure would be a lock on a directory that is gone, beside one of another process on its successor."""
+    directory, lock = tmp_path / "data", fcntl.flock
+    directory.mkdir()
+
+    def replaced(descriptor: int, how: int) -> None:
+        if not (tmp_path / "old").exists():
+            directory.rename(tmp_path / "old")
+            directory.mkdir()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", replaced)
+    held = lock_directory(directory)
+    assert os.path.samestat(os.fstat(held), directory.stat())
+    with pytest.raises(BlockingIOError):
+        lock_directory(directory)
+    os.close(held)
+    os.close(lock_directory(directory))

@@ -45,8 +45,8 @@ class Running:
 
 
 @contextmanager
-def dashboard(source: Source, port: int = 0, **options: Any) -> Iterator[Running]:
-    """Serve a source on this machine for the time of the block, until what was published before has been read."""
+def dashboard(source: Source, port: int = 0, looks: bool = True, **options: Any) -> Iterator[Running]:
+    """Serve a source on this machine for the time of the block, from when what was published before has been read."""
     loop, up, ending = asyncio.new_event_loop(), Event(), asyncio.Event()
     addresses: list[Any] = []
 
@@ -69,7 +69,8 @@ def dashboard(source: Source, port: int = 0, **options: Any) -> Iterator[Running
     try:
         assert up.wait(PATIENCE_SECONDS) and addresses, "the dashboard did not start"
         running = Running(f"http://127.0.0.1:{addresses[0][1]}/", source, loop)
-        eventually(lambda: source.feed.caught_up)
+        if looks:
+            eventually(lambda: source.feed.caught_up)
         yield running
     finally:
         loop.call_soon_threadsafe(ending.set)

@@ -85,7 +85,7 @@ def _live(survey: Survey) -> Event:
         "n": 321,
         "attributes": [area],
     }
-    record = {"closed_through": HOURS - 1, "open": [provisional], "rejects": {"late": 4}, "lates": {}, "lost": {}}
+    record = {"closed_through": HOURS - 1, "open": [provisional], "rejects": {"late": 4}, "lates": {}, "lost": []}
     return event("live", survey.id, record)
 
 

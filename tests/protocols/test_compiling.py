@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import runpy
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,23 @@ def test_a_terminal_is_told_once_that_loops_are_compiled_and_not_when_they_are_i
         said.append(printed.err.count("compiling, once"))
         assert printed.out == ""
     assert said == [int(terminal), 0]
+
+
+def test_the_lock_is_where_no_other_user_can_take_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user can make any file in the shared temporary directory, and hold a lock on it for ever."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    file = tmp_path / "cache" / "hearsay-compiling" / "a loop.lock"
+    with compiling._CompilingLock("a loop"):
+        assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
+        with file.open() as again, pytest.raises(BlockingIOError):
+            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert list(shared.iterdir()) == []
+    file.parent.chmod(0o777)
+    loop = compiling.compiled(lambda: 7)
+    assert loop() == 7, "compiled without a cache, and without a lock"
+    with pytest.raises(PermissionError):
+        compiling._CompilingLock("another")

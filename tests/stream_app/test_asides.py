@@ -19,6 +19,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import counter_key, resumed_key
 from stream_app.log.asides import Resumption
 from stream_app.log.flushes import Output
+from stream_app.log.losses import Loss
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key, survey_key
 from stream_app.results import ClosedPeriod
@@ -170,7 +171,7 @@ def test_what_expired_while_a_survey_was_aside_is_its_shortfall_and_no_other_sur
     bug.on = False
     resume(store)
     counter = read(store, BOTH, log_start=3)
-    assert counter.lost == {"bad": Counter({0: 3 * MAX_ROWS, 1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS})}
+    assert counter.lost == {"bad": (Loss(0, 2, 3 * MAX_ROWS),)}
     assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
     again = start(store, log_start=3)
     assert (again.missing, again.next_offset) == ("", 6), "it is said once"

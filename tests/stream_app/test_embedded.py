@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 import sys
@@ -11,11 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 from subprocess import PIPE, Popen, TimeoutExpired, run
+from typing import Any
 
 import pytest
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
-from stream_app.local import EmbeddedApp, LocalStore
+from stream_app.local import EmbeddedApp, LocalStore, embedded
+from stream_app.local import log as local_log
+from stream_app.local import store as local_store
+from stream_app.local.log import LocalLog
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import (
@@ -110,10 +115,19 @@ def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is
         assert [final.n for final in again.store.histograms("s")] == [len(rows)] * 2
 
 
-def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
+def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A failure would be a final that differs from the recount's, or one that changed between two kills."""
     random = Random(7)
-    child = f"from pathlib import Path; from {__name__} import report_a_week; report_a_week(Path({str(tmp_path)!r}))"
+    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)  # so that kills come while logs are shortened, too
+    child = f"""
+from pathlib import Path
+from stream_app.local import log
+from {__name__} import report_a_week
+log.DROPPED_BYTES = 1
+report_a_week(Path({str(tmp_path)!r}))
+"""
     published: dict[bytes, bytes] = {}
     for _ in range(3):
         with Popen([sys.executable, "-c", child], stdout=PIPE, cwd=Path.cwd()) as process:
@@ -170,6 +184,16 @@ def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
         pytest.raises(StateError, match="in use by another process"),
     ):
         EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+
+
+def test_a_directory_serves_one_process_also_after_files_in_it_were_deleted(tmp_path: Path) -> None:
+    """A failure would be two processes that append to one log."""
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY):
+        for file in tmp_path.iterdir():
+            if file.is_file() and not file.name.startswith("results.sqlite"):
+                file.unlink()
+        with pytest.raises(StateError, match="in use by another process"):
+            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
 
 
 def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
@@ -233,3 +257,132 @@ def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> Non
         again.send(0, *wire(Tick(0)))
         again.flush()
         assert [final.n for final in again.store.histograms("s")] == [2]
+
+
+def test_a_disk_that_is_full_at_the_start_is_an_error_that_says_so(tmp_path: Path) -> None:
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+    app.send(0, *wire(Reports(0, tuple(map(Row, range(1, 5001))))))
+    app.sync()
+    app.close()  # as if it had been killed: opening it again has something to write
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for space, error in ((0, StateError), (40_000, DeliveryError)):  # none, or what SQLite takes to be opened
+        resource.setrlimit(resource.RLIMIT_FSIZE, (space, before[1]))
+        try:
+            with pytest.raises(error, match="disk") as caught:
+                EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert "make sure the disk has space" in caught.value.hint
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+        again.send(0, *wire(Tick(0)))
+        again.flush()
+        assert [final.n for final in again.store.histograms("s")] == [5000]
+
+
+def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log" / "0.log"
+    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
+    ends = [path.stat().st_size]
+    for tokens in ((1,), (2, 3), (4,), (5, 6, 7)):
+        app.send(0, *wire(Reports(0, tuple(map(Row, tokens)))))
+        app.sync()
+        ends.append(path.stat().st_size)
+    app.close()
+    data = bytearray(path.read_bytes())
+    data[ends[2] - 1] ^= 1
+    path.write_bytes(data)
+    lost = 1 + 3 + (ends[2] - ends[1]) // 10
+    with monkeypatch.context() as crash:  # when it is noted, but not yet cut off
+        crash.setattr(embedded, "log", None)
+        with pytest.raises(AttributeError):
+            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+    assert path.read_bytes() == data
+    for _ in range(2):  # noted once
+        with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+            live = again.store.live("s")
+            assert live is not None and live.lost == ((0, 1, lost),)
+    said = capsys.readouterr().out
+    assert said.count("a record is damaged") == 1 and "records=2" in said
+    assert (tmp_path / "log" / "0.cut-1").read_bytes() == data[ends[1] :]
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+        again.send(0, *wire(Tick(0)))
+        again.flush()
+        assert [final.n for final in again.store.histograms("s")] == [1]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "error"),
+    [
+        ("state", "value", StateError),
+        ("state", "key", StateError),
+        ("settings", "value", StateError),
+        ("messages", "value", ResultsError),
+    ],
+)
+def test_a_bit_that_changes_in_the_store_is_noticed(
+    tmp_path: Path, table: str, column: str, error: type[Exception]
+) -> None:
+    """A failure would be counts that nobody sent, in a final."""
+    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app:
+        app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
+        app.send(0, *wire(Tick(0)))
+        app.send(0, *wire(Reports(1, (Row(1), Row(2)))))
+    database = sqlite3.connect(tmp_path / "results.sqlite")
+    name = "name" if table == "settings" else "key"
+    for (key,) in database.execute(f"SELECT {name} FROM {table}").fetchall():
+        database.execute("BEGIN")
+        (value,) = database.execute(f"SELECT {column} FROM {table} WHERE {name} = ?", (key,)).fetchone()
+        flipped = value[:-1] + (bytes([value[-1] ^ 1]) if isinstance(value, bytes) else chr(ord(value[-1]) ^ 1))
+        database.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (flipped, key))
+        database.commit()
+        with (
+            pytest.raises(error, match="is damaged: its checksum"),
+            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app,
+        ):
+            app.store.after(0)
+        database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (value, flipped))
+        database.commit()
+    database.close()
+
+
+def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "results.sqlite")
+    database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+    database.commit()
+    database.close()
+    for opening in (LocalStore.existing, lambda directory: EmbeddedApp(directory, [SCHEME.survey], KEY, KEY)):
+        with pytest.raises(StateError, match="tables of another release"):
+            opening(tmp_path)
+
+
+def test_what_a_start_reads_does_not_grow_with_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every record of the log and every row of the store that is read is checked: so checks are counted."""
+    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
+    found = []
+    for periods in (2 * SCHEME.survey.horizon, 40):
+        directory, reads = tmp_path / str(periods), Counter[str]()
+        with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY) as app:
+            for period in range(periods):
+                for token in range(1, 30):
+                    app.send(0, *wire(Reports(period, (Row(token),))))
+                app.send(0, *wire(Tick(period - 1)))
+                app.flush()
+        with monkeypatch.context() as counted:
+            head_at, row_sum = LocalLog._head_at, local_store._sum
+
+            def a_head(*arguments: Any, head_at: Any = head_at, reads: Counter[str] = reads, **named: Any) -> Any:
+                reads["log"] += 1
+                return head_at(*arguments, **named)
+
+            def a_row(*parts: Any, row_sum: Any = row_sum, reads: Counter[str] = reads) -> int:
+                reads["store"] += 1
+                return int(row_sum(*parts))
+
+            counted.setattr(LocalLog, "_head_at", a_head)
+            counted.setattr(local_store, "_sum", a_row)
+            EmbeddedApp(directory, [SCHEME.survey], KEY, KEY).close()
+        assert reads["log"] < 3 * 30
+        found.append(reads)
+    assert found[0] == found[1]

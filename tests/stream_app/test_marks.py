@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from protocols.errors import LogError
-from protocols.wire import MAX_ROWS, Reason
+from protocols.errors import LogError, WireError
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from protocols.wire import MAX_RECORD_BYTES, MAX_ROWS, Frame, Reason, encode_frame
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Progress, decode_partial
 from stream_app.counting.partition_counter import Changes, PartitionCounter
-from stream_app.counting.state import accepted_key, position_key
+from stream_app.counting.state import accepted_key, counter_key, position_key
 from stream_app.log.flushes import Flush, Output
+from stream_app.log.losses import Loss
 from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, compare
 from stream_app.log.skipped import Skipped, Why
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
 
 Store = dict[bytes, bytes]
+WIDE = """{id: wide, start: 2026-01-01T00:00Z, period: 1d, eps: 1, clock: source,
+           attributes: [{name: page, range: {last: 999}, mechanism: oue}]}"""
 
 
 def start(store: Store, log_start: int = 0) -> PartitionCounter:
@@ -99,11 +105,11 @@ def test_offsets_of_the_state_go_on_in_another_log_and_nothing_is_counted_twice(
     assert (counter.next_offset, counter.mark.shift, counter.missing) == (2, 2, "")
     counter.apply(Record(2, *wire(Reports(0, (Row(2), Row(3)))), 0))
     assert counter.rejects["s"] == Counter({"repeat": 1})
-    assert counter.lost == {"s": Counter({0: 7, 1: 7})}
+    assert counter.lost == {"s": (Loss(0, 1, 7),)}
     keep(store, counter.flush())
     again = start(store)
     assert (again.next_offset, again.mark.topic) == (3, "second")
-    assert again.lost == {"s": Counter({0: 7, 1: 7})}, "an acceptance is applied once"
+    assert again.lost == {"s": (Loss(0, 1, 7),)}, "an acceptance is applied once"
 
 
 def test_a_late_write_from_before_an_acceptance_costs_what_lies_between_and_says_so() -> None:
@@ -117,7 +123,7 @@ def test_a_late_write_from_before_an_acceptance_costs_what_lies_between_and_says
     counter = start(store)
     assert counter.next_offset == 2
     assert "offsets 1 to 1 are no longer in the log" in counter.missing
-    assert counter.lost["s"][0] == 7 + MAX_ROWS
+    assert counter.lost["s"] == (Loss(0, 1, 7 + MAX_ROWS),)
 
 
 def test_gaps_are_passed_only_as_far_as_an_operator_gave_them_up() -> None:
@@ -132,7 +138,7 @@ def test_gaps_are_passed_only_as_far_as_an_operator_gave_them_up() -> None:
     assert counter.may_skip(gap) and not counter.may_skip(later)
     assert counter.apply(gap) == Changes()
     assert counter.next_offset == 5
-    assert counter.lost == {"s": Counter({0: 3, 1: 3})}
+    assert counter.lost == {"s": (Loss(0, 1, 3),)}
 
 
 def test_offsets_that_are_skipped_stand_in_sequence_and_batches_that_cannot_be_used_are_refused() -> None:
@@ -152,18 +158,46 @@ def test_offsets_that_are_skipped_stand_in_sequence_and_batches_that_cannot_be_u
     assert counter.apply_all(records).changes == [], "read again, they change nothing"
 
 
-def test_what_expired_before_it_was_counted_is_lost_in_every_period_that_was_open_until_the_next_clock() -> None:
+def test_what_expired_before_it_was_counted_is_lost_once_in_the_periods_that_were_open_until_the_next_clock() -> None:
     """A clock record may be among what is lost: so reports of later periods may be, too."""
     store: Store = {}
     read(store, Reports(1, (Row(1),)), Tick(0))
     counter = start(store, log_start=5)
     assert counter.missing.endswith("of these periods: s 1, s 2")
-    assert counter.lost == {"s": Counter({1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS})}
+    assert counter.lost == {"s": (Loss(1, 2, 3 * MAX_ROWS),)}
     keep(store, flush := counter.flush())
-    assert [one.lost for one in progress(flush)] == [{1: 3 * MAX_ROWS, 2: 3 * MAX_ROWS}]
+    assert [one.lost for one in progress(flush)] == [(Loss(1, 2, 3 * MAX_ROWS),)]
     counter = start(store, log_start=5)
     assert (counter.missing, counter.next_offset) == ("", 5), "it is said once"
     counter.apply(Record(5, *wire(Tick(2))))
-    assert counter.lost == {"s": Counter(dict.fromkeys((1, 2, 3, 4), 3 * MAX_ROWS))}
-    counter.apply(Record(6, *wire(Tick(4))))
-    assert counter.lost == {"s": Counter({2: 3 * MAX_ROWS, 3: 3 * MAX_ROWS, 4: 3 * MAX_ROWS})}, "windows reach so far"
+    assert counter.lost == {"s": (Loss(1, 4, 3 * MAX_ROWS),)}
+    counter.apply(Record(6, *wire(Tick(6))))
+    assert counter.lost == {"s": (Loss(1, 4, 3 * MAX_ROWS),)}, "windows reach so far"
+    counter.apply(Record(7, *wire(Tick(7))))
+    assert counter.lost == {"s": ()}
+
+
+def test_of_what_was_counted_before_it_expired_exactly_the_rows_are_lost_that_the_state_lacks() -> None:
+    """260 reports, each in a record of its own, are no 260 frames of the largest size in each of three periods."""
+    store: Store = {}
+    read(store, Reports(0, tuple(map(Row, range(1, 41)))))
+    kept = store[counter_key(0, ("s", 0))]
+    read(store, *(Reports(0, (Row(token),)) for token in range(41, 301)), Reports(0, (Row(300),)))
+    store[counter_key(0, ("s", 0))] = kept  # as if it had not been written since: a counter may wait
+    counter = start(store, log_start=262)
+    assert counter.missing.endswith("of these periods: s 0")
+    assert counter.lost == {"s": (Loss(0, 0, 260),)}
+    keep(store, counter.flush(everything=True))
+    assert start(store, log_start=262).lost == {"s": (Loss(0, 0, 260),)}, "it is said once"
+
+
+def test_a_record_that_nobody_has_read_has_at_most_as_many_reports_as_fit_in_a_frame_of_its_survey() -> None:
+    wide = Scheme(parse_survey(WIDE))
+    counter = PartitionCounter(0, 1, {"wide": wide}.get, KEY, log_start=2, surveys=["wide"])
+    (loss,) = counter.lost["wide"]
+    assert loss.reports == 2 * (MAX_RECORD_BYTES // (8 + 2 + 1000 // 8))
+    rows = loss.reports // 2 + 1
+    tokens, gaps = np.arange(1, rows + 1, dtype=np.uint64), np.ones(rows, dtype=np.uint16)
+    frame = Frame("wide", wide.fingerprint, 0, tokens, gaps, {"page": np.zeros((rows, 125), dtype=np.uint8)})
+    with pytest.raises(WireError, match="send fewer rows"):
+        encode_frame(frame, wide)

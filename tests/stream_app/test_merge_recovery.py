@@ -156,6 +156,6 @@ def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may
     assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
     flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))
     assert finals(flush) == {0: 10, 1: 0, 2: 4}
-    assert live(flush).lost == {0: 7, 1: 7}
+    assert live(flush).lost == ((0, 1, 7),)
     keep(store, flush)
-    assert live(Owner(records=store.items()).merger.flush()).lost == {0: 7, 1: 7}, "it is applied once"
+    assert live(Owner(records=store.items()).merger.flush()).lost == ((0, 1, 7),), "it is applied once"

@@ -20,6 +20,7 @@ from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Output
+from stream_app.log.losses import Loss
 from stream_app.log.skipped import Skipped, Why
 from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import LIVE_AT_ONCE
@@ -119,9 +120,13 @@ NOISED = {"s": scheme("presence_epsilon: 1,")}
 
 def test_with_noise_on_presence_a_live_result_says_what_is_closed_and_nothing_else() -> None:
     owner = Owner(partitions=1, lookup=NOISED.get)
-    owner.take(part(0, 0, 5, 10, closed=True), part(1, 0, 5, 3), Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, {0: 2}))
-    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": {}, "pieces": ()}
-    assert owner.merger.live("s").model_dump() == {"schema_version": 6, "survey": "s", "closed_through": 0} | nothing
+    owner.take(
+        part(0, 0, 5, 10, closed=True),
+        part(1, 0, 5, 3),
+        Progress("s", 0, 5, 0, {"repeat": 7}, {0: 4}, (Loss(0, 0, 2),)),
+    )
+    nothing: dict[str, object] = {"open": (), "rejects": {}, "lates": {}, "lost": (), "pieces": ()}
+    assert owner.merger.live("s").model_dump() == {"schema_version": 7, "survey": "s", "closed_through": 0} | nothing
 
 
 def test_with_noise_on_presence_nothing_is_published_when_somebody_reports() -> None:

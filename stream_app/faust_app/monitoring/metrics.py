@@ -19,6 +19,7 @@ from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.log.asides import Aside
 from stream_app.log.log_reader import LogReader
+from stream_app.log.losses import total
 from stream_app.log.marks import LogFault
 
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
@@ -126,8 +127,8 @@ class StateCollector(Collector):
         yield refused
         open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
         for counter in self._counters():
-            for survey, reports in list(counter.lost.items()):
-                lost[survey] += sum(list(reports.values()))
+            for survey, losses in list(counter.lost.items()):
+                lost[survey] += total(losses)
             for (survey, _), period in list(counter.open_periods.items()):
                 if period.scheme.presence is not None:
                     continue

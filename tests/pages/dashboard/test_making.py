@@ -15,7 +15,8 @@ from pages.dashboard.making import Making
 from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.log.flushes import Output
-from stream_app.results import HISTOGRAMS, MOBILITY, Come, Followed, ResultKey
+from stream_app.log.losses import Loss
+from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Come, Followed, Live, ResultKey
 from tests.helpers.collecting import collecting, small_survey
 
 
@@ -135,3 +136,10 @@ def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) 
 
 def _come(survey: Survey, messages: list[Output]) -> Come:
     return Come([survey], [(0, offset, message) for offset, message in enumerate(messages)])
+
+
+def test_reports_that_are_lost_in_any_of_some_periods_are_lost_once() -> None:
+    status, lost = SurveyStatus(), (Loss(0, 2, 260), Loss(5, 5, 3))
+    live = Live(survey="colours", closed_through=4, open=(), rejects={}, lates={}, lost=lost)
+    status.note(Followed(LIVE, ResultKey("colours"), live))
+    assert status.record(None)["lost"] == 263

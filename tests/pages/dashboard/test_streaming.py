@@ -267,6 +267,13 @@ def test_it_is_ready_when_the_past_has_been_read(source: Source) -> None:
         assert ask(running, "/ready")[0] == 200
 
 
+def test_a_dashboard_beside_something_else_reads_nothing_until_somebody_looks(source: Source) -> None:
+    """`hearsay serve` would read all that was ever published at every start."""
+    with dashboard(source, looks=False, at_once=False) as running:
+        assert source._thread is None
+        Viewer(running, "colours").view(has(*FINALS))
+
+
 def test_too_many_viewers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.dashboard.streaming.MOST_VIEWERS", 0)
     with dashboard(source) as running:
