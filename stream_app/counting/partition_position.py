@@ -107,7 +107,7 @@ class PartitionPosition:
         for key, period in self._periods.all.items():
             now = Listed(period.offset, period.opened, period.rows)
             listed = self._listed.get(key, now)
-            position.open[key] = now if now.due >= listed.due else listed._replace(opened=period.opened)
+            position.open[key] = now if now.due >= listed.due else Listed(listed.due, period.opened, listed.rows)
         for survey, contained in self._behind.items():
             if not position.is_aside(survey):
                 own = None if read >= self._contained else max(contained, read)

@@ -23,9 +23,9 @@ from protocols.errors import AnotherRelease, StateError
 from stream_app.log.encoding import compress, decompress
 from stream_app.log.limits import RECORD_BYTES
 
-VERSION = 1
+VERSION = 2
 """What this release writes."""
-OLDEST = 1
+OLDEST = 2
 """The oldest that it reads."""
 ANOTHER_RELEASE = "go on with the release that wrote it; docs/operations.md says what else can be done (upgrades)"
 PLAIN_BYTES = RECORD_BYTES // 16

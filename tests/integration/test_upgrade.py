@@ -16,7 +16,7 @@ from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick
 
-REFUSED = "the state has version 2, and this release reads versions up to 1"
+REFUSED = "the state has version 3, and this release reads versions up to 2"
 
 
 class NextRelease(WorkerProcess):

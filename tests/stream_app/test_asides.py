@@ -134,7 +134,7 @@ def test_a_survey_that_fails_again_is_set_aside_again_until_it_is_resumed_again(
 def test_a_survey_whose_state_cannot_be_read_is_set_aside_and_counted_again_once_it_goes_on() -> None:
     store: Store = {}
     read(store, BOTH, 2)
-    store[counter_key(0, ("bad", 0))] = b"h1\xff"
+    store[counter_key(0, ("bad", 0))] = b"h2\xff"
     counter = read(store, BOTH)
     assert "cannot be read" in counter.asides["bad"].why
     assert counted(counter) == {("good", 0): 2}
