@@ -161,6 +161,7 @@ def serving(
     origins: Sequence[str] = (),
     most_waiting: int = 200_000,
     tls: Any = None,
+    names: Sequence[str] = (),
 ) -> Iterator[Served]:
     """A gateway in front of a log, until the block ends."""
     known = {each.survey.id: each for each in schemes}
@@ -175,7 +176,7 @@ def serving(
             Surveys(known.get, known.values), log, writer, metrics, senders or Senders(), lambda: True,
             origins=frozenset(origins), now=clock,
         )  # fmt: skip
-        listener = Listener(gateway, limits or Limits(), tls)
+        listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
         writer.start()
         port = await listener.start("127.0.0.1", 0)
         started.append(Served(port, gateway, listener, writer))
