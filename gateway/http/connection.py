@@ -53,7 +53,9 @@ class Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._size = 0
         self._most = 0
-        self._busy = self._ending = self._deaf = self._reading_paused = self._writing_paused = self._last = False
+        self._busy = self._ending = self._deaf = self._endless = self._reading_paused = self._writing_paused = (
+            self._last
+        ) = False
         self._streaming: asyncio.Task[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self.opening: asyncio.Future[Any] | None = None
@@ -202,6 +204,7 @@ class Connection(asyncio.Protocol):
             if request.method == "GET" and (response.stream is not None or len(response.body) > PART_BYTES):
                 self._transport.write(response.encoded(True, head_only=True))
                 self._busy = self._deaf = True
+                self._endless = response.stream is not None
                 self._streaming = asyncio.ensure_future(self._send(response))
                 return
             self._transport.write(response.encoded(closing, request.method == "HEAD"))
@@ -272,8 +275,8 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool:
-        """The client sends no more: what is not answered yet still is."""
-        if self._ending or self._streaming is not None or not (self._busy or self._queue):
+        """The client sends no more: what is not answered yet still is. One that follows a stream has left."""
+        if self._ending or self._endless or not (self._busy or self._queue):
             return False
         self._last = True
         return True

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from gateway.http import Limits, tls_context
+from gateway.http import Limits, Response, tls_context
 from tests.gateway.world import KeepingLog, Served, report, serving
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
@@ -142,6 +142,15 @@ def test_a_target_may_be_absolute_and_its_host_is_the_one_that_counts() -> None:
         for target in (b"http://localhost:80/live", b"HTTP://LOCALHOST/live?x", b"http://[::1]/live"):
             asked = b"GET %s HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n" % target
             assert status(talk(served, asked)) == 200
+
+
+def test_a_large_answer_arrives_whole_also_if_its_client_sends_no_more() -> None:
+    large = Response(200, bytes(range(256)) * 40_000, "text/plain")
+    asked = b"GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with serving(KeepingLog(), pages={"/large": lambda: large}) as served:
+        for half_close in (False, True):
+            head, _, body = talk(served, asked, half_close=half_close).partition(b"\r\n\r\n")
+            assert b"content-length: 10240000\r\n" in head and body == large.body
 
 
 def test_what_waits_for_its_answer_gets_it_although_something_malformed_follows() -> None:
