@@ -237,9 +237,7 @@ class Viewer:
             writer.write(ask.encode())
             await reader.readuntil(b"\r\n\r\n")
             unpack, text = zlib.decompressobj(31), b""
-            while size := int((await reader.readline()).strip() or b"0", 16):
-                chunk = await reader.readexactly(size)
-                await reader.readexactly(2)
+            while chunk := await reader.read(1 << 16):
                 part = unpack.decompress(chunk)
                 self.read += len(chunk)
                 self.text += len(part)

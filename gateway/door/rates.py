@@ -39,5 +39,9 @@ class RateLimit:
             self._left.popitem(last=False)  # the one that was silent for the longest time, whose bucket is fullest
         return wait
 
+    def forget(self, credential: str) -> None:
+        """Give back everything that was taken."""
+        self._left.pop(credential, None)
+
     def __len__(self) -> int:
         return len(self._left)

@@ -1,6 +1,7 @@
 """One connection: requests are read, admitted by their heads, and answered one after the other.
 
-Whatever a client does, it holds a bounded number of bytes for a bounded time. Nothing here knows or logs its address.
+Whatever a client does, it holds a bounded number of bytes for a bounded time: in every state of the parser, what is no
+body is counted until a request is complete. Nothing here logs an address.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import httptools
 
+from gateway.http.heads import address_of, is_sound, name_in, origin_form
 from gateway.http.messages import Request, Response, refusal
 from gateway.http.shared import Shared
 
@@ -18,9 +20,17 @@ MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
 TOO_LARGE = refusal(413, "too-large", "the body of the request is larger than what is taken here")
 TOO_SLOW = refusal(408, "too-slow", "the request did not arrive in time")
+OTHER_NAME = refusal(421, "misdirected", "this address is not served under this name; see --name")
 FULL = refusal(503, "unavailable", "too much is being received; try again", ("retry-after", "1"))
-ONCE = frozenset({b"authorization", b"content-type", b"content-encoding", b"host", b"origin"})
+ONCE = frozenset(
+    {
+        b"authorization", b"content-encoding", b"content-length", b"content-type", b"cookie", b"expect", b"host",
+        b"origin", b"transfer-encoding",
+    }
+)  # fmt: skip
 MOST_QUEUED = 8
+PART_BYTES = 64 << 10
+"""A larger body is sent in parts, so that a client need only read one of them in the time that a request has."""
 LINGER_SECONDS = 2.0
 """How long a client that is refused may go on sending, so that it can read why."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -33,50 +43,51 @@ class Connection(asyncio.Protocol):
         self._shared = shared
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None
-        self._queue: deque[Request] = deque()
+        self._queue: deque[Request | bytes] = deque()  # bytes: a refusal, which is the last answer
         self._reading: Request | None = None  # its head is complete
         self._in_head = False
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._head_bytes = 0
+        self._framing = 0  # what came since the last request was complete, without its body
         self._parts: list[bytes] = []
         self._size = 0
         self._most = 0
-        self._busy = self._ending = self._reading_paused = self._writing_paused = self._last = False
-        self.deadline = 0.0
+        self._busy = self._ending = self._deaf = self._endless = self._reading_paused = self._writing_paused = (
+            self._last
+        ) = False
+        self._streaming: asyncio.Task[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self.opening: asyncio.Future[Any] | None = None
+        self.deadline = float("inf")
 
     # --- what the transport calls
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self.deadline = self._shared.time() + self._shared.limits.request_seconds
-        if not self._shared.add(self):
-            self._refuse(FULL)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ending = True
+        if self._streaming is not None:
+            self._streaming.cancel()
         self._release()
         self._shared.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._ending:
+        if self._ending or self._deaf:
             return
-        if self._in_head:  # the first part of a head is bounded by what is read at once
-            self._head_bytes += len(data)
-            if self._head_bytes > self._shared.limits.head_bytes:
-                self._refuse(TOO_LONG_HEAD)
-                return
+        self._framing += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
+        except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self._refuse(MALFORMED)
-        except httptools.HttpParserError:
-            if not self._ending:
-                self._refuse(MALFORMED)
-        else:
-            if len(self._queue) >= MOST_QUEUED and not self._reading_paused and not self._ending:
-                self._reading_paused = True
-                self._transport.pause_reading()
+        # Sizes and extensions of chunks may be as long as their data. What one read has is parsed in any case.
+        if self._framing > self._shared.limits.head_bytes + self._size:
+            self._refuse(TOO_LONG_HEAD if self._reading is None else TOO_LARGE)
+        if len(self._queue) >= MOST_QUEUED and not self._reading_paused and not self._ending:
+            self._reading_paused = True
+            self._transport.pause_reading()
 
     def pause_writing(self) -> None:
         self._expect(self._shared.limits.request_seconds)
@@ -84,6 +95,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
         reading = self._in_head or self._reading is not None
         self._expect(self._shared.limits.request_seconds if reading else float("inf"))
         self._wait_for_next()
@@ -92,40 +105,51 @@ class Connection(asyncio.Protocol):
     # --- what the parser calls
 
     def on_message_begin(self) -> None:
+        if self._ending or self._deaf:
+            return
         self._in_head = True
         self._url, self._headers, self._head_bytes = b"", {}, 0
         self._expect(self._shared.limits.request_seconds)
 
     def on_url(self, url: bytes) -> None:
         self._url += url
+        self._head_bytes += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes + len(self._url) > self._shared.limits.head_bytes:
-            self._refuse(TOO_LONG_HEAD)
-        elif name in ONCE and name in self._headers:
+        if not self._in_head or (name in ONCE and name in self._headers):  # nothing here needs trailers
             self._refuse(MALFORMED)
         else:
             self._headers[name] = value
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if self._ending:
+        if self._ending or self._deaf:
             return
-        parser, headers = self._parser, self._headers
-        if parser.should_upgrade():
+        parser, shared, headers = self._parser, self._shared, self._headers
+        url = origin_form(self._url, headers)
+        if self._head_bytes > shared.limits.head_bytes:
+            self._refuse(TOO_LONG_HEAD)
+            return
+        if parser.should_upgrade() or url is None or not is_sound(parser.get_http_version(), headers):
             self._refuse(MALFORMED)
             return
-        keep_alive = parser.should_keep_alive() and not self._shared.stopping
-        certificate = self._transport.get_extra_info("peercert") if self._shared.verifies_clients else None
-        request = Request(parser.get_method().decode("latin-1"), self._url, headers, keep_alive, certificate)
-        admitted = self._shared.application.admit(request)
+        if shared.names is not None and b"host" in headers and name_in(headers[b"host"]) not in shared.names:
+            self._refuse(OTHER_NAME)
+            return
+        keep_alive = parser.should_keep_alive() and not shared.stopping
+        certificate = self._transport.get_extra_info("peercert") if shared.verifies_clients else None
+        request = Request(parser.get_method().decode("latin-1"), url, headers, keep_alive, certificate)
+        if shared.knows_addresses:
+            request.address = address_of(self._transport)
+        admitted = shared.application.admit(request)
         if isinstance(admitted, Response):
             self._refuse(admitted, request)
             return
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:20]) > admitted:
+        unbounded = not admitted and b"transfer-encoding" in headers
+        if unbounded or not length.isdigit() or int(length[:20]) > admitted:
             self._refuse(TOO_LARGE)
             return
         self._reading, self._parts, self._size, self._most = request, [], 0, admitted
@@ -135,6 +159,7 @@ class Connection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         if self._ending or self._reading is None:
             return
+        self._framing -= len(body)
         self._size += len(body)
         if self._size > self._most:
             self._size -= len(body)
@@ -150,7 +175,9 @@ class Connection(asyncio.Protocol):
         if self._ending or request is None:
             return
         request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts, self._size, self._framing = [], 0, 0
         self._queue.append(request)
+        self._shared.occupied(self)
         self._expect(float("inf"))
         self._next()
 
@@ -159,8 +186,12 @@ class Connection(asyncio.Protocol):
     def _next(self) -> None:
         if self._busy or self._writing_paused or self._ending or not self._queue:
             return
-        self._busy = True
         request = self._queue.popleft()
+        if isinstance(request, bytes):
+            self._transport.write(request)
+            self._end()
+            return
+        self._busy = True
 
         def answer(response: Response) -> None:
             self._shared.release(len(request.body))
@@ -170,6 +201,12 @@ class Connection(asyncio.Protocol):
             if self._ending:
                 return
             closing = not request.keep_alive or self._shared.stopping or (self._last and not self._queue)
+            if request.method == "GET" and (response.stream is not None or len(response.body) > PART_BYTES):
+                self._transport.write(response.encoded(True, head_only=True))
+                self._busy = self._deaf = True
+                self._endless = response.stream is not None
+                self._streaming = asyncio.ensure_future(self._send(response))
+                return
             self._transport.write(response.encoded(closing, request.method == "HEAD"))
             if closing:
                 self._end()
@@ -180,12 +217,30 @@ class Connection(asyncio.Protocol):
 
         self._shared.application.handle(request, answer)
 
+    async def _send(self, response: Response) -> None:
+        """Send a body to its end, as fast as the client reads. One that leaves, or is cut off, cancels it."""
+
+        async def write(data: bytes) -> None:
+            for start in range(0, len(data), PART_BYTES):
+                self._transport.write(data[start : start + PART_BYTES])
+                if self._writing_paused:
+                    self._drained = asyncio.get_running_loop().create_future()
+                    await self._drained
+
+        try:
+            await (write(response.body) if response.stream is None else response.stream(write))
+        finally:
+            self._busy = False
+            self._end()
+
     def _wait_for_next(self) -> None:
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
-        if self._reading is None and not self._in_head and not self._busy and not self._queue:
-            self._expect(self._shared.limits.idle_seconds)
+        if self.idle:
+            self._shared.resting(self)
+            if self._reading is None and not self._in_head:
+                self._expect(self._shared.limits.idle_seconds)
 
     def _expect(self, seconds: float) -> None:
         """Set when the client must have done its next step. A client that must read answers first has no other."""
@@ -193,21 +248,23 @@ class Connection(asyncio.Protocol):
             self.deadline = self._shared.time() + seconds
 
     def _refuse(self, response: Response, request: Request | None = None) -> None:
-        """Answer at once and end the connection: the rest of what the client sends is not read as requests.
-
-        A response to an earlier request that is not answered yet would be out of order, so nothing is sent then.
-        """
-        if self._ending:
+        """Answer after what was asked before, and end the connection: what follows is not read as requests."""
+        if self._ending or self._deaf:
             return
+        self._deaf = True
         self._shared.application.refused(response)
-        if not self._busy and not self._queue:
-            self._transport.write(response.encoded(True, request is not None and request.method == "HEAD"))
-        self._end()
+        self._release_reading()
+        self._queue.append(response.encoded(True, request is not None and request.method == "HEAD"))
+        self._expect(float("inf"))
+        self._next()
 
     def _end(self) -> None:
         """End the connection. What the client still sends is read and dropped for a while, so that it can read why."""
+        if self._ending:
+            return
         self._ending = True
         self._release()
+        self._shared.resting(self)
         self.deadline = self._shared.time() + LINGER_SECONDS
         if self._reading_paused:
             self._reading_paused = False
@@ -218,8 +275,8 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool:
-        """The client sends no more: what is not answered yet still is."""
-        if self._ending or not (self._busy or self._queue):
+        """The client sends no more: what is not answered yet still is. One that follows a stream has left."""
+        if self._ending or self._endless or not (self._busy or self._queue):
             return False
         self._last = True
         return True
@@ -240,10 +297,17 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """End it for good."""
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()
 
     def _release(self) -> None:
         """Give back what is held for a body that is still being read, and for requests that will not be answered."""
-        self._shared.release((self._size if self._reading is not None else 0) + sum(len(r.body) for r in self._queue))
-        self._reading, self._parts, self._size = None, [], 0
+        self._release_reading()
+        self._shared.release(sum(len(request.body) for request in self._queue if isinstance(request, Request)))
         self._queue.clear()
+
+    def _release_reading(self) -> None:
+        self._shared.release(self._size)
+        self._reading, self._parts, self._size, self._in_head = None, [], 0, False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 import ssl
 from contextlib import suppress
 from pathlib import Path
@@ -10,23 +12,42 @@ from typing import Any
 
 import structlog
 
-from gateway.http.connection import Connection
+from gateway.http.connection import FULL, Connection
 from gateway.http.messages import Application
 from gateway.http.shared import LIMITS, Limits, Shared
 from protocols.errors import ServerError, SettingsError
+from servers.ports import is_loopback
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 4096
+ACCEPTED_AT_ONCE = 100
+"""Connections that are accepted before those that are open get their turn."""
+MOST_HANDSHAKES = 500
+"""A handshake takes some 50 KB before its client has sent a byte. The oldest is cut off when one more begins."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
 class Listener(Shared):
-    """The connections of one application on one address."""
+    """The connections of one application on one address.
 
-    def __init__(self, application: Application, limits: Limits = LIMITS, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(application, limits, tls is not None and tls.verify_mode == ssl.CERT_REQUIRED)
+    On a loopback address, clients must call it by a name of this machine or one of `names`: a web page whose name was
+    made to lead here is refused. None: by any name. `knows_addresses` says whether requests have their address.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        limits: Limits = LIMITS,
+        tls: ssl.SSLContext | None = None,
+        names: frozenset[str] | None = frozenset(),
+        knows_addresses: bool = False,
+    ) -> None:
+        super().__init__(application, limits, tls is not None and tls.verify_mode == ssl.CERT_REQUIRED, knows_addresses)
         self._tls = tls
-        self._server: Any = None
+        self._named = names
+        self._sockets: list[socket.socket] = []
+        self._handshakes: dict[Connection, None] = {}
         self._sweeping: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, option: str = "--port") -> int:
@@ -34,23 +55,77 @@ class Listener(Shared):
         loop = asyncio.get_running_loop()
         self.time, self.soon = loop.time, loop.call_soon
         loop.set_exception_handler(_log_without_addresses)
-        handshake = None if self._tls is None else self.limits.request_seconds
         try:
-            self._server = await loop.create_server(
-                lambda: Connection(self), host, port, ssl=self._tls, backlog=BACKLOG, ssl_handshake_timeout=handshake
-            )
+            self._sockets = _bound(host, port)
         except OSError as error:
             raise ServerError(
                 f"port {port} of {host} cannot be listened on: {error.strerror}", f"choose another with {option}"
             ) from None
+        if is_loopback(host) and self._named is not None:
+            self.names = LOOPBACK | {host.lower()} | self._named
+        for listening in self._sockets:
+            loop.add_reader(listening, self._accept, listening)
         self._sweeping = asyncio.create_task(self._sweep())
-        chosen: int = self._server.sockets[0].getsockname()[1]
+        chosen: int = self._sockets[0].getsockname()[1]
         return chosen
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                accepted, _ = listening.accept()
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    self._rest_from_accepting(listening)
+                return  # otherwise nobody waits any more
+            accepted.setblocking(False)
+            if self.make_room():
+                self._open(Connection(self), accepted)
+            else:
+                self.application.refused(FULL)
+                with accepted, suppress(OSError):
+                    if self._tls is None:
+                        accepted.send(FULL.encoded(True))
+
+    def _open(self, connection: Connection, accepted: socket.socket) -> None:
+        """Make a connection of a socket, with TLS after a handshake."""
+        if len(self._handshakes) >= MOST_HANDSHAKES:
+            oldest = next(iter(self._handshakes))
+            del self._handshakes[oldest]
+            oldest.close()
+        seconds = None if self._tls is None else self.limits.request_seconds
+        loop = asyncio.get_running_loop()
+        opening = asyncio.ensure_future(
+            loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=seconds)
+        )
+        self.add(connection)
+        self._handshakes[connection] = None
+        connection.opening = opening
+
+        def opened(_: object) -> None:
+            self._handshakes.pop(connection, None)
+            if opening.cancelled() or opening.exception() is not None:  # handshakes that fail are no news
+                self.discard(connection)
+                accepted.close()
+
+        opening.add_done_callback(opened)
+
+    def _rest_from_accepting(self, listening: socket.socket) -> None:
+        log.error("no connection can be accepted: there are too few file descriptors", hint="raise `ulimit -n`")
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listening)
+
+        def accept_again() -> None:
+            if not self.stopping:
+                loop.add_reader(listening, self._accept, listening)
+
+        loop.call_later(SWEEP_SECONDS, accept_again)
 
     async def stop(self) -> None:
         """Take no more connections, answer what was asked, and end."""
         self.stopping = True
-        self._server.close()
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limits.stop_seconds):
                 while any(not connection.idle for connection in self.clients):
@@ -68,6 +143,21 @@ class Listener(Shared):
             now = self.time()
             for connection in [each for each in self.clients if each.deadline < now]:
                 connection.expire()
+
+
+def _bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets on every address of a host, all with the same port."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            at = sockets[0].getsockname()[1] if sockets else port
+            sockets.append(socket.create_server((address[0], at, *address[2:]), family=family, backlog=BACKLOG))
+            sockets[-1].setblocking(False)
+    except OSError:
+        for opened in sockets:
+            opened.close()
+        raise
+    return sockets
 
 
 def _log_without_addresses(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -11,10 +11,18 @@ JSON = "application/json"
 ALWAYS = b"x-content-type-options: nosniff\r\n"
 
 
-class Request:
-    """A request. `state` is for the application; `certificate` is the client's, if it showed one that was verified."""
+Write = Callable[[bytes], Awaitable[None]]
+Stream = Callable[[Write], Awaitable[None]]
+"""Writes the body of a response for as long as it likes; each write waits until the client reads."""
 
-    __slots__ = ("body", "certificate", "headers", "keep_alive", "method", "path", "query", "state")
+
+class Request:
+    """A request. `state` is for the application; `certificate` is the client's, if it showed one that was verified.
+
+    `address` is whose it is, where a listener is told to know that.
+    """
+
+    __slots__ = ("address", "body", "certificate", "headers", "keep_alive", "method", "path", "query", "state")
 
     def __init__(
         self, method: str, url: bytes, headers: dict[bytes, bytes], keep_alive: bool, certificate: Any
@@ -26,6 +34,7 @@ class Request:
         self.headers = headers
         self.keep_alive = keep_alive
         self.certificate = certificate
+        self.address = ""
         self.body = b""
         self.state: Any = None
 
@@ -40,21 +49,27 @@ def header_text(value: bytes | None) -> str:
 
 
 class Response:
-    """A response. It may be sent many times; its bytes are made once."""
+    """A response. It may be sent many times; its bytes are made once. With a `stream`, the connection ends after it."""
 
-    __slots__ = ("_bytes", "_closing", "body", "content_type", "headers", "status")
+    __slots__ = ("_bytes", "_closing", "body", "content_type", "headers", "status", "stream")
 
     def __init__(
-        self, status: int, body: bytes = b"", content_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()
+        self,
+        status: int,
+        body: bytes = b"",
+        content_type: str = JSON,
+        headers: tuple[tuple[str, str], ...] = (),
+        stream: Stream | None = None,
     ) -> None:
         self.status = status
         self.body = body
         self.content_type = content_type
         self.headers = headers
+        self.stream = stream
         self._bytes = self._closing = b""
 
     def with_headers(self, *headers: tuple[str, str]) -> Response:
-        return Response(self.status, self.body, self.content_type, (*self.headers, *headers))
+        return Response(self.status, self.body, self.content_type, (*self.headers, *headers), self.stream)
 
     def encoded(self, closing: bool, head_only: bool = False) -> bytes:
         """As it is sent; `closing` says that the connection ends with it."""
@@ -68,9 +83,9 @@ class Response:
 
     def _head(self, closing: bool) -> bytes:
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
-        if self.status != HTTPStatus.NOT_MODIFIED:
+        if self.status != HTTPStatus.NOT_MODIFIED and self.stream is None:
             lines.append(f"content-length: {len(self.body)}")
-        if self.body:
+        if self.body or self.stream is not None:
             lines.append(f"content-type: {self.content_type}")
         lines += [f"{name}: {value}" for name, value in self.headers]
         if closing:

@@ -40,23 +40,48 @@ class Client(Protocol):
 class Shared:
     """The connections of one application."""
 
-    def __init__(self, application: Application, limits: Limits, verifies_clients: bool) -> None:
+    def __init__(self, application: Application, limits: Limits, verifies_clients: bool, knows_addresses: bool) -> None:
         self.application = application
         self.limits = limits
         self.verifies_clients = verifies_clients
+        self.knows_addresses = knows_addresses
+        self.names: frozenset[str] | None = None  # what clients may call us; None: anything
         self.stopping = False
         self.time: Callable[[], float] = lambda: 0.0
         self.soon: Callable[[Callable[[], None]], Any] = lambda call: None
         self.clients: set[Client] = set()
+        self._resting: dict[Client, None] = {}  # nobody waits for an answer there; the longest first
         self._held = 0
 
-    def add(self, connection: Client) -> bool:
-        """Note a connection; False if there are too many."""
+    def add(self, connection: Client) -> None:
         self.clients.add(connection)
-        return len(self.clients) <= self.limits.connections
+        self.resting(connection)
 
     def discard(self, connection: Client) -> None:
         self.clients.discard(connection)
+        self.occupied(connection)
+
+    def resting(self, connection: Client) -> None:
+        """Everything that was asked over a connection is answered now."""
+        if connection in self.clients:
+            self._resting[connection] = None
+
+    def occupied(self, connection: Client) -> None:
+        self._resting.pop(connection, None)
+
+    def make_room(self) -> bool:
+        """Whether there may be one more connection. The one that has asked nothing for the longest time leaves for it.
+
+        Refusing new ones instead would let those who open many and ask nothing keep everybody else out.
+        """
+        if len(self.clients) < self.limits.connections:
+            return True
+        oldest = next(iter(self._resting), None)
+        if oldest is None:
+            return False
+        self.discard(oldest)
+        oldest.close()
+        return True
 
     def hold(self, size: int) -> bool:
         """Take so many bytes of what all connections may hold together; False if they are not there."""

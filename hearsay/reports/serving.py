@@ -12,16 +12,16 @@ from pathlib import Path
 
 import structlog
 import uvloop
-from aiohttp import web
 
 from analytics.mobility import MobilityReport
+from gateway.http import Limits, Listener, most_connections
 from hearsay.places import known_directory
 from hearsay.reports.area_files import area_shapes
 from hearsay.reports.downloads import download
 from hearsay.reports.files import open_results, with_noted_losses
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from pages.about import survey_event
-from pages.dashboard import Source, Wanted, add_routes
+from pages.dashboard import Dashboard, Source, Wanted
 from pages.events import Event
 from protocols.errors import ServerError, SettingsError, SurveyError
 from protocols.survey import Survey
@@ -32,7 +32,13 @@ from stream_app.local import DirectoryFollower
 
 END_SECONDS = 5.0
 """How long open requests may take when the dashboard ends."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+REQUEST_SECONDS = 20.0
+"""How long a request may take to arrive, and for how long a viewer may take nothing before it is disconnected.
+
+When it connects again, it is given what it lacks.
+"""
+FORMS_BYTES = 1 << 20
+"""Forms with tokens that are being read, all together."""
 
 
 class Published:
@@ -85,9 +91,18 @@ class Published:
 
 
 def serve(
-    published: Published, surveys: Collection[str], host: str, port: int, public: bool, started: Callable[[str], None]
+    published: Published,
+    surveys: Collection[str],
+    host: str,
+    port: int,
+    public: bool,
+    started: Callable[[str], None],
+    names: Collection[str] = (),
 ) -> None:
-    """Serve the dashboard until the process is told to end. `started` is called with its address."""
+    """Serve the dashboard until the process is told to end. `started` is called with its address.
+
+    `names` are what it may be called besides the names of this machine.
+    """
     token = load().dashboard.token
     if not is_loopback(host) and token is None and not public:
         raise SettingsError(
@@ -96,52 +111,49 @@ def serve(
         )
     published.check(surveys)
     _configure_logs()
-    app = application(published, surveys, host, None if token is None else token.get_secret_value())
+    connections = most_connections()
+    app = application(published, surveys, None if token is None else token.get_secret_value())
+    called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, started))
+        runner.run(_serve(app, host, port, connections, called, started))
 
 
 def application(
-    published: Published,
-    surveys: Collection[str],
-    host: str = "127.0.0.1",
-    token: str | None = None,
-    at_once: bool = True,
-) -> web.Application:
+    published: Published, surveys: Collection[str], token: str | None = None, at_once: bool = True
+) -> Dashboard:
     """The dashboard of some surveys (none named: of all), for viewers with the token, if there is one.
 
     If not `at_once`, results are read when somebody looks.
     """
-    app = web.Application()
-    add_routes(
-        app,
-        Source(published.follow, surveys, published.describe, published.adjust),
-        download=published.download,
-        token=token,
-        hosts={*LOOPBACK, host} if is_loopback(host) and token is None else None,
-        at_once=at_once,
-    )
-    return app
+    source = Source(published.follow, surveys, published.describe, published.adjust)
+    return Dashboard(source, download=published.download, token=token, at_once=at_once)
 
 
 @asynccontextmanager
-async def listening(app: web.Application, host: str, port: int, or_any: bool = False) -> AsyncIterator[str]:
-    """Serve an application at an address, which is returned; with `or_any` at any port, if this one is taken."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS, handler_cancellation=True)
-    await runner.setup()
+async def listening(
+    dashboard: Dashboard,
+    host: str,
+    port: int,
+    connections: int,
+    names: frozenset[str] | None = frozenset(),
+    or_any: bool = False,
+) -> AsyncIterator[str]:
+    """Serve a dashboard at an address, which is returned; with `or_any` at any port, if this one is taken."""
+    limits = Limits(connections, FORMS_BYTES, request_seconds=REQUEST_SECONDS, stop_seconds=END_SECONDS)
+    listener = Listener(dashboard, limits, names=names, knows_addresses=True)
     try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            if not or_any:
-                raise ServerError(
-                    f"port {port} of {host} cannot be listened on: {error.strerror}", "choose another with --port"
-                ) from None
-            await web.TCPSite(runner, host, 0).start()
-        name = f"[{host}]" if ":" in host else host
-        yield f"http://{name}:{runner.addresses[0][1]}/"
+        at = await listener.start(host, port)
+    except ServerError:
+        if not or_any:
+            raise
+        at = await listener.start(host, 0)
+    dashboard.start()
+    try:
+        yield f"http://{f'[{host}]' if ':' in host else host}:{at}/"
     finally:
-        await runner.cleanup()
+        dashboard.end_streams()
+        await listener.stop()
+        await dashboard.stop()
 
 
 def _configure_logs() -> None:
@@ -158,10 +170,17 @@ def _configure_logs() -> None:
     )
 
 
-async def _serve(app: web.Application, host: str, port: int, started: Callable[[str], None]) -> None:
+async def _serve(
+    app: Dashboard,
+    host: str,
+    port: int,
+    connections: int,
+    names: frozenset[str] | None,
+    started: Callable[[str], None],
+) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with listening(app, host, port) as address:
+    async with listening(app, host, port, connections, names) as address:
         started(address)
         await ended.wait()

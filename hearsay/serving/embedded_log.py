@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,8 @@ def _fatal() -> Iterator[None]:
         yield
     except (DeliveryError, OSError) as error:
         why = error.message if isinstance(error, DeliveryError) else error.strerror
+        short = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+        needed = "there are enough file descriptors (ulimit -n)" if short else "the disk has space"
         raise StateError(
-            f"reports cannot be written: {why}", "make sure the disk has space, then start again: nothing is lost"
+            f"reports cannot be written: {why}", f"make sure {needed}, then start again: nothing is lost"
         ) from error

@@ -34,6 +34,8 @@ class Exposure:
     edges: tuple[str, ...] = ()
     behind_proxy: bool = False
     origins: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    """What clients may call a loopback address, besides the names of this machine: the names of a proxy."""
     device_rate: Rate = DEVICE_RATE
     edge_rate: Rate = EDGE_RATE
     web_host: str = "127.0.0.1"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gateway.http import most_connections
 from gateway.service import Surveys
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
@@ -27,6 +28,8 @@ DASHBOARD_HOST = "127.0.0.1"
 def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT."""
     exposure.check()
+    connections = most_connections()
+    viewing = connections // 4  # connections of the dashboard
     for survey in surveys:
         if survey.clock != "wall":
             raise SurveyError(
@@ -43,6 +46,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     app = EmbeddedApp(data.collector, surveys, data.clock_key(), data.presence_key())
     load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
+    results = application(Published(schemes, directory, None), schemes, at_once=False)
     names = ", ".join(schemes)
 
     def started(address: str) -> None:
@@ -53,8 +57,8 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
-        pages = application(Published(schemes, directory, None), schemes, at_once=False)
-        async with listening(pages, DASHBOARD_HOST, exposure.port and exposure.port + 1, or_any=True) as address:
+        next_port = exposure.port and exposure.port + 1
+        async with listening(results, DASHBOARD_HOST, next_port, viewing, or_any=True) as address:
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 
@@ -64,6 +68,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         to,
         secret_in(directory / "gateway.key"),
         started,
+        connections - viewing,
         pages=try_pages(schemes, data.collector) if exposure.loopback else {},
         beside=dashboard,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from gateway.http import most_connections
 from gateway.service import Holder, Surveys
 from hearsay.serving.exposure import Exposure
 from hearsay.serving.kafka_log import KafkaLog, wait_for_surveys
@@ -17,6 +18,7 @@ def serve_kafka(
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
     exposure.check()
+    connections = most_connections()
     key = settings.gateway_key_bytes() if exposure.credentials else b""
     topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
     if exposure.credentials:
@@ -29,6 +31,7 @@ def serve_kafka(
         to,
         key,
         lambda address: say(f"Taking reports for {topics.reports} at {address}"),
+        connections,
         ready=lambda: to.connected,
         holder=Holder(hold_data, hold) if hold else None,
         beside=registry.follow,

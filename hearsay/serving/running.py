@@ -27,6 +27,7 @@ def run(
     to: Log,
     key: bytes,
     say: Callable[[str], None],
+    connections: int,
     ready: Callable[[], bool] = lambda: True,
     holder: Holder | None = None,
     pages: Mapping[str, Page] | None = None,
@@ -34,9 +35,10 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did.
 
-    `beside` runs in the same event loop for as long: further servers of this process are started there.
+    At most so many `connections` are open. `beside` runs in the same event loop for as long: further servers of this
+    process are started there.
     """
-    uvloop.run(_run(exposure, surveys, to, key, say, ready, holder, pages or {}, beside))
+    uvloop.run(_run(exposure, surveys, to, key, say, connections, ready, holder, pages or {}, beside))
 
 
 async def _run(
@@ -45,6 +47,7 @@ async def _run(
     to: Log,
     key: bytes,
     say: Callable[[str], None],
+    connections: int,
     ready: Callable[[], bool],
     holder: Holder | None,
     pages: Mapping[str, Page],
@@ -69,7 +72,8 @@ async def _run(
         shows_metrics=exposure.loopback,
         pages=pages,
     )
-    listener = Listener(application, tls=exposure.tls())
+    names = frozenset(map(str.lower, exposure.names))
+    listener = Listener(application, Limits(connections), exposure.tls(), names)
     metrics.watch("waiting_reports", lambda: writer.waiting)
     metrics.watch("held_bytes", lambda: listener.held_bytes)
     metrics.watch("connections", lambda: listener.connections)
@@ -77,7 +81,7 @@ async def _run(
     writer.start()
     listeners = [listener]
     if exposure.web_port is not None:
-        web = Listener(Watching({**application.health, **metrics_page(metrics)}), WATCHERS)
+        web = Listener(Watching({**application.health, **metrics_page(metrics)}), WATCHERS, names=names)
         at = await web.start(exposure.web_host, exposure.web_port, "--web-port")
         listeners.append(web)
         log.info("health and metrics are served", port=at)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection
+import re
+from collections.abc import Callable
 from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
 
-from aiohttp import web
+import structlog
 
+from gateway.http import Answer, Request, Response
 from pages.dashboard.access import Access
-from pages.dashboard.shell import HEADERS, assets, overview_page, survey_page, token_page
+from pages.dashboard.shell import HEADERS, HTML, TEXT, assets, overview_page, survey_page, token_page
 from pages.dashboard.source import Source
 from pages.dashboard.streaming import stream
 from protocols.errors import HearsayError
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+FORM_BYTES = 16 << 10
+NO_CACHE = ("cache-control", "no-cache")
 MOST_DOWNLOADS = 2
 """How many downloads are made at a time: each reads all results of a survey."""
 FORMATS = {
@@ -23,6 +27,13 @@ FORMATS = {
     "parquet": "application/vnd.apache.parquet",
     "json": "application/json",
 }
+
+
+_DOWNLOAD = re.compile(r"/download/([^/]+)/([^/]+)\.([^/.]+)")
+_NO_PAGE = Response(404, b"there is no such page\n", TEXT)
+_ONLY_READ = Response(405, b"this is only read\n", TEXT, (("allow", "GET, HEAD"),))
+_ONLY_POST = Response(405, b"the token is posted\n", TEXT, (("allow", "POST"),))
+log = structlog.get_logger(__name__)
 
 
 class Wanted(NamedTuple):
@@ -38,155 +49,112 @@ Download = Callable[[Wanted], bytes]
 """Makes a download. Raises HearsayError if there is no such thing."""
 
 
-def add_routes(
-    app: web.Application,
-    source: Source,
-    *,
-    download: Download | None = None,
-    token: str | None = None,
-    hosts: Collection[str] | None = None,
-    prefix: str = "",
-    at_once: bool = True,
-) -> None:
-    """Add the dashboard to an application, below a path. The source ends with the application, and starts with it.
+class Dashboard:
+    """The application. With a `token`, whoever has it may look.
 
-    If not `at_once`, it starts with the first request: it reads all that was ever published.
-
-    With a `token`, whoever has it may look. `hosts` are the names by which the dashboard may be called, without ports:
-    a page of somebody else, whose name leads to this machine, is refused. None: any name.
+    If not `at_once`, the source starts with the first request: it reads all that was ever published.
     """
-    dashboard = _Dashboard(source, Access(token), download, hosts)
-    app.router.add_get(f"{prefix}/", dashboard.open(dashboard.page))
-    if prefix:
-        app.router.add_get(prefix, dashboard.open(dashboard.to_page))
-    app.router.add_post(f"{prefix}/access", dashboard.open(dashboard.access.exchange))
-    app.router.add_get(f"{prefix}/assets/{{name}}", dashboard.open(dashboard.asset))
-    app.router.add_get(f"{prefix}/ready", dashboard.open(dashboard.ready))
-    app.router.add_get(f"{prefix}/events", dashboard.guarded(dashboard.events), allow_head=False)
-    app.router.add_get(f"{prefix}/download/{{survey}}/{{table}}.{{format}}", dashboard.guarded(dashboard.download))
-    if at_once:
-        app.on_startup.append(dashboard.start)
-    app.on_shutdown.append(dashboard.end_streams)
-    app.on_cleanup.append(dashboard.stop)
 
-
-class _Dashboard:
     def __init__(
-        self, source: Source, access: Access, download: Download | None, hosts: Collection[str] | None
+        self, source: Source, *, download: Download | None = None, token: str | None = None, at_once: bool = True
     ) -> None:
-        self.access = access
+        assets()  # before anybody waits for them
         self._source = source
         self._download = download
-        self._hosts = hosts
+        self._access = Access(token)
+        self._at_once = at_once
         self._downloading = asyncio.Semaphore(MOST_DOWNLOADS)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def start(self, app: web.Application) -> None:
-        self._source.start()
+    def start(self) -> None:
+        """Begin to read the source, in the event loop that serves."""
+        if self._at_once:
+            self._source.start()
 
-    async def end_streams(self, app: web.Application) -> None:
+    def end_streams(self) -> None:
         self._source.stop()
 
-    async def stop(self, app: web.Application) -> None:
+    async def stop(self) -> None:
         await asyncio.to_thread(self._source.join)
 
-    def open(self, handler: Handler) -> Handler:
-        """A handler that everybody may call, with the headers of every answer."""
+    def admit(self, request: Request) -> Response | int:
+        if request.path == "/access":
+            return FORM_BYTES if request.method == "POST" else _ONLY_POST
+        return 0 if request.method in ("GET", "HEAD") else _ONLY_READ
 
-        async def answer(request: web.Request) -> web.StreamResponse:
-            if self._hosts is not None and _name(request.host) not in self._hosts:
-                return web.Response(text="this address is not served under this name\n", status=421, headers=HEADERS)
-            self._source.start()
-            try:
-                found = await handler(request)
-            except web.HTTPException as refused:
-                refused.headers.update(HEADERS)
-                raise
-            if not found.prepared:
-                found.headers.update(HEADERS)
-            return found
+    def handle(self, request: Request, answer: Answer) -> None:
+        def reply(response: Response) -> None:
+            answer(response.with_headers(*HEADERS))
 
-        return answer
+        self._source.start()
+        path = unquote(request.path)
+        download = _DOWNLOAD.fullmatch(path)
+        if path == "/access":
+            reply(self._access.exchange(request))
+        elif path == "/ready":
+            reply(self._ready())
+        elif path.startswith("/assets/"):
+            reply(_asset(request))
+        elif path not in ("/", "/events") and download is None:
+            reply(_NO_PAGE)
+        elif (refused := self._access.refusal(request)) is not None:
+            reply(token_page(status=refused.status) if path == "/" else refused)
+        elif download is not None:
+            wanted = Wanted(download[1], download[2], _asked(request).get("attribute"), download[3])
+            task = asyncio.ensure_future(self._make(wanted, reply))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            reply(self._page(request) if path == "/" else stream(request, _asked(request), self._source.feed))
 
-    def guarded(self, handler: Handler) -> Handler:
-        """A handler for those who may look."""
+    def refused(self, response: Response) -> None:
+        """Who looks is not counted."""
 
-        async def answer(request: web.Request) -> web.StreamResponse:
-            if not self.access.allows(request):
-                return web.Response(text="the token is missing or wrong\n", status=401)
-            return await handler(request)
-
-        return self.open(answer)
-
-    async def page(self, request: web.Request) -> web.StreamResponse:
-        if not self.access.allows(request):
-            return token_page()
-        survey = request.query.get("survey")
+    def _page(self, request: Request) -> Response:
+        survey = _asked(request).get("survey")
         if survey is not None and not self._source.feed.knows(survey):
-            raise web.HTTPNotFound(text="no survey of this name is published here\n")
+            return Response(404, b"no survey of this name is published here\n", TEXT)
         text = overview_page() if survey is None else survey_page(survey)
-        answer = web.Response(text=text, content_type="text/html", headers={"Cache-Control": "no-cache"})
-        answer.enable_compression()
-        return answer
+        return Response(200, text.encode(), HTML, (NO_CACHE,))
 
-    async def to_page(self, request: web.Request) -> web.StreamResponse:
-        """Addresses on pages are relative to the path with its slash."""
-        return web.Response(status=308, headers={"Location": f"{request.path.rpartition('/')[2]}/"})
-
-    async def asset(self, request: web.Request) -> web.StreamResponse:
-        found = assets().get(request.match_info["name"])
-        if found is None:
-            raise web.HTTPNotFound(text="no such file\n")
-        headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-        if request.headers.get("If-None-Match") == found.tag:
-            return web.Response(status=304, headers=headers)
-        body = found.body
-        if "gzip" in request.headers.get("Accept-Encoding", ""):
-            body, headers["Content-Encoding"] = found.compressed, "gzip"
-        return web.Response(body=body, content_type=found.content_type, charset="utf-8", headers=headers)
-
-    async def ready(self, request: web.Request) -> web.StreamResponse:
+    def _ready(self) -> Response:
         """Whether all that was published before the start has been read."""
         is_ready = self._source.feed.caught_up
-        text = json.dumps({"ready": is_ready}) + "\n"
-        return web.Response(text=text, content_type="application/json", status=200 if is_ready else 503)
+        return Response(200 if is_ready else 503, json.dumps({"ready": is_ready}).encode() + b"\n")
 
-    async def events(self, request: web.Request) -> web.StreamResponse:
-        return await stream(request, self._source.feed, HEADERS)
-
-    async def download(self, request: web.Request) -> web.StreamResponse:
-        wanted = Wanted(
-            request.match_info["survey"],
-            request.match_info["table"],
-            request.query.get("attribute"),
-            request.match_info["format"],
-        )
-        if self._download is None or wanted.format not in FORMATS:
-            raise web.HTTPNotFound(text="no such download\n")
-        try:
-            async with self._downloading:
-                body = await asyncio.to_thread(self._download, wanted)
-        except HearsayError as error:
-            raise web.HTTPNotFound(text=f"{error.message}\n") from None
-        name = "-".join(part for part in (wanted.survey, wanted.table, wanted.attribute) if part)
-        return web.Response(
-            body=body,
-            content_type=FORMATS[wanted.format],
-            headers={
-                "Content-Disposition": f'attachment; filename="{_plain(name)}.{wanted.format}"',
-                "Cache-Control": "no-store",
-            },
-        )
+    async def _make(self, wanted: Wanted, reply: Answer) -> None:
+        """Answer with a download."""
+        response = _NO_PAGE
+        if self._download is not None and wanted.format in FORMATS:
+            name = _plain("-".join(part for part in (wanted.survey, wanted.table, wanted.attribute) if part))
+            disposition = "content-disposition", f'attachment; filename="{name}.{wanted.format}"'
+            try:
+                async with self._downloading:
+                    body = await asyncio.to_thread(self._download, wanted)
+                response = Response(200, body, FORMATS[wanted.format], (disposition, ("cache-control", "no-store")))
+            except HearsayError as error:
+                response = Response(404, f"{error.message}\n".encode(), TEXT)
+            except Exception:  # whoever asks again may get an answer
+                log.exception("a download could not be made", table=wanted.table)
+                response = Response(500, b"this download cannot be made now\n", TEXT)
+        reply(response)
 
 
-def _name(host: str) -> str:
-    """The name in a Host header.
+def _asked(request: Request) -> dict[str, str]:
+    """The query."""
+    return dict(parse_qsl(request.query.decode("latin-1"), keep_blank_values=True))
 
-    >>> _name("127.0.0.1:8050"), _name("[::1]:8050"), _name("localhost")
-    ('127.0.0.1', '::1', 'localhost')
-    """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
+
+def _asset(request: Request) -> Response:
+    found = assets().get(request.path.removeprefix("/assets/"))
+    if found is None:
+        return Response(404, b"no such file\n", TEXT)
+    headers = (("etag", found.tag), NO_CACHE, ("vary", "accept-encoding"))
+    if request.header(b"if-none-match") == found.tag:
+        return Response(304, headers=headers)
+    if "gzip" in request.header(b"accept-encoding"):
+        return Response(200, found.compressed, found.content_type, (*headers, ("content-encoding", "gzip")))
+    return Response(200, found.body, found.content_type, headers)
 
 
 def _plain(name: str) -> str:

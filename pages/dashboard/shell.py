@@ -8,8 +8,7 @@ from hashlib import sha256
 from html import escape
 from typing import NamedTuple
 
-from aiohttp import web
-
+from gateway.http import Response
 from pages.bundle import VENDORED, read, script, style
 from pages.static import shell
 
@@ -17,14 +16,13 @@ POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "Server": "hearsay",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
+HEADERS = (
+    ("content-security-policy", POLICY),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+)
+HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 OVERVIEW = "Surveys"
 _SCRIPTS = {"page.js": "js/page.js", "survey.js": "live/survey.js", "overview.js": "live/overview.js"}
 _STYLE = "live/live.css"
@@ -45,8 +43,8 @@ def assets() -> dict[str, Asset]:
     """All files, by name."""
     scripts = {name: script(entry) for name, entry in _SCRIPTS.items()}
     scripts |= {name.rpartition("/")[2]: read(name) for name in VENDORED}
-    texts = {name: ("text/javascript", text) for name, text in scripts.items()}
-    texts["page.css"] = "text/css", style() + read(_STYLE)
+    texts = {name: ("text/javascript; charset=utf-8", text) for name, text in scripts.items()}
+    texts["page.css"] = "text/css; charset=utf-8", style() + read(_STYLE)
     return {name: _asset(content_type, text.encode()) for name, (content_type, text) in texts.items()}
 
 
@@ -61,7 +59,7 @@ def overview_page() -> str:
     return _page(OVERVIEW, ["overview.js"])
 
 
-def token_page(said: str = "", status: int = 401) -> web.Response:
+def token_page(said: str = "", status: int = 401) -> Response:
     """The page that asks for the token, as an answer."""
     form = f"""<main id="main"><h1>Access</h1><p role="alert">{escape(said)}</p>
 <form method="post" action="access"><label>Token <input name="token" type="password" autocomplete="current-password"
@@ -69,7 +67,7 @@ required autofocus></label> <button>Show the results</button></form></main>"""
     page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Access</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{_LINK}</head>
 <body>{form}</body></html>"""
-    return web.Response(text=page, content_type="text/html", status=status)
+    return Response(status, page.encode(), HTML)
 
 
 def _page(title: str, scripts: list[str]) -> str:

@@ -4,70 +4,62 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 
-from aiohttp import web
-
+from gateway.http import Request, Response, Write
 from pages.dashboard.encoding import Encoding, Gzip, Plain
 from pages.dashboard.feed import Feed, Part, Viewer
 from pages.dashboard.positions import Position
+from pages.dashboard.shell import TEXT
 
 MOST_VIEWERS = 1000
 RETRY_MILLISECONDS = 1000
 """After how long a browser connects again."""
 HEARTBEAT_SECONDS = 15.0
 """How long a stream is silent at most: shorter than the time-outs of proxies."""
-STALLED_SECONDS = 60.0
-"""A viewer that takes nothing for so long is disconnected. When it connects again, it is given what it lacks."""
 CHUNK_BYTES = 1 << 16
 """About how much is written at once."""
 RESET = b"event: reset\ndata: {}\n\n"
 HEARTBEAT = b": \n\n"
-HEADERS = {
-    "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-store, no-transform",
-    "X-Accel-Buffering": "no",  # nginx would collect events
-}
+EVENTS = "text/event-stream; charset=utf-8"
+HEADERS = (("cache-control", "no-store, no-transform"), ("x-accel-buffering", "no"))  # nginx would collect events
+FULL = Response(503, b"too many viewers\n", TEXT, (("retry-after", "60"),))
 
 
-async def stream(request: web.Request, feed: Feed, headers: Mapping[str, str]) -> web.StreamResponse:
-    """Send events until the viewer leaves or the feed is closed.
+def stream(request: Request, asked: Mapping[str, str], feed: Feed) -> Response:
+    """Events until the viewer leaves or the feed is closed; `asked` is the query.
 
-    `after` in the query is for pages that connect again by themselves: only browsers can set `Last-Event-ID`.
+    `after` in it is for pages that connect again by themselves: only browsers can set `Last-Event-ID`.
     """
     if len(feed.viewers) >= MOST_VIEWERS:
-        raise web.HTTPServiceUnavailable(text="too many viewers\n", headers={"Retry-After": "60"})
-    begin = request.headers.get("Last-Event-ID") or request.query.get("after", "")
-    encoding = Gzip() if "gzip" in request.headers.get("Accept-Encoding", "") else Plain()
-    encoded = {} if encoding.name is None else {"Content-Encoding": encoding.name}
-    response = web.StreamResponse(headers={**headers, **HEADERS, **encoded})
-    await response.prepare(request)
+        return FULL
+    begin = request.header(b"last-event-id") or asked.get("after", "")
+    encoding = Gzip() if "gzip" in request.header(b"accept-encoding") else Plain()
+    encoded = () if encoding.name is None else (("content-encoding", encoding.name),)
     position = (Position.parse(begin) or Position("?", ())) if begin else None  # one that nothing continues from
-    with Viewer(feed, request.query.get("survey"), position) as viewer, suppress(ConnectionError):
-        try:
-            await _write(response, encoding.begin + encoding.own(b"retry: %d\n\n" % RETRY_MILLISECONDS))
-            await _send(response, encoding, viewer, feed)
-        except TimeoutError:
-            if request.transport is not None:
-                request.transport.abort()  # it would wait for the viewer to take what is left
-    return response
+
+    async def send(write: Write) -> None:
+        with Viewer(feed, asked.get("survey"), position) as viewer:
+            await write(encoding.begin + encoding.own(b"retry: %d\n\n" % RETRY_MILLISECONDS))
+            await _send(write, encoding, viewer, feed)
+
+    return Response(200, b"", EVENTS, (*HEADERS, *encoded), send)
 
 
-async def _send(response: web.StreamResponse, encoding: Encoding, viewer: Viewer, feed: Feed) -> None:
+async def _send(write: Write, encoding: Encoding, viewer: Viewer, feed: Feed) -> None:
     while not feed.closed:
         chunk = bytearray()
         for part in viewer.take():
             chunk += _encoded(part, encoding)
             if len(chunk) >= CHUNK_BYTES:
-                await _write(response, chunk)
+                await write(bytes(chunk))
                 chunk = bytearray()
         if chunk:
-            await _write(response, chunk)
+            await write(bytes(chunk))
         try:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await viewer.changed.wait()
         except TimeoutError:
-            await _write(response, encoding.own(HEARTBEAT))
+            await write(encoding.own(HEARTBEAT))
 
 
 def _encoded(part: Part, encoding: Encoding) -> bytes:
@@ -75,8 +67,3 @@ def _encoded(part: Part, encoding: Encoding) -> bytes:
         return encoding.own(RESET)
     id = b"" if part.position is None else encoding.own(f"id: {part.position}\n".encode())
     return id + encoding.shared(part.segment)
-
-
-async def _write(response: web.StreamResponse, chunk: bytes | bytearray) -> None:
-    async with asyncio.timeout(STALLED_SECONDS):
-        await response.write(chunk)

@@ -200,7 +200,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "stream_wait_empty": False,
         "stream_buffer_maxsize": BUFFERED_BATCHES,
         "table_standby_replicas": 0,
-        "web_enabled": False,  # monitoring/web.py answers from a thread of its own
+        "web_enabled": False,  # the pages are served from a thread of their own
         "autodiscover": False,
     }
 

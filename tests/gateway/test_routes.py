@@ -215,9 +215,18 @@ def test_only_this_machine_may_send_without_credentials() -> None:
     with serving(KeepingLog()) as served:
         assert served.post_one(report(), host="localhost:1").status == 201
         assert served.post_one(report(), host="[::1]:80").status == 201
-        assert served.post_one(report(), host="collect.example").status == 403
+        assert served.post_one(report(), host="collect.example").status == 421
         assert served.post_one(report(), x_forwarded_for="192.0.2.7").status == 403
         assert served.post_one(report(), origin="https://elsewhere.example").status == 403
+
+
+def test_a_page_whose_name_was_made_to_lead_here_reads_nothing() -> None:
+    with serving(KeepingLog(), names=["collect.example"]) as served:
+        for path in ("/v1/surveys", "/v1/surveys/buttons", "/v1/openapi.json", "/live", "/ready", "/metrics"):
+            for host, wanted in (("evil.example", 421), ("Collect.example:8080", 200), ("127.0.0.1", 200)):
+                assert served.ask("GET", path, host=host).status == wanted, (path, host)
+        refused = served.ask("GET", "/metrics", host="127.0.0.1.evil.example")
+        assert refused.reason == "misdirected" and "--name" in refused.json["detail"]
 
 
 def test_health_and_metrics_say_how_much_and_nothing_about_private_presence() -> None:

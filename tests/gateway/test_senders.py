@@ -43,7 +43,7 @@ def row(**changes: object) -> ReportRow:
 
 
 def test_without_a_known_token_nothing_is_taken() -> None:
-    with serving(KeepingLog(), senders=with_tokens()) as served:
+    with serving(KeepingLog(), senders=with_tokens(), names=["collect.example"]) as served:
         for headers in ({}, bearer("unknown"), {"authorization": "Basic cGhvbmU6"}, bearer("")):
             answer = served.post_one(report(), **headers)
             assert (answer.status, answer.reason) == (401, "unauthorized")

@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import uvloop
 
 from gateway.door import Times
 from gateway.http import Limits, Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Senders, Surveys, Writer
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, Surveys, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
@@ -163,6 +163,8 @@ def serving(
     origins: Sequence[str] = (),
     most_waiting: int = 200_000,
     tls: Any = None,
+    names: Sequence[str] = (),
+    pages: Mapping[str, Page] | None = None,
 ) -> Iterator[Served]:
     """A gateway in front of a log, until the block ends."""
     known = {each.survey.id: each for each in schemes}
@@ -175,9 +177,9 @@ def serving(
         writer = Writer(log, known.get, metrics, now=clock, holder=holder, most_waiting=most_waiting)
         gateway = Gateway(
             Surveys(known.get, known.values), log, writer, metrics, senders or Senders(), lambda: True,
-            origins=frozenset(origins), now=clock,
+            origins=frozenset(origins), now=clock, pages=pages or {},
         )  # fmt: skip
-        listener = Listener(gateway, limits or Limits(), tls)
+        listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
         writer.start()
         port = await listener.start("127.0.0.1", 0)
         started.append(Served(port, gateway, listener, writer))

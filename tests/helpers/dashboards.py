@@ -14,9 +14,10 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from aiohttp import web
+import uvloop
 
-from pages.dashboard import Source, add_routes
+from hearsay.reports.serving import listening
+from pages.dashboard import Dashboard, Source
 from pages.dashboard.feed import Result
 from tests.helpers.eventually import eventually
 
@@ -45,30 +46,32 @@ class Running:
 
 
 @contextmanager
-def dashboard(source: Source, port: int = 0, looks: bool = True, **options: Any) -> Iterator[Running]:
+def dashboard(
+    source: Source,
+    port: int = 0,
+    names: frozenset[str] | None = frozenset(),
+    connections: int = 1000,
+    looks: bool = True,
+    **options: Any,
+) -> Iterator[Running]:
     """Serve a source on this machine for the time of the block, from when what was published before has been read."""
-    loop, up, ending = asyncio.new_event_loop(), Event(), asyncio.Event()
-    addresses: list[Any] = []
+    loop, up, ending = uvloop.new_event_loop(), Event(), asyncio.Event()
+    addresses: list[str] = []
 
     async def serve() -> None:
-        app = web.Application()
-        add_routes(app, source, **options)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
-        await runner.setup()
         try:
-            await web.TCPSite(runner, "127.0.0.1", port, reuse_address=True).start()
-            addresses.extend(runner.addresses)
-            up.set()
-            await asyncio.wait_for(ending.wait(), LONGEST_SECONDS)
+            async with listening(Dashboard(source, **options), "127.0.0.1", port, connections, names) as address:
+                addresses.append(address)
+                up.set()
+                await asyncio.wait_for(ending.wait(), LONGEST_SECONDS)
         finally:
             up.set()
-            await runner.cleanup()
 
     thread = Thread(target=lambda: loop.run_until_complete(serve()), name="dashboard")
     thread.start()
     try:
         assert up.wait(PATIENCE_SECONDS) and addresses, "the dashboard did not start"
-        running = Running(f"http://127.0.0.1:{addresses[0][1]}/", source, loop)
+        running = Running(addresses[0], source, loop)
         if looks:
             eventually(lambda: source.feed.caught_up)
         yield running

@@ -19,6 +19,10 @@ def dashboard(
     areas: console.Areas = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8050,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Name of a proxy in front, if it listens on this machine only."),
+    ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Listen on an address that others can reach, without a token.")
     ] = False,
@@ -40,4 +44,4 @@ def dashboard(
         console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
         console.out.file.flush()
 
-    serve(Published(surveys or [], data, kafka, areas), surveys or [], host, port, public, started)
+    serve(Published(surveys or [], data, kafka, areas), surveys or [], host, port, public, started, name or ())

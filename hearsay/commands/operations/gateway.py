@@ -15,6 +15,7 @@ from hearsay.commands.operations.serve import (
     EdgesPerMinute,
     Host,
     LogLevel,
+    Name,
     Origin,
     Port,
     TlsCertificate,
@@ -46,6 +47,7 @@ def gateway(
     edge: Edge = None,
     behind_proxy: BehindProxy = False,
     origin: Origin = None,
+    name: Name = None,
     devices_per_minute: DevicesPerMinute = 30,
     edges_per_minute: EdgesPerMinute = 3000,
     hold: Annotated[
@@ -81,7 +83,7 @@ def gateway(
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
+        tuple(name or ()), per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     serve_kafka(load(), prefix, exposure, hold, hold_data, say)

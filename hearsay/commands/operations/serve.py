@@ -33,6 +33,10 @@ Origin = Annotated[
     list[str] | None,
     typer.Option(metavar="ORIGIN", help="Web pages of this origin may report (CORS).", rich_help_panel=PANEL),
 ]
+Name = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Name of a proxy in front, if it listens on this machine only."),
+]
 DevicesPerMinute = Annotated[
     float, typer.Option(metavar="N", help="Requests a minute of one device.", min=0.1, rich_help_panel=PANEL)
 ]
@@ -69,6 +73,7 @@ def serve(
     edge: Edge = None,
     behind_proxy: BehindProxy = False,
     origin: Origin = None,
+    name: Name = None,
     devices_per_minute: DevicesPerMinute = 30,
     edges_per_minute: EdgesPerMinute = 3000,
     web_host: WebHost = "127.0.0.1",
@@ -92,7 +97,7 @@ def serve(
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
+        tuple(name or ()), per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     serve_surveys([read_survey(path) for path in survey_files], data, exposure, say)

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pages.dashboard import Source, streaming
+from hearsay.reports import serving
+from pages.dashboard import Source
 from pages.dashboard import source as source_module
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Result
@@ -155,7 +156,7 @@ def test_fifty_viewers_see_the_same(source: Source, collection: Collection) -> N
 def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "STALLED_SECONDS", 600.0)
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 600.0)
     with dashboard(source) as running, closing(unread(running, "/events?survey=colours")):
         feed = running.source.feed
         eventually(lambda: len(feed.viewers) == 1)
@@ -171,7 +172,7 @@ def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(
 
 
 def test_a_viewer_that_takes_nothing_for_long_is_disconnected(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "STALLED_SECONDS", 0.2)
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 0.2)
     with dashboard(source) as running, closing(unread(running, "/events?survey=colours")):
         feed = running.source.feed
         eventually(lambda: len(feed.viewers) == 1)
@@ -234,17 +235,6 @@ def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monk
         away.rename(place)
         viewer.view(lambda one: not one.state["status"]["record"]["trouble"])
     assert (viewer.resets, len(viewer.received)) == (0, received)
-
-
-def test_it_can_be_part_of_another_application(source: Source) -> None:
-    with dashboard(source, prefix="/results") as running:
-        status, headers, _ = ask(running, "/results")
-        assert (status, headers["location"]) == (308, "results/")
-        assert (ask(running, "/results/")[0], ask(running, "/results/ready")[0], ask(running, "/")[0]) == (
-            200,
-            200,
-            404,
-        )
 
 
 def test_streams_end_when_the_dashboard_does(source: Source) -> None:

@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 from faust.types import TP
 
+from hearsay.serving.worker_pages import serve_pages
 from protocols.errors import ServerError
 from servers.ports import free_port
-from stream_app.faust_app import serve_pages
 from stream_app.faust_app.monitoring import web
 from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.web import Health
