@@ -103,7 +103,7 @@ class Listener(Shared):
 
         def opened(_: object) -> None:
             self._handshakes.pop(connection, None)
-            if opening.cancelled() or opening.exception() is not None:  # handshakes that fail are no news
+            if opening.cancelled() or opening.exception() is not None:  # a failed handshake is normal on an open port
                 self.discard(connection)
                 accepted.close()
 
@@ -163,7 +163,7 @@ def _bound(host: str, port: int) -> list[socket.socket]:
 def _log_without_addresses(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What an event loop says by itself has the addresses of both ends: only the kind of error is passed on."""
     error = context.get("exception")
-    if not isinstance(error, OSError):  # clients that hang up, and handshakes that fail, are no news
+    if not isinstance(error, OSError):  # clients that hang up and failed handshakes are normal
         log.error("an unexpected error in the event loop", kind=type(error).__name__, exc_info=error)
 
 
