@@ -3,8 +3,7 @@
 Both do the same work on the same true values in the same run. Theirs takes one value per call and draws from numba's
 or numpy's generator; ours takes a column and derives every draw from an AES keystream, as production does. They take
 turns of a few milliseconds, each turn gives a ratio, and the median of these counts: a machine that does something else
-at times is slow for both. The last columns say what cannot be saved: the least time for a report's counters, AES,
-look-ups and columns (`_roofline`).
+at times is slow for both.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Aggregator_MI, L_OSUE_Cl
 from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client, RSpFD_UE_zero_Client
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
-from bench import _roofline
 from bench._tables import Table, best_of, per_report
 from protocols.arrays import PackedBits
 from protocols.question import Question
@@ -34,7 +32,6 @@ N, K, D = 50_000, 100, 6
 EPS, EPS_INF, EPS_1 = 1.0, 2.0, 1.0
 PERIOD = 7
 TURNS, GOES = 25, 4  # in a turn ours does everything GOES times before and after theirs does 1 / TURNS of it
-ASKED, WIDTH = 16, -(-K // 8)  # bytes: a device and its value; an answer of bits
 
 Work = Callable[[], object]
 SomeRows = Callable[[slice], object]
@@ -48,8 +45,6 @@ class Contest:
     ours: Work
     theirs: SomeRows
     target: float
-    traffic: int
-    """Bytes of columns for a report: the device and its values, 8 each, and memos and answers, read or written."""
 
 
 @dataclass(frozen=True)
@@ -65,31 +60,20 @@ class Race:
 
 
 def run() -> Table:
-    columns = ("", "ours ns", "theirs ns", "ratio", "quartiles", "wanted", "least ns", "ratio at least ns", "of it")
+    columns = ("", "ours ns", "theirs ns", "ratio", "quartiles", "wanted")
     found = Table(f"Protocols against multi-freq-ldpy 0.2.5: n = {N:,}, k = {K}, d = {D} for RS+FD", columns)
-    rates, raced = _roofline.measure(), []
     for contest in contests():
-        raced.append((contest, race(contest), _roofline.needs(contest.ours)))
-        rates = rates.or_less(_roofline.measure())  # again and again: whatever else the machine does hits these, too
-    for contest, raced_so, needs in raced:
-        low, ratio, high = quantiles(raced_so.ratios, n=4)
-        ours, theirs = min(raced_so.ours), min(raced_so.theirs)
-        least = needs.seconds(rates, contest.traffic * N) / N
+        raced = race(contest)
+        low, ratio, high = quantiles(raced.ratios, n=4)
         reached = ratio >= contest.target
-        mark = "" if reached else "  missed"
         found.row(
-            contest.name, per_report(ours, 1), per_report(theirs, 1), f"{ratio:,.0f}x", f"{low:,.0f}-{high:,.0f}",
-            f"{contest.target:,.0f}x{mark}", per_report(least, 1), f"{theirs / least:,.0f}x", f"{least / ours:.2f}",
+            contest.name, per_report(min(raced.ours), 1), per_report(min(raced.theirs), 1), f"{ratio:,.0f}x",
+            f"{low:,.0f}-{high:,.0f}", f"{contest.target:,.0f}x{'' if reached else '  missed'}",
         )  # fmt: skip
         if not reached:
             found.missed.append(f"{contest.name}: {ratio:,.0f}x instead of {contest.target:,.0f}x")
     found.remarks += [
-        f"measured here: AES {1e-9 / rates.aes:.1f} GB/s, a counter {1e9 * rates.counting:.2f} ns, a look-up "
-        f"{1e9 * rates.looking:.2f} ns, one in the table of its own kind {1e9 * rates.own:.2f} ns, one by further bits "
-        f"{1e9 * rates.resolving:.1f} ns, columns {1e-9 / rates.copying:.0f} GB/s",
         f"ns per report, of the best of {TURNS} turns on either side; ratio: the median of all turns",
-        "L-GRR: a memo has a counter and a block of its own, 16 bytes for the 2 it needs; RS+FD[OUE-z]: 13 look-ups an "
-        "attribute, one more in the device's own",
         "second round: theirs has no memo and makes both rounds for every report",
         "counting: theirs estimates too, which takes no time to speak of",
     ]
@@ -132,10 +116,9 @@ def one_attribute(values: np.ndarray[Any, Any], one_by_one: list[int]) -> Iterat
         lambda: respondent.answer_once(question, devices, PERIOD, values),
         lambda rows: [GRR_Client(value, K, EPS) for value in one_by_one[rows]],
         100,
-        ASKED + 1,
     )
     yield Contest(
-        "GRR counting", counting(question, answers), lambda rows: GRR_Aggregator_MI(listed[rows], K, EPS), 100, 1
+        "GRR counting", counting(question, answers), lambda rows: GRR_Aggregator_MI(listed[rows], K, EPS), 100
     )
 
 
@@ -146,25 +129,21 @@ def two_rounds(values: np.ndarray[Any, Any], one_by_one: list[int]) -> Iterator[
         "L-GRR both rounds",
         both_rounds(respondent, question, devices, values),
         lambda rows: [L_GRR_Client(value, K, EPS_INF, EPS_1) for value in one_by_one[rows]],
-        1000,
-        ASKED + 1 + 1 + 1,
+        500,
     )
     respondent, (question,) = asked(1, mechanism="l-osue", eps_inf=EPS_INF, eps_1=EPS_1)
     memo = respondent.memoise(question, devices, values)
     answers = respondent.report(question, devices, PERIOD, memo)
     listed = list(PackedBits(K).unpack(answers).astype(np.float64))
     theirs: SomeRows = lambda rows: [L_OSUE_Client(value, K, EPS_INF, EPS_1) for value in one_by_one[rows]]  # noqa: E731
-    yield Contest(
-        "L-OSUE both rounds", both_rounds(respondent, question, devices, values), theirs, 50, ASKED + 3 * WIDTH
-    )
+    yield Contest("L-OSUE both rounds", both_rounds(respondent, question, devices, values), theirs, 50)
     second = lambda: respondent.report(question, devices, PERIOD, memo)  # noqa: E731
-    yield Contest("L-OSUE second round", second, theirs, 120, 8 + 2 * WIDTH)
+    yield Contest("L-OSUE second round", second, theirs, 120)
     yield Contest(
         "unary counting",
         counting(question, answers),
         lambda rows: L_OSUE_Aggregator_MI(listed[rows], EPS_INF, EPS_1),
         100,
-        WIDTH,
     )
 
 
@@ -183,9 +162,8 @@ def several_attributes(tuples: np.ndarray[Any, Any], one_by_one: list[list[int]]
             for question, values in zip(questions, columns, strict=True):
                 respondent.answer_once(question, devices, PERIOD, values)
 
-        answer = questions[0].mechanism.encoding.answer.bytes
         name = f"RS+FD[{mechanism.upper().replace('-Z', '-z')}], d = {D}"
-        yield Contest(name, ours, theirs, 300, 8 + D * (8 + answer))
+        yield Contest(name, ours, theirs, 300 if mechanism == "grr" else 150)
 
 
 def asked(count: int, mechanism: str, **terms: Any) -> tuple[Respondent, tuple[Question, ...]]:
