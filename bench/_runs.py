@@ -102,7 +102,7 @@ def _run_seconds(one: Run) -> float:
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
         survey = Path(name) / "survey.yaml"
         survey.write_text(one.survey())
-        return command_seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
+        return data_seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
 
 
 def replay_seconds(*sizes: int) -> Goes:
@@ -112,9 +112,7 @@ def replay_seconds(*sizes: int) -> Goes:
         survey.write_text(Run().survey())
         for recorded, events in zip(files, sizes, strict=True):
             write_events(recorded, events)
-        return in_turns(
-            GOES, *(partial(command_seconds, "replay", str(file), "--survey", str(survey)) for file in files)
-        )
+        return in_turns(GOES, *(partial(data_seconds, "replay", str(file), "--survey", str(survey)) for file in files))
 
 
 def write_events(path: Path, count: int, a_day: float = EVENTS_A_DAY) -> None:
@@ -126,12 +124,16 @@ def write_events(path: Path, count: int, a_day: float = EVENTS_A_DAY) -> None:
     pyarrow.csv.write_csv(pa.table(columns), path)
 
 
-def command_seconds(*words: str, tree: Path = ROOT) -> float:
+def data_seconds(*words: str, tree: Path = ROOT) -> float:
     """CPU seconds of a command in a new data directory."""
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as data:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        python_output("-m", "hearsay", *words, "--data", data, tree=tree)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return command_seconds(*words, "--data", data, tree=tree)
+
+
+def command_seconds(*words: str, tree: Path = ROOT) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    python_output("-m", "hearsay", *words, tree=tree)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

@@ -3,6 +3,7 @@
     run       `hearsay run` of 400,000 reports
     worker    `hearsay worker` counts reports that wait on a broker, until their period is final (bench/_backlog.py)
     replay    `hearsay replay` of a million events
+    evaluate  `hearsay evaluate`: next to nothing but draws and counting
 
 The commit is checked out for as long as it is measured. Each tree imports its own modules, `bench.stream` among them;
 both use the packages of this environment. They take turns, after one that does not count, in which they compile.
@@ -23,7 +24,7 @@ from statistics import median
 
 from bench.__main__ import show
 from bench._brokers import broker
-from bench._runs import ROOT, Run, command_seconds, python_output, write_events
+from bench._runs import ROOT, Run, command_seconds, data_seconds, python_output, write_events
 from bench._tables import Table
 from bench._turns import Goes, in_turns
 
@@ -40,7 +41,7 @@ def reports() -> Iterator[Cost]:
         survey = Path(name) / "survey.yaml"
         survey.write_text(REPORTING.survey())
         sizes = "--devices", str(REPORTING.devices), "--periods", str(REPORTING.periods)
-        yield lambda tree: command_seconds("run", str(survey), *sizes, tree=tree)
+        yield lambda tree: data_seconds("run", str(survey), *sizes, tree=tree)
 
 
 @contextmanager
@@ -61,10 +62,20 @@ def events() -> Iterator[Cost]:
         survey, file = Path(name) / "survey.yaml", Path(name) / "events.csv"
         survey.write_text(Run().survey())
         write_events(file, EVENTS, EVENTS_A_DAY)
-        yield lambda tree: command_seconds("replay", str(file), "--survey", str(survey), tree=tree)
+        yield lambda tree: data_seconds("replay", str(file), "--survey", str(survey), tree=tree)
 
 
-ROWS: dict[str, Callable[[], AbstractContextManager[Cost]]] = {"run": reports, "worker": backlog, "replay": events}
+@contextmanager
+def draws() -> Iterator[Cost]:
+    yield lambda tree: command_seconds("evaluate", "--once", "--eps", "1", tree=tree)
+
+
+ROWS: dict[str, Callable[[], AbstractContextManager[Cost]]] = {
+    "run": reports,
+    "worker": backlog,
+    "replay": events,
+    "evaluate": draws,
+}
 
 
 @contextmanager
