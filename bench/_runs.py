@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from bench._turns import Goes, in_turns
 
+ROOT = Path(__file__).resolve().parents[1]
 DEVICES, PERIODS, VALUES = 20_000, 5, 16
 MANY_DEVICES = 100_000
 FAKES, APART = "eps: 2, solution: rs+fd", "eps_inf: 40, eps_1: 20, solution: spl"
@@ -101,7 +102,7 @@ def _run_seconds(one: Run) -> float:
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
         survey = Path(name) / "survey.yaml"
         survey.write_text(one.survey())
-        return _seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
+        return data_seconds("run", str(survey), "--devices", str(one.devices), "--periods", str(one.periods))
 
 
 def replay_seconds(*sizes: int) -> Goes:
@@ -111,27 +112,41 @@ def replay_seconds(*sizes: int) -> Goes:
         survey.write_text(Run().survey())
         for recorded, events in zip(files, sizes, strict=True):
             write_events(recorded, events)
-        return in_turns(GOES, *(partial(_seconds, "replay", str(file), "--survey", str(survey)) for file in files))
+        return in_turns(GOES, *(partial(data_seconds, "replay", str(file), "--survey", str(survey)) for file in files))
 
 
-def write_events(path: Path, count: int) -> None:
+def write_events(path: Path, count: int, a_day: float = EVENTS_A_DAY) -> None:
     random = np.random.default_rng(1)
     seconds = np.sort(random.integers(0, DAYS * 86_400, count)).astype("timedelta64[s]")
-    people = random.integers(0, round(count / EVENTS_A_DAY / DAYS), count)
+    people = random.integers(0, round(count / a_day / DAYS), count)
     times = pa.array(np.datetime64("2026-01-05T00:00:00") + seconds).cast(pa.timestamp("s", "UTC"))
     columns = {"person": pa.array(people), "time": times, "a0": pa.array(people % VALUES)}
     pyarrow.csv.write_csv(pa.table(columns), path)
 
 
-def _seconds(*words: str) -> float:
-    """CPU seconds of a command in a new data directory. Python keeps what it compiles, as it does by default."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def data_seconds(*words: str, tree: Path = ROOT) -> float:
+    """CPU seconds of a command in a new data directory."""
     with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as data:
-        command = [sys.executable, "-m", "hearsay", *words, "--data", data]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            command, env={**kept, "NO_COLOR": "1"}, capture_output=True, text=True, timeout=RUN_SECONDS
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return command_seconds(*words, "--data", data, tree=tree)
+
+
+def command_seconds(*words: str, tree: Path = ROOT) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    python_output("-m", "hearsay", *words, tree=tree)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def python_output(*words: str, tree: Path = ROOT) -> str:
+    """What Python prints with the modules of a tree. It keeps what it compiles, as it does by default."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=tree,
+        env={**kept, "NO_COLOR": "1", "PYTHONPATH": str(tree)},  # for processes that it starts elsewhere, too
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout

@@ -9,12 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from producers.replay.choosing import distinct
-from producers.replay.files.batch import written
 from protocols.randomness import Devices, Keyring
 
 SKETCH = 1 << 16
-MANY = 2048
-"""From so many persons on they are hashed by a compiled loop."""
 
 
 class Distinct:
@@ -55,19 +52,10 @@ class People:
 
     def devices(self, persons: pa.Array) -> Devices:
         """The device of each person, from the text of the identifier, which is not empty."""
-        devices = _hashed(persons, self._key) if len(persons) < MANY else _hashed_by_loop(persons, self._key)
+        coded = persons.dictionary_encode()  # people return: each is hashed once in a batch
+        persons, key = coded.dictionary.to_pylist(), self._key
+        digests = [hashlib.blake2b(person.encode(), key=key, digest_size=8).digest() for person in persons]
+        devices = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
         self.seen.add(devices)
-        return devices
-
-
-def _hashed(persons: pa.Array, key: bytes) -> Devices:
-    digests = [hashlib.blake2b(person.encode(), key=key, digest_size=8).digest() for person in persons.to_pylist()]
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-
-
-def _hashed_by_loop(persons: pa.Array, key: bytes) -> Devices:
-    from producers.replay.hashing_loops import hash_cells
-
-    devices = np.empty(len(persons), dtype=np.uint64)
-    hash_cells(np.frombuffer(key, dtype=np.uint8), *written(persons), devices)
-    return devices
+        found: Devices = devices[np.asarray(coded.indices)]
+        return found

@@ -7,17 +7,16 @@ loops (`drawing_loops`), which are imported at the first use.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Column, Mask, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
 from protocols.randomness import few_rows
 from protocols.randomness.few_rows import Starts, blocks_alone
-from protocols.randomness.memory import memory
 
 MANY = 2048
 Exempt = tuple[Whole, Mask]
@@ -36,13 +35,6 @@ class Lookup:
     slots: Column
     filled: int
     cuts: Words
-
-    @cached_property
-    def tree(self) -> Bytes:
-        """What finds the symbols of the first kind for many words at once; empty where the processor cannot."""
-        from protocols.randomness import wide_search
-
-        return wide_search.tree(self.slots[0], self.filled)
 
 
 @cache
@@ -120,30 +112,6 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     return counters
 
 
-@cache
-def wide_aes() -> Any:
-    """AES for many blocks, where the processor has instructions for it; else None."""
-    from protocols.randomness import wide_aes
-
-    return wide_aes if wide_aes.available else None
-
-
-@cache
-def at_once() -> Any:
-    """Loops that draw with `wide_aes`."""
-    from protocols.randomness import at_once
-
-    return at_once
-
-
-def encrypt(key: bytes, blocks: Words, out: Bytes) -> None:
-    """AES of every block, two numbers each. `out` has a block more, less a byte, because OpenSSL asks for it."""
-    if len(blocks) >= 2 * MANY and wide_aes() is not None:
-        wide_aes().encrypt(key, blocks, out[: blocks.nbytes].view("<u8"))
-    else:
-        memory.cipher(key).update_into(blocks.view(np.uint8).data, out.data)
-
-
 def extremes(devices: Words) -> tuple[int, int, bool]:
     """The lowest and the highest device, and whether they are numbered in a row.
 
@@ -215,7 +183,7 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
         few_rows.resolve(cuts, left, words, exempt, symbols)
         return
     cells, there = exempt or NO_EXEMPT
-    loops().resolve(cuts, left, words, frozen(cells), frozen(there), 0, symbols)
+    loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
 
 
 def clear(column: Column, spare: int) -> None:

@@ -25,7 +25,7 @@ PLACES = np.array(
     dtype=np.uint64,
 )
 """Of each byte, which of its bits are set: a byte for each, the lowest first."""
-STEP, MORE = 16, 64  # words
+STEP = 16  # words
 SHORT, LONG = (ir.VectorType(ir.IntType(bits), STEP) for bits in (16, 32))
 
 
@@ -132,44 +132,6 @@ def list_there(there: Mask, first: Index, rows: np.uint64, listed: Bytes) -> np.
 
 
 @compiled
-def look_up_own(
-    cells: Whole,
-    there: Mask,
-    words: Whole,
-    start: Index,
-    slots: Whole,
-    keep: Whole,
-    row: Index,
-    end: Index,
-    flat: Whole,
-) -> None:
-    """Symbol cell // 8 = slots[1 + cell % 8, word] in the rows from one to another where the cell is there.
-
-    Their words are from `start` on. `keep` says which bits of each of a row's symbols are kept. Some rows after the
-    others: those where the cell is there are listed first, because a branch on `there` would be guessed wrong.
-    """
-    count, first, listed = np.uint64(len(keep) - MORE), np.uint64(row), np.empty(SOME + 8, dtype=np.uint8)
-    while first < end:
-        some = min(np.uint64(SOME), np.uint64(end) - first)
-        before = np.uint64(start) + (first - np.uint64(row)) * count
-        for i in range(list_there(there, first, some, listed)):
-            cell = np.uint64(cells[first + np.uint64(listed[i])])
-            place = np.uint64(listed[i]) * count + (cell >> THREE)
-            flat[first * count + place] = slots[ONE + (cell & SEVEN), words[before + place]] & keep[cell >> THREE]
-        first += some
-
-
-@compiled
-def kept_bits(symbols: Whole, spare: int) -> Whole:
-    """Which bits of each of a row's symbols are kept: all but the spare ones of the last; and of `MORE` after them."""
-    count = symbols.shape[1]
-    keep = np.empty(count + MORE, dtype=symbols.dtype)
-    for i in range(len(keep)):
-        keep[i] = ~np.uint64(spare) if i % count == count - 1 else ~ZERO
-    return keep
-
-
-@compiled
 def look_up_bits(
     cells: Whole,
     there: Mask,
@@ -181,16 +143,20 @@ def look_up_bits(
     left: Whole,
     found: int,
 ) -> int:
-    """As `look_up`, from row `first` on, and then as `look_up_own`.
+    """As `look_up`, from row `first` on; then symbol cell // 8 = slots[1 + cell % 8, word] where the cell is there.
 
-    Some rows after the others, while what is read and written is in the cache.
+    Some rows after the others, while what is read and written is in the cache. Those where the cell is there are listed
+    first, because a branch on `there` would be guessed wrong.
     """
-    flat, count, keep = symbols.reshape(-1), np.uint64(symbols.shape[1]), kept_bits(symbols, 0)
+    flat, count, listed = symbols.reshape(-1), np.uint64(symbols.shape[1]), np.empty(SOME + 8, dtype=np.uint8)
     rows = np.uint64(len(words)) // count
     for start in range(ZERO, rows, np.uint64(SOME)):
-        row, end = np.uint64(first) + start, min(start + np.uint64(SOME), rows)
-        found = look_up(words[start * count : end * count], slots, filled, row * count, flat, left, found)
-        look_up_own(cells, there, words, start * count, slots, keep, row, np.uint64(first) + end, flat)
+        row, some, before = np.uint64(first) + start, min(np.uint64(SOME), rows - start), start * count
+        found = look_up(words[before : before + some * count], slots, filled, row * count, flat, left, found)
+        for i in range(list_there(there, row, some, listed)):
+            cell = np.uint64(cells[row + np.uint64(listed[i])])
+            place = np.uint64(listed[i]) * count + (cell >> THREE)
+            flat[row * count + place] = slots[ONE + (cell & SEVEN), words[before + place]]
     return found
 
 
@@ -250,7 +216,7 @@ def look_up_again(
     first: int,
     symbols: Whole,
 ) -> None:
-    """What `look_up_own` does for cells that are there, after `look_up_from`."""
+    """What `look_up_bits` does for cells that are there, after `look_up_from`."""
     count = symbols.shape[1]
     for i in range(len(devices)):
         row = np.uint64(first) + np.uint64(i)
@@ -261,19 +227,17 @@ def look_up_again(
 
 
 @compiled
-def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, spare: int, symbols: Whole) -> None:
+def resolve(cuts: Words, left: Whole, words: Words, cells: Whole, there: Mask, symbols: Whole) -> None:
     """Some symbols, each named by its place among those of all rows: how many cuts of its kind its word is not below.
 
-    Kinds are as in `look_up_own`; without cells, all are of the first kind. The spare bits of a row's last symbol are
-    cleared.
+    Kinds are as in `look_up_bits`; without cells, all are of the first kind.
     """
     count = np.uint64(symbols.shape[1])
     for i in range(len(left)):
         row, place, kind = np.uint64(left[i]) // count, np.uint64(left[i]) % count, ZERO
         if len(cells) and there[row] and np.uint64(cells[row]) >> THREE == place:
             kind = ONE + (np.uint64(cells[row]) & SEVEN)
-        cleared = np.uint64(spare) * np.uint64(place == count - ONE)
-        symbols[row, place] = cuts_below(cuts, kind, words[i]) & ~cleared
+        symbols[row, place] = cuts_below(cuts, kind, words[i])
 
 
 @compiled

@@ -31,20 +31,16 @@ from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
 from protocols.randomness.drawing import (
     MANY,
-    NO_EXEMPT,
     Exempt,
     Lookup,
-    at_once,
     clear,
     counter_blocks,
-    encrypt,
     extremes,
     further_blocks,
     look_up,
     resolve,
     shared_blocks,
     stream_blocks,
-    wide_aes,
 )
 from protocols.randomness.few_rows import NEIGHBOURS, Starts, blocks_alone
 from protocols.randomness.memory import memory
@@ -179,16 +175,6 @@ class Draws:
         Words are looked up as `drawing.look_up` says; those that were not enough, as `drawing.resolve` does.
         """
         count, slots, filled = symbols.shape[1], table.slots, table.filled
-        one_tweak = self.tweaks.strides == (0,)
-        if len(self) >= MANY and (wide := wide_aes()) is not None:
-            asked = wide.round_keys(self.key[:KEY]), self.devices, self.tweaks, self._from(SHARED), self._from(FURTHER)
-            own = exempt or NO_EXEMPT
-            if one_tweak and self.extremes[2]:
-                at_once().draw_in_a_row(*asked, *own, slots, filled, table.tree, table.cuts, spare, symbols)
-                return
-            if count == 1 and not one_tweak:
-                at_once().draw_apart(*asked, *own, slots, filled, table.cuts, spare, symbols, memory.left(len(self)))
-                return
         left, found = memory.left(symbols.size), 0
         for first, words, starts in self.parts(count):
             found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
@@ -208,8 +194,8 @@ class Draws:
     def _encrypt(self, counters: Words, room: Bytes | None = None) -> Bytes:
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
         flat = counters.reshape(-1)
-        out = np.empty(flat.nbytes + BLOCK - 1, dtype=np.uint8) if room is None else room
-        encrypt(self.key[:KEY], flat, out)
+        out = np.empty(flat.nbytes + BLOCK - 1, dtype=np.uint8) if room is None else room  # as OpenSSL asks for
+        memory.cipher(self.key[:KEY]).update_into(flat.view(np.uint8).data, out.data)
         return out[: flat.nbytes]
 
 

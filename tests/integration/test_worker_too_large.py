@@ -104,6 +104,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
     assert [counted(kafka_settings, topics, name) for name in NAMES] == [[20]] * 10 + [[30]] * 20
 
 
+@pytest.mark.long(part="cluster")
 def test_dead_letters_that_are_too_large_are_cut_and_say_so(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from hashlib import blake2b
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from producers.replay.choosing import Events, Rule, choose, event_type, without_duplicates
-from producers.replay.people import MANY, Distinct, People
-from protocols.randomness import Keyring
+from producers.replay.people import Distinct
 
 
 def some_events(order: str, seed: int) -> Events:
@@ -66,18 +63,6 @@ def by_definition(rule: Rule, known: list[tuple[int, int]]) -> int:
         return (min if rule is Rule.FIRST else max)(known)[1]
     counts = Counter(value for _, value in known)
     return min(counts, key=lambda value: (-counts[value], value))
-
-
-@pytest.mark.parametrize("count", [20, MANY + 500])
-def test_a_person_is_the_same_device_in_few_rows_and_in_many(count: int) -> None:
-    """Identifiers of all lengths around the blocks of the hash; a slice begins in the middle of a column's bytes."""
-    key = bytes(range(32))
-    names = [f"{i}{'é' * (i % 200)}{'x' * (i % 131)}" for i in range(count + 7)]
-    wanted = [
-        int.from_bytes(blake2b(name.encode(), key=Keyring(key).key(("person",)), digest_size=8).digest(), "little")
-        for name in names
-    ]
-    assert People(Keyring(key)).devices(pa.array(names)[7:]).tolist() == wanted[7:]
 
 
 def test_people_are_counted_exactly_below_the_size_and_about_right_above_it() -> None:

@@ -21,7 +21,6 @@ from protocols.randomness.drawing import (
     shared_blocks,
     shift,
     stream_blocks,
-    wide_aes,
 )
 from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.keystream import MOST
@@ -174,15 +173,7 @@ def test_cuts_are_inverted_as_defined() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 13])
 @pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
-@pytest.mark.parametrize("wide", [False, True], ids=["step by step", "at once"])
-def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(
-    count: int, cells: bool, wide: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if wide and wide_aes() is None:
-        pytest.skip("this processor has no wide AES")
-    if not wide:
-        for module in (drawing, keystream):
-            monkeypatch.setattr(module, "wide_aes", lambda: None)
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
     rng = np.random.default_rng(2)
     table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
     low = np.uint64(1 << 40)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import memo_store
 import protocols
@@ -19,7 +18,6 @@ from protocols.mechanisms import Direct, Flip, fitting
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.rounds import geometric, grr
 from protocols.randomness import Keyring
-from protocols.randomness.drawing import MANY, encrypt, wide_aes
 from protocols.randomness.sampling import Rows, Table, below, eight_bits
 from protocols.respondent import Respondent
 from tests.helpers.crowd import answers_of
@@ -115,20 +113,6 @@ def test_no_devices_draw_nothing() -> None:
     assert len(Table([0.5, 0.5]).sample(nobody)) == 0
     assert Unary(20).memoise(np.zeros(0, dtype=np.int64), Flip(0.5, 0.3), nobody).shape == (0, 3)
     assert len(Rows(geometric(4, 1.0).matrix).sample(np.zeros(0, dtype=np.int64), nobody)) == 0
-
-
-@pytest.mark.parametrize("blocks", [1, 15, 16, 17, 2 * MANY, 2 * MANY + 5])
-def test_many_blocks_are_encrypted_as_aes_is_defined(blocks: int) -> None:
-    key = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")  # of FIPS 197, appendix A.1
-    counters = np.arange(2 * blocks, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    defined = Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters.tobytes())
-    out = np.empty(counters.nbytes + 15, dtype=np.uint8)
-    encrypt(key, counters, out)
-    assert out[: counters.nbytes].tobytes() == defined
-    if (wide := wide_aes()) is not None:
-        found = np.empty_like(counters)
-        wide.encrypt(key, counters, found)
-        assert found.tobytes() == defined
 
 
 def test_a_short_secret_is_refused_and_none_is_shown() -> None:

@@ -15,6 +15,7 @@ from subprocess import PIPE, Popen, TimeoutExpired, run
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
 from stream_app.local import EmbeddedApp, LocalStore, embedded
@@ -280,7 +281,7 @@ def test_a_disk_that_is_full_at_the_start_is_an_error_that_says_so(tmp_path: Pat
 
 
 def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log" / "0.log"
     app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
@@ -299,12 +300,14 @@ def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
         with pytest.raises(AttributeError):
             EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
     assert path.read_bytes() == data
-    for _ in range(2):  # noted once
-        with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
-            live = again.store.live("s")
-            assert live is not None and live.lost == ((0, 1, lost),)
-    said = capsys.readouterr().out
-    assert said.count("a record is damaged") == 1 and "records=2" in said
+    with capture_logs() as said:
+        for _ in range(2):  # noted once
+            with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+                live = again.store.live("s")
+                assert live is not None and live.lost == ((0, 1, lost),)
+    assert [(entry["log_level"], entry["records"]) for entry in said if "is damaged" in entry["event"]] == [
+        ("error", 2)
+    ]
     assert (tmp_path / "log" / "0.cut-1").read_bytes() == data[ends[1] :]
     with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
         again.send(0, *wire(Tick(0)))
