@@ -25,20 +25,22 @@ help:
 ifneq ($(shell command -v uv 2>/dev/null),)
 INSTALL := uv pip install --python $(BIN)/python
 else
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-compile
 endif
 
-# What the demo needs.
-.venv/ready: pyproject.toml constraints.txt
+.venv/bin/python:
 	@echo "making .venv and installing into it: a minute or a few, once"
 	$(PYTHON) -m venv .venv
+
+# What the demo needs.
+.venv/ready: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --constraint constraints.txt --editable .
 	touch $@
 
 # What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, bench. One is installed at a time.
-.venv/ready-%: .venv/ready
+.venv/ready-%: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --constraint constraints.txt --editable '.[$*]'
-	touch $@
+	touch .venv/ready $@
 .venv/ready-deploy .venv/ready-bench: .venv/ready-dev
 
 demo: .venv/ready
@@ -56,7 +58,7 @@ servers: .venv/ready-dev
 	$(BIN)/hearsay stack fetch
 
 test: check | servers
-	$(BIN)/python -m pytest -n 4 --dist loadgroup --durations 100
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 100
 
 # What takes long by nature: pages as shell scripts, kills, browsers, large samples, mutations. LONG="pages" runs one part,
 # LONG=--touched those of the folders that changed since all of them passed.

@@ -37,11 +37,11 @@ PER_PROCESS = {"redis_server", "_hasty_server"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share something that takes long to make run in one process of the test run, the longest groups first.
 
-    Those that share a broker mostly wait: those of workers and all others are two groups of about the same length.
+    Those that share a broker mostly wait, so one process of three has all of them.
     """
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("workers" if item.path.stem.startswith("test_worker") else "kafka"))
+            item.add_marker(pytest.mark.xdist_group("kafka"))
             item.add_marker(pytest.mark.integration)
         elif item.get_closest_marker("xdist_group") is None and _shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

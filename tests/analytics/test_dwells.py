@@ -27,6 +27,7 @@ def test_values_have_a_middle(values: tuple[str, ...], middles: list[float], uni
     assert (found.tolist(), found_unit) == (middles, unit)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     ("mechanism", "terms"),
     [

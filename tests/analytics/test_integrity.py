@@ -112,6 +112,7 @@ def test_the_widths_of_devices_follow_their_law_whatever_the_values_are(attribut
         assert all(check(found, LEVEL).p > 1e-3 for check in CHECKS.values())
 
 
+@pytest.mark.long(part="statistics")
 def test_few_honest_answers_of_very_many_bits_pass_and_forged_ones_are_noticed() -> None:
     """Failure would look like: chances too small for a float, and every period of such a survey seems forged."""
     k, n = 65_536, 40
@@ -130,6 +131,7 @@ def test_few_honest_answers_of_very_many_bits_pass_and_forged_ones_are_noticed()
     assert sum_check(forged, LEVEL).p < LEVEL
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("k", [3000, 65_536])
 def test_tails_of_very_many_bits_are_those_of_a_normal_law(k: int) -> None:
     """Chernoff's bound of a normal mean is 2 exp(-z^2 / 2)."""

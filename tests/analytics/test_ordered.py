@@ -58,6 +58,7 @@ def collected(kind: str, channel: MatrixChannel, people: int, seed: int) -> Iter
         yield values / people, random.multinomial(values, channel.matrix).sum(axis=0)
 
 
+@pytest.mark.long(part="statistics")
 def test_it_pays_on_every_kind_of_smooth_truth_and_the_page_has_the_figures() -> None:
     """The devices' own code answers; MSE with Norm-Sub and early-stopped, in the table of docs/evaluation.md."""
     keyring, methods = seeded_keyring(6), choose(["smp[geometric]", "smp[l-geometric]"])
@@ -80,6 +81,7 @@ def test_it_pays_on_every_kind_of_smooth_truth_and_the_page_has_the_figures() ->
         assert figures[2:] + figures[:2] == pytest.approx(shown, rel=0.01), kind
 
 
+@pytest.mark.long(part="statistics")
 def test_intervals_cover_each_kind_of_truth_and_its_highest_value() -> None:
     """Smoothing is part of the half width. Coverage is an average over values and repetitions."""
     coverage, peaks, widths = {}, [], []

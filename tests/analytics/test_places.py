@@ -56,7 +56,7 @@ def inside_area(*rates: float) -> PlanarChannel:
     ("rates", "answering", "whole"),
     [
         pytest.param((0.3,), 1.0, True, marks=pytest.mark.long(part="statistics")),
-        ((0.3,), 1.0, False),
+        pytest.param((0.3,), 1.0, False, marks=pytest.mark.long(part="statistics")),
         pytest.param((1.0,), 1.0, True, marks=pytest.mark.long(part="statistics")),
         pytest.param((1.0,), 1.0, False, marks=pytest.mark.long(part="statistics")),
         pytest.param((2.75, 1.375), 1.0, True, marks=pytest.mark.long(part="statistics")),

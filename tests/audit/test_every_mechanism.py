@@ -18,6 +18,7 @@ from tests.helpers.surveys import of_size, scheme_with
 DEVICES, PERIODS, ALPHA = 600, 3, 0.001
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("use", USES)
 def test_every_mechanism_is_attacked_without_contradiction(use: Use) -> None:
     values = {name: np.tile(np.random.default_rng(1).integers(3, size=DEVICES), (PERIODS, 1)) for name in "ab"}

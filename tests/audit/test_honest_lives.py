@@ -10,6 +10,7 @@ from tests.audit.lives import LIVES, alarms
 DEVICES = 800
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_period_of_honest_people_is_contradicted_in_the_life_of_a_survey(name: str) -> None:
     """Values change and people are absent, so a jump may be an alarm: it says "changed", not "contradicted".

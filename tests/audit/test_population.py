@@ -74,6 +74,7 @@ def test_every_solution_is_attacked_and_nothing_contradicts_what_is_computed(sol
             assert figure.measured == pytest.approx(figure.best, abs=0.03)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
 def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
     attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((3, 6, 4))]

@@ -118,7 +118,7 @@ def test_make_test_checks_everything_and_leaves_only_long_tests_out() -> None:
     for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
         assert tool in expanded
     tests = [line.partition(" -m pytest ")[2].split() for line in expanded.splitlines() if " -m pytest " in line]
-    everything = ["-n", "4", "--dist", "loadgroup", "--durations", "100"]
+    everything = ["-n", "3", "--dist", "loadgroup", "--durations", "100"]
     assert tests == [everything], "no marker, no name, no path: all that are not long"
 
 

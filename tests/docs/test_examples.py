@@ -9,7 +9,12 @@ import pytest
 from tests.docs.pages import Page, pages
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-SHOWING = [page for page in pages() if any(block.language == "python" for block in page.blocks)]
+LONG = {"docs/forecasting.md": pytest.mark.long(part="pages")}
+SHOWING = [
+    pytest.param(page, marks=LONG.get(str(page), ()))
+    for page in pages()
+    if any(block.language == "python" for block in page.blocks)
+]
 
 
 @pytest.mark.parametrize("page", SHOWING, ids=str)

@@ -28,7 +28,7 @@ from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
 
 @pytest.fixture
@@ -86,7 +86,6 @@ def use_a_wrong_password(settings: KafkaSettings, client: Callable[..., object])
                 opened(client, wrong, 1)
 
 
-@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", [KafkaAdminClient, KafkaConsumer, KafkaProducer])
 def test_refused_passwords_leave_nothing_open(settings: KafkaSettings, client: Callable[..., object]) -> None:
     alone(use_a_wrong_password, settings, client)

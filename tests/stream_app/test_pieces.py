@@ -173,6 +173,7 @@ def test_computed_sizes_are_those_of_the_largest_records(terms: tuple[int, int, 
     check_sizes(scheme.survey)
 
 
+@pytest.mark.long(part="memory")
 def test_a_million_values_with_fresh_hashes_can_run_and_terms_that_no_device_reads_cannot() -> None:
     def sized(k: int, mechanism: str = "auto") -> Survey:
         attribute = {"name": "a", "range": {"last": k - 1}, "mechanism": mechanism}
