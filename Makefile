@@ -1,11 +1,12 @@
 # Every target works first on a fresh clone: it makes .venv and installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
+ROOMS := protocols|servers|memo_store|analytics|producers|stream_app|audit|gateway|pages|hearsay
 export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench fresh clean
+.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench fresh lines clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,11 +38,11 @@ endif
 	$(INSTALL) --constraint constraints.txt --editable .
 	touch $@
 
-# What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, bench. One is installed at a time.
+# What an extra of pyproject.toml needs besides: dev for checks and tests, deploy. One is installed at a time.
 .venv/ready-%: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --constraint constraints.txt --editable '.[$*]'
 	touch .venv/ready $@
-.venv/ready-deploy .venv/ready-bench: .venv/ready-dev
+.venv/ready-deploy: .venv/ready-dev
 
 demo: .venv/ready
 	$(BIN)/hearsay demo
@@ -86,14 +87,18 @@ deploy-test: .venv/ready-deploy | servers
 	sh scripts/deploy-tools.sh
 	$(BIN)/python -m tests.deploy_test $(DEPLOY)
 
-# BENCH="protocols memo" runs some of them.
-bench: .venv/ready-bench | servers
+# BENCH="stream memo" runs some of them.
+bench: | servers
 	$(BIN)/python -m bench $(BENCH)
 
 # What a newcomer does: a clone, an empty environment, the README's two commands.
 fresh:
 	clone=$$(mktemp -d) && git clone --quiet . $$clone/hearsay && cd $$clone/hearsay && \
 	env -i PATH="$$PATH" HOME="$$HOME" make demo && env -i PATH="$$PATH" HOME="$$HOME" make test && rm -rf $$clone
+
+# The size of the project: rooms, and tests.
+lines:
+	@echo "$$(git ls-files '*.py' | grep -E '^($(ROOMS))/' | xargs cat | wc -l) lines of Python in the rooms, $$(git ls-files 'tests/*.py' | xargs cat | wc -l) in the tests"
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -44,13 +44,3 @@ def best_of(
         if collecting:
             gc.enable()
     return min(found)
-
-
-def per_report(seconds: float, reports: int) -> str:
-    """Nanoseconds, with as many digits as they deserve.
-
-    >>> per_report(0.001, 50_000), per_report(1.0, 50_000)
-    ('20.0', '20,000')
-    """
-    nanoseconds = seconds / reports * 1e9
-    return f"{nanoseconds:,.1f}" if nanoseconds < 100 else f"{nanoseconds:,.0f}"
