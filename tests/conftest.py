@@ -28,6 +28,11 @@ settings.register_profile("hearsay", deadline=None, derandomize=True, suppress_h
 settings.load_profile("hearsay")
 
 
+def pytest_report_header() -> str:
+    seed = os.environ.get("PYTHONHASHSEED", "random")
+    return f"seeds: PYTHONHASHSEED={seed}; hypothesis is derandomized; every other seed is a number in its test"
+
+
 SHARED = {"module", "package", "session"}
 PER_PROCESS = {"redis_server", "_hasty_server"}
 """Quickly made; what shares them may run in any process."""
