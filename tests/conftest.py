@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from hearsay.running.worker_process import WorkerProcess
 from memo_store.store import MemoStore
@@ -26,6 +27,8 @@ from tests.helpers.nursery import launch
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
 settings.register_profile("hearsay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hearsay")
+# Hypothesis tries constants of those modules of ours that happen to be imported: other examples in each process.
+providers.is_local_module_file = lambda path: False
 
 
 def pytest_report_header() -> str:
