@@ -45,11 +45,12 @@ PER_PROCESS = {"redis_server", "_hasty_server"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share something that takes long to make run in one process of the test run, the longest groups first.
 
-    Those that share a broker mostly wait, so one process of three has all of them.
+    Those that share a broker mostly wait, so one process has all of them; of the long ones, two have half each.
     """
     for item in items:
         if "kafka" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("kafka"))
+            apart = item.get_closest_marker("long") and item.path.stem.startswith("test_worker")
+            item.add_marker(pytest.mark.xdist_group("workers" if apart else "kafka"))
             item.add_marker(pytest.mark.integration)
         elif item.get_closest_marker("xdist_group") is None and _shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

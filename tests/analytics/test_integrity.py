@@ -146,6 +146,7 @@ def test_tails_of_very_many_bits_are_those_of_a_normal_law(k: int) -> None:
         assert (limit - mean) / error == pytest.approx(sign * np.sqrt(2 * np.log(2 / LEVEL)), rel=0.01)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("question", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("n", [60, 5000])
 def test_the_p_values_of_honest_periods_are_at_least_as_large_as_they_claim(question: Question, n: int) -> None:

@@ -105,6 +105,7 @@ def test_false_alarms_are_as_rare_as_alpha_says() -> None:
     assert alarms > 5, "the bound is not tight"
 
 
+@pytest.mark.long(part="statistics")
 def test_a_threshold_found_on_the_same_devices_sees_losses_where_there_are_none() -> None:
     random, kept, spared = np.random.default_rng(4), 0, 0
     for _ in range(300):

@@ -100,6 +100,7 @@ def linked(scheme: Scheme, answer: Answer = honest, people: int = 4000) -> tuple
     return trials, first_guess([question], crowd, scheme.survey.longitudinal)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("grid", [SMALL, SOME], ids=["whole", "inside"])
 @pytest.mark.parametrize("reaches", REACHES)
 def test_devices_are_recognised_as_often_as_computed(reaches: dict[str, Any], grid: dict[str, Any]) -> None:

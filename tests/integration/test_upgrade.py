@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick
 
+BACK_OFF_SECONDS = 10.0
+"""Supervisors start what ends at once less and less often. Without it, the group would only rebalance."""
 REFUSED = "the state has version 3, and this release reads versions up to 2"
 
 
@@ -44,9 +48,12 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
     group = [kind(kafka_settings, topics, KEY, tmp_path / f"{kind.__name__}.log") for kind in (first, second)]
     older, newer = sorted(group, key=lambda worker: isinstance(worker, NextRelease))
 
+    started: dict[WorkerProcess, float] = {}
+
     def restart(some: list[WorkerProcess]) -> None:
         for worker in some:
-            if not worker.running:
+            if not worker.running and time.monotonic() - started.get(worker, -inf) > BACK_OFF_SECONDS:
+                started[worker] = time.monotonic()
                 worker.start()
 
     def closed(number: int, some: list[WorkerProcess], ready: WorkerProcess) -> None:

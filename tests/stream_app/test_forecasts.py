@@ -218,6 +218,7 @@ def town(scheme: Scheme, seed: int) -> tuple[list[Histogram], NDArray[np.float64
     return finals, np.array(truth, dtype=np.float64)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("terms", COLLECTED.values(), ids=COLLECTED)
 def test_the_interval_of_the_truth_covers_it_however_reports_are_collected(terms: str) -> None:
     attributes = "attributes: [{name: area, values: [a, b, c, d, e, f]}]"

@@ -105,7 +105,14 @@ def keys() -> Iterator[tuple[Keyring, Keyring]]:
     return ((next(rings), next(rings)) for _ in range(KEYS))
 
 
-@pytest.mark.parametrize(("scheme", "is_late"), [(GRR, False), (OUE, False), (GRR, True)], ids=["grr", "oue", "late"])
+@pytest.mark.parametrize(
+    ("scheme", "is_late"),
+    [
+        pytest.param(GRR, False, id="grr"),
+        pytest.param(OUE, False, id="oue", marks=pytest.mark.long(part="statistics")),
+        pytest.param(GRR, True, id="late", marks=pytest.mark.long(part="statistics")),
+    ],
+)
 def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(
     scheme: Scheme, is_late: bool
 ) -> None:
