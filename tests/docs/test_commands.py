@@ -57,7 +57,7 @@ def clone(tmp_path: Path) -> Iterator[Path]:
     (demo / "redis.new").touch()  # its store is new, though its devices are not
     yield tmp_path
     if (tmp_path / ".stack").exists():
-        subprocess.run([sys.executable, "-m", "hearsay", "stack", "down"], cwd=tmp_path, check=True)
+        subprocess.run([sys.executable, "-m", "hearsay", "stack", "down"], cwd=tmp_path, check=True, timeout=240)
 
 
 @pytest.mark.long(part="pages")
@@ -113,7 +113,12 @@ def test_make_test_checks_everything_and_leaves_only_long_tests_out() -> None:
     ran = (ROOT / ".ci" / "run").read_text().splitlines()
     assert ran[-2:] == ["time make test", "time make test-long LONG=--touched"], "what a change must pass"
     expanded = subprocess.run(
-        ["make", "--just-print", "--old-file=.venv/ready", "test"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["make", "--just-print", "--old-file=.venv/ready", "test"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
     ).stdout
     for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
         assert tool in expanded

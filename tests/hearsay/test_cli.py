@@ -69,7 +69,9 @@ def test_a_full_disk_is_said_in_a_sentence(unbuffered: str) -> None:
     command = [sys.executable, "-m", "hearsay", "version"]
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        refused = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+        refused = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=240, env=environment
+        )
     assert refused.returncode == 1
     assert refused.stderr.startswith("hearsay: No space left")
     assert "Exception ignored" not in refused.stderr
@@ -79,7 +81,7 @@ def test_a_full_disk_is_said_in_a_sentence(unbuffered: str) -> None:
 def test_whoever_closes_its_outputs_is_served_all_the_same(closed: str, tmp_path: Path) -> None:
     page = tmp_path / "telemetry.yaml"
     command = f"{sys.executable} -m hearsay survey new {page} --example telemetry {closed}"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
     assert page.read_text() == example_text("telemetry"), "nothing else was written to it"
 
@@ -107,7 +109,11 @@ def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: 
     survey.write_text(example_text("telemetry"))
     given = [word.format(survey=survey, data=tmp_path / "data") for word in words]
     called = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "hearsay", *given], capture_output=True, text=True, check=True
+        [sys.executable, "-X", "importtime", "-m", "hearsay", *given],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
     )
     loaded = {line.rpartition("|")[2].strip() for line in called.stderr.splitlines()}
     assert "typer" in loaded

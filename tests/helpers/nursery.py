@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -90,6 +91,8 @@ class Nursery:
         with self._lock:
             self._process.stdin.write(json.dumps(what) + "\n")
             self._process.stdin.flush()
+            answers, _, _ = select.select([self._process.stdout], [], [], END_SECONDS)
+            assert answers, f"the process that forks did not answer within {END_SECONDS:.0f} s"
             answer = self._process.stdout.readline()
         assert answer, "the process that forks has ended"
         return answer.strip()

@@ -63,7 +63,11 @@ def test_memory_stays_when_the_file_grows(redis_url: str, tmp_path: Path) -> Non
     Peak memory varies by some 20 MB from run to run, whatever the size of the file.
     """
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path], capture_output=True, text=True, check=False
+        [sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
     )
     assert run.returncode == 0, run.stderr
     small, large, file_size = map(int, run.stdout.split())

@@ -165,7 +165,11 @@ def test_results_can_be_read_from_a_read_only_directory(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     try:
         seen = run(
-            [*unprivileged, sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=False
+            [*unprivileged, sys.executable, "-c", READ, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
         )
     finally:
         tmp_path.chmod(0o755)
