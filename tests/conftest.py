@@ -93,7 +93,7 @@ def _brokers_are_short_lived() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _workers_are_forked() -> None:
-    """A worker is forked from a process that has imported everything: it starts in a tenth of the time."""
+    """A worker is forked from a process that has imported everything: it needs no imports of its own."""
     WorkerProcess.launch = staticmethod(launch)
 
 
