@@ -1,0 +1,1 @@
+"""Tests of views: what is made of finals, and where it goes."""
