@@ -36,10 +36,13 @@ from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.ports import free_port
 from servers.settings import KafkaSettings
+from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, create, publish
-from stream_app.local import EmbeddedApp
 from stream_app.log.flushes import Output
-from stream_app.results import LIVE, RESULT_TOPICS, Live, ResultKey
+from stream_app.log.results import RESULTS
+from views import Live
+from views.local import collecting
+from views.status import LIVE
 
 PERIODS, VALUES, REPORTS = 1000, 100, 2000
 VIEWERS, NEW_VIEWERS, UPDATES, RESTARTS = 200, 10, 30, 5
@@ -272,10 +275,10 @@ def _survey() -> Survey:
 def _results(survey: Survey) -> Iterator[Output]:
     """What is published about all periods, and the last one still open."""
     scheme, random = Scheme(survey), np.random.default_rng(1)
-    names = {topic.name for topic in RESULT_TOPICS}
+    names = {topic.name for topic in RESULTS}
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedApp(Path(directory), [survey], KEY, KEY) as app,
+        collecting(Path(directory), [survey], KEY, KEY) as app,
     ):
         for period in range(PERIODS + 1):
             tokens = np.sort(random.integers(1, 1 << 63, REPORTS, dtype=np.uint64))
@@ -299,7 +302,7 @@ def _send(producer: KafkaProducer, topics: Topics, messages: list[Output]) -> fl
 
 
 def _live(messages: list[Output]) -> Live:
-    from stream_app.log.encoding import decode
+    from views.encoding import decode
 
     (newest,) = [message for message in messages if message.topic == LIVE.name]
     found: Any = Live.model_validate(decode(newest.value))
@@ -320,7 +323,7 @@ def _changed(live: Live, number: int) -> Output:
             "lates": {0: number, 1: round(time.time() * 1000)},
         }
     )
-    (message,) = LIVE.messages(ResultKey("bench"), changed)
+    (message,) = LIVE.messages(FinalKey("bench"), changed)
     return message
 
 

@@ -50,9 +50,10 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.partitions.pace import PROVISIONAL_SECONDS, PROVISIONAL_SHARE
-from stream_app.kafka import KafkaResults
+from stream_app.kafka import KafkaMessages
 from stream_app.log.flushes import PARTIALS, Flush, Output
 from stream_app.merging.merger import Merger
+from views import Results
 
 NEARLY_NOTHING = Run(devices=100, periods=1)
 MILLION_SECONDS, EVENT_MICROSECONDS = 13.0, 3.0
@@ -269,7 +270,7 @@ def starting(found: Table, kafka: KafkaSettings, directory: Path) -> None:
     with workers(1, kafka, topics, KEY, directory / "first") as (worker,):
         worker.wait_until_ready()
         time.sleep(3)  # it is idle
-        results, sink = KafkaResults(kafka, topics), KafkaSink(kafka, topics.reports)
+        results, sink = Results(KafkaMessages(kafka, topics)), KafkaSink(kafka, topics.reports)
         tokens = np.arange(1, ROWS + 1, dtype=np.uint64) * np.uint64(PARTITIONS)
         answers = {"area": (tokens % 16).astype(np.uint8)}
         one = Frame("bench", SCHEME.fingerprint, 0, tokens, np.ones(ROWS, dtype=np.uint16), answers)

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from analytics.mobility import MobilityReport, Quantities, WindowReport
 from protocols.survey import TIMES, Survey
-from stream_app.results import ForecastResult, Histogram, Live
+from views import ForecastResult, Histogram, Live
 
 MOST_VALUES = 200
 """How many values of an attribute a record shows: the most frequent ones. Tables and topics have all."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates
 from analytics.estimation.ratios import exact
+from analytics.mobility.model import Suppression
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap, first_reports
 from analytics.windows.presence_noise import noise_widths
+from protocols.arrays import Whole
 from protocols.scheme import Scheme
 
 AGREED, UNBIASED = "agreed visitors", "unbiased visitors"  # beside the names of attributes, which have no spaces
@@ -26,6 +29,9 @@ class CountHistory:
     `reports` and `supports` (of each value) are as they may be published: exact, or released with noise. `reports` also
     has presence-only reports, if the survey has any. Released supports are those of all gaps together, so windows of
     several periods have none. `agreed` are the visitors by gap, made to agree, if there is noise.
+
+    `ranges` has, for each period in which gaps are joined to ranges, the first gap of each range; none where a question
+    is left out. None: every gap counts on its own. The counts of a range are listed under its first gap.
     """
 
     scheme: Scheme
@@ -33,6 +39,37 @@ class CountHistory:
     reports: Mapping[str, Sequence[ByGap]]
     supports: Mapping[str, Sequence[ByGap]]
     agreed: Sequence[ByGap] | None = None
+    ranges: Sequence[Whole | None] = ()
+
+    def suppression(self, window: Window) -> Suppression | None:
+        """Why a window cannot be computed: a period of it is not released, or its border falls inside a range."""
+        found: Suppression | None = None
+        for later, first_gaps in enumerate(self._ranges(window)):
+            if first_gaps is not None and not len(first_gaps):
+                return "minimum"
+            if first_gaps is not None and later + 1 not in first_gaps:
+                found = "difference"
+        return found
+
+    def gap_ranges(self, window: Window) -> list[tuple[int, int]] | None:
+        """The ranges of gaps, up to the one before the horizon, that all periods of a window have in common.
+
+        None if the number of new visitors is not known. Of a period that comes later in the window only longer gaps
+        count. Where there are no ranges, every gap is one.
+        """
+        horizon = self.scheme.survey.horizon
+        borders = set(range(1, horizon + 1))
+        for later, first_gaps in enumerate(self._ranges(window)):
+            if first_gaps is not None:
+                borders &= {*range(1, later + 2), *first_gaps.tolist()}
+        if horizon not in borders:
+            return None
+        listed = sorted(borders)
+        return [(low, high - 1) for low, high in pairwise(listed)]
+
+    def _ranges(self, window: Window) -> Sequence[Whole | None]:
+        start = window.first - self.first
+        return self.ranges[start : start + window.length]
 
     @property
     def periods(self) -> range:

@@ -11,7 +11,6 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
 from analytics.mobility.smoothed_shares import smoothed_shares
-from analytics.mobility.suppression import suppressions
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
 from protocols.survey import DAY, Survey
 
@@ -22,8 +21,7 @@ LONGEST_TRIANGLE = 31
 class Publication:
     """All windows of the periods that a report is made from.
 
-    A report covers the windows that end with its last period. Whether one of them is suppressed depends on the windows
-    inside it, so those that ended earlier are looked at again.
+    A report covers the windows that end with its last period.
 
     `estimated` are the answers to attributes in the last period, if they were estimated before.
     """
@@ -56,24 +54,28 @@ class Publication:
 
     @cached_property
     def suppressed(self) -> Mapping[Window, Suppression]:
-        """The windows of which nothing is published, with the reason."""
+        """The windows of which nothing is published, with the reason.
+
+        Counts without noise are released or not before windows are made of them. With noise, what follows is for
+        readers, who could do nothing with so small numbers.
+        """
         windows = dict.fromkeys([*self.kinds, *self.triangle])
-        return suppressions({w: max(self.history.unique(w), 0) for w in windows}, self.survey.minimum)
+        if self.history.agreed is None:
+            reasons = {window: self.history.suppression(window) for window in windows}
+            return {window: reason for window, reason in reasons.items() if reason is not None}
+        return {window: "minimum" for window in windows if max(self.history.unique(window), 0) < self.survey.minimum}
 
     @cached_property
     def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
-        """The same by attribute: where a report answers one or none of them, one may have too few answers."""
+        """The same by attribute: with noise, one may have too few answers."""
         names = [question.name for question in self.history.scheme.questions]
-        if len(self.history.scheme.kinds) == 1 or not self.survey.minimum:
+        if self.history.agreed is None or not self.survey.minimum:
             return dict.fromkeys(names, self.suppressed)
-        published = [window for window in self.kinds if window not in self.suppressed]
-        return {
-            name: {
-                **self.suppressed,
-                **suppressions({w: self.history.answers(name, w) for w in published}, self.survey.minimum),
-            }
-            for name in names
-        }
+
+        def few(name: str) -> dict[Window, Suppression]:
+            return {w: "minimum" for w in self.kinds if self.history.answers(name, w) < self.survey.minimum}
+
+        return {name: {**few(name), **self.suppressed} for name in names}
 
     @cached_property
     def smoothed(self) -> Mapping[str, Estimates]:

@@ -80,10 +80,10 @@ def _cell(publication: Publication, window: Window) -> UniqueVisitors:
 
 
 def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
-    """New and returning visitors, and the gaps of the returning ones; nothing where either are too few."""
-    counts, minimum = history.gap_counts(window), history.scheme.survey.minimum
-    new, returning = int(counts[-1]), int(counts[:-1].sum())
-    if len(counts) == 1 or any(0 < part < minimum for part in (new, returning)):
+    """New and returning visitors, and the gaps of the returning ones; nothing where they are not known."""
+    counts = history.gap_counts(window)
+    ranges = _gap_ranges(history, window)
+    if len(counts) == 1 or ranges is None:
         return {}  # with a horizon of one period, nobody is known to return
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
     running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.unbiased_gap_counts(window), cells)]
@@ -92,7 +92,6 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
         low, high = np.array(ranges, dtype=np.intp).reshape(-1, 2).T
         return [sums[high] - sums[low - 1] for sums in running]
 
-    ranges = merged_gaps(counts[:-1].tolist(), minimum)
     gaps = tuple(
         Gaps(shortest=low, longest=high, visitors=visitors)
         for (low, high), visitors in zip(ranges, each_quantity(history.counted(*sums(ranges))), strict=True)
@@ -103,6 +102,16 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
         plain = each_quantity(history.unbiased(unbiased, added))
         published |= {f"unbiased_{name}": one for name, one in zip(PARTED, plain, strict=True)}
     return {**published, "gaps": gaps}
+
+
+def _gap_ranges(history: CountHistory, window: Window) -> Sequence[tuple[int, int]] | None:
+    """The gaps that are published together; None if neither new nor returning visitors are."""
+    if history.agreed is None:
+        return history.gap_ranges(window)
+    counts, minimum = history.gap_counts(window), history.scheme.survey.minimum
+    if any(0 < part < minimum for part in (counts[-1], counts[:-1].sum())):
+        return None
+    return merged_gaps(counts[:-1].tolist(), minimum)
 
 
 def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:

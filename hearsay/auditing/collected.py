@@ -12,7 +12,7 @@ from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
 from protocols.errors import ResultsError
 from protocols.scheme import PRESENCE_ONLY, Scheme
-from stream_app.results import Histogram
+from views import Histogram
 
 
 def audit_collected(

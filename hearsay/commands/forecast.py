@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from analytics.forecasting import Structure
     from hearsay.forecasts.series_files import Loaded
     from hearsay.forecasts.survey_series import Measure
-    from hearsay.reports.sources import Results
     from hearsay.terminal.console import Step
     from producers.scenarios import Scenario
     from protocols.survey import Survey
+    from views import Results
 
 
 def forecast(

@@ -11,13 +11,12 @@ from analytics.forecasting import Series
 from analytics.mobility import Quantity
 from hearsay.forecasts.series_files import Floats, Loaded
 from hearsay.forecasts.time_axis import TimeAxis
-from hearsay.reports.sources import Results
 from hearsay.terminal.console import Step
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from stream_app.results import Cell, cells, observed_series
+from views import Cell, Results, cells, observed_series
 
 Measure = Literal["people", "share", "visitors", "new", "returning"]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from analytics.mobility import MobilityReport, tables
 from hearsay.reports.files import chosen, open_results, with_noted_losses
-from hearsay.reports.sources import Results, mobility_of
+from hearsay.reports.sources import mobility_of
 from hearsay.running.simulating import populate, rehearsal, simulate
 from protocols.survey import Survey
-from stream_app.results import histogram_table
+from views import Results, histogram_table
 
 
 def run(

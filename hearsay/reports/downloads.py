@@ -13,11 +13,11 @@ from pydantic_core import to_json
 from analytics.mobility import PART_ROWS, MobilityReport, Part, tables
 from hearsay.reports.csv_text import csv_head, csv_rows
 from hearsay.reports.files import chosen
-from hearsay.reports.sources import Results, mobility_of
+from hearsay.reports.sources import mobility_of
 from pages.dashboard import Wanted
 from protocols.errors import ResultsError
 from protocols.survey import Calendar
-from stream_app.results import histogram_table
+from views import Results, histogram_table
 
 HISTOGRAMS = "histograms"
 

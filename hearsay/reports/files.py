@@ -10,12 +10,11 @@ from typing import Any
 
 from analytics.mobility import MobilityReport, WindowReport, with_lost_presence
 from hearsay.places import known_directory
-from hearsay.reports.sources import Results
 from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Survey
 from servers.settings import load
-from stream_app.results import MobilityResult
+from views import MobilityResult, Results
 
 
 @contextmanager
@@ -25,16 +24,16 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
     Without both, the directory is that of the survey, or the only one that there is.
     """
     if kafka is not None:
-        from stream_app.kafka import KafkaResults, Topics  # each takes time that the other does not need
+        from stream_app.kafka import KafkaMessages, Topics  # each takes time that the other does not need
 
         settings = load().at(kafka).kafka
-        yield KafkaResults(settings, Topics(settings.prefix)), data
+        yield Results(KafkaMessages(settings, Topics(settings.prefix))), data
         return
     from stream_app.local import LocalStore
 
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:
-        yield store, root
+        yield Results(store), root
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:

@@ -11,7 +11,7 @@ from pages.about import survey_event
 from pages.events import result_events
 from pages.static import static_page
 from protocols.survey import Survey
-from stream_app.results import ForecastResult, Live
+from views import ForecastResult, Live
 
 
 def report_page(

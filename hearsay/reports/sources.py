@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 from analytics.mobility import MobilityReport, combine, with_changes, with_shortfall
 from hearsay.terminal.console import Step
 from protocols.errors import ResultsError, ServerUnavailable
-from protocols.survey import Survey
-from stream_app.results import ForecastResult, Histogram, Live, MobilityResult
+from views import Results
 
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0
 
 
-class Results(Protocol):
-    """A source of published results, of any number of surveys."""
-
-    def surveys(self) -> list[Survey]: ...
-    def periods(self, survey: str) -> list[int]: ...
-    def histograms(self, survey: str) -> list[Histogram]: ...
-    def mobility(self, survey: str) -> list[MobilityResult]: ...
-    def live(self, survey: str) -> Live | None: ...
-    def forecasts(self, survey: str) -> list[ForecastResult]: ...
-
-
 def next_period(results: Results, survey: str) -> int:
     """The first period that is not final yet: an interrupted run continues there."""
-    return max(results.periods(survey), default=-1) + 1
+    return max((key.period or 0 for key in results.finals(survey)), default=-1) + 1
 
 
 def mobility_of(results: Results, survey: str, baseline: range | None = None) -> MobilityReport:
@@ -54,8 +41,11 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:
-    """Wait until a period is final. Raises ServerUnavailable if no period becomes final for TIMEOUT_SECONDS."""
-    changed, waiting_for = time.monotonic(), next_period(results, survey)
+    """Wait until the results of a period are published.
+
+    Raises ServerUnavailable if none are published for TIMEOUT_SECONDS.
+    """
+    changed, waiting_for = time.monotonic(), _next_published(results, survey)
     while waiting_for <= period:
         step(waiting_for, period + 1, "waiting for results")
         if time.monotonic() - changed > TIMEOUT_SECONDS:
@@ -64,6 +54,11 @@ def wait_for_final(results: Results, survey: str, period: int, step: Step) -> No
                 "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
             )
         time.sleep(POLL_SECONDS)
-        now = next_period(results, survey)
+        now = _next_published(results, survey)
         if now > waiting_for:
             changed, waiting_for = time.monotonic(), now
+
+
+def _next_published(results: Results, survey: str) -> int:
+    """The first period whose results are not all published."""
+    return max(results.periods(survey), default=-1) + 1

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from hearsay.reports.sources import Results
 from hearsay.running.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
@@ -23,7 +22,8 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
-from stream_app.local import EmbeddedApp
+from views import Results
+from views.local import collecting
 
 PACE_SECONDS = 1.0  # of results while a period is open
 THIS_PROCESS = "this process"
@@ -67,18 +67,18 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
     """A collection in this process, with its state in a data directory."""
     data.check_destination(survey.id, THIS_PROCESS)
     with (
-        EmbeddedApp(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
+        collecting(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
         data.record_destination(survey.id, THIS_PROCESS)
-        yield Collection(**vars(origin), results=app.store)
+        yield Collection(**vars(origin), results=Results(app.store))
 
 
 @contextmanager
 def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; publishes the survey first."""
     from producers.sinks import KafkaSink  # its client takes time that a run in this process does not need
-    from stream_app.kafka import KafkaResults, Topics, cluster_id, publish
+    from stream_app.kafka import KafkaMessages, Topics, cluster_id, publish
 
     topics, clock_key = Topics(settings.kafka.prefix), settings.clock_key_bytes()
     destination = f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*"
@@ -89,7 +89,7 @@ def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
         reporting(data, survey, settings, sink, clock_key) as origin,
     ):
         data.record_destination(survey.id, destination)
-        yield Collection(**vars(origin), results=KafkaResults(settings.kafka, topics))
+        yield Collection(**vars(origin), results=Results(KafkaMessages(settings.kafka, topics)))
 
 
 @contextmanager

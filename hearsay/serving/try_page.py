@@ -17,6 +17,7 @@ from gateway.http import Response
 from gateway.service import Page
 from protocols.scheme import Scheme
 from stream_app.local import LocalStore
+from views import Results
 
 TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript; charset=utf-8"}
 CONTENT_POLICY = "; ".join(
@@ -51,7 +52,7 @@ def _constant(response: Response) -> Page:
 
 
 def _live(store: LocalStore, survey: str) -> Response:
-    live = store.live(survey)
+    live = Results(store).live(survey)
     return Response(200, b"{}" if live is None else live.model_dump_json().encode(), headers=NO_STORE)
 
 

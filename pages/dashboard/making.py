@@ -18,7 +18,8 @@ from pages.dashboard.overview import SurveyStatus
 from pages.events import Event, event, forecast_event, live_event, mobility_events
 from protocols.errors import HearsayError
 from protocols.survey import Survey
-from stream_app.results import Come, Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
+from stream_app.log.come import Come
+from views import Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
 
 MOST_UNREAD = 20
 """How many records that cannot be shown are named, the newest ones."""
@@ -99,7 +100,7 @@ class Making:
             if found.key.survey in self._surveys:
                 yield forecast_event(self._surveys[found.key.survey], result)
         elif not isinstance(result, Histogram):
-            yield event(found.topic.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
+            yield event(found.view.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
 
     def _about(self, surveys: set[str]) -> Iterator[Document]:
         for id in surveys & self._surveys.keys():

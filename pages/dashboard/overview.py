@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from protocols.survey import Survey
-from stream_app.results import Followed, Histogram, Live
+from views import Followed, Histogram, Live
 
 RECENT = 60
 """Of how many periods the numbers of reports are shown."""

@@ -4,9 +4,11 @@ from stream_app.faust_app.broker.acceptance import accept, stuck_partitions
 from stream_app.faust_app.broker.asides import AsideSurvey, aside_surveys, resume_surveys
 from stream_app.faust_app.broker.checking import check_cluster
 from stream_app.faust_app.monitoring.logs import configure_logs
+from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
 from stream_app.faust_app.monitoring.web import Health, pages
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.worker import run_worker, wait_for_topics
+from stream_app.faust_app.writing import owner_of
 
 __all__ = [
     "AsideSurvey",
@@ -16,6 +18,9 @@ __all__ = [
     "aside_surveys",
     "check_cluster",
     "configure_logs",
+    "note_forecasts",
+    "note_verdict",
+    "owner_of",
     "pages",
     "resume_surveys",
     "run_worker",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
@@ -23,8 +22,6 @@ from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.log.marks import NO_EPOCH, LogFault
 from stream_app.log.skipped import Skipped
 from stream_app.merging.merger import Merger
-
-log = structlog.get_logger(__name__)
 
 
 class Counting:
@@ -122,11 +119,6 @@ class Merging:
             made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
         note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
-        for survey, period in made:
-            for attribute, check in task.reader.alarms_of(survey, period):
-                log.warning(
-                    "reports do not fit honest devices", survey=survey, period=period, attribute=attribute, check=check
-                )
         return bool(made) or is_awaited(task, end(task.tp))
 
 

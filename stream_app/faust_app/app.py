@@ -13,7 +13,6 @@ from faust.types import TP
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
-from stream_app.faust_app.broker.forecasts import Forecasts
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.surveys import Surveys
@@ -61,8 +60,7 @@ class StreamApp:
         hooks = Hooks(self._start, self._offsets.stop)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
-        self._forecasts = Forecasts(app, options, surveys)
-        writer = Writer(app, topics, options.clock_key, self._forecasts.note)
+        writer = Writer(app, topics, options.clock_key)
         watch = self._watch = LogWatch(options.kafka)
         counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
         self._counting = PartitionTasks[PartitionCounter](
@@ -90,7 +88,6 @@ class StreamApp:
                 lambda: self._counting.asides | self._merging.asides,
                 lambda: self._counting.refused_positions + self._merging.refused_positions,
                 lambda: self._counting.readers,
-                lambda: {survey: found for one in self._merging.readers for survey, found in one.alarms.items()},
             )
         )
 
@@ -100,8 +97,6 @@ class StreamApp:
         async def recovered(partitions: set[int]) -> None:
             await self._surveys.catch_up()
             await tasks.open(partitions, table)
-            if tasks is self._merging:
-                self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
             RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
 
         app = self.faust_app
@@ -113,11 +108,11 @@ class StreamApp:
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
+        self._health.merging = lambda: frozenset(merger.owner for merger in self._merging.readers)
         self.faust_app.add_future(self._keep_beating())
         changelogs = [table.changelog_name for table in self._tables]
         await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
         self.faust_app.add_future(self._surveys.follow())
-        self.faust_app.add_future(self._forecasts.run())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
         self.faust_app.add_future(self._check_logs())
 

@@ -42,13 +42,10 @@ def owner_of(survey: str, merge_partitions: int) -> int:
 class Writer:
     """Sends state records to their changelogs, and messages to their topics."""
 
-    def __init__(
-        self, app: Any, topics: Topics, clock_key: bytes, published: Callable[[Output], None] = lambda output: None
-    ) -> None:
+    def __init__(self, app: Any, topics: Topics, clock_key: bytes) -> None:
         self._app = app
         self._topics = topics
         self._clock_key = clock_key
-        self._published = published
 
     async def write(self, flush: Flush, table: StateTable, refused: Refused) -> Exception | None:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails.
@@ -94,8 +91,6 @@ class Writer:
                 raise found
             elif isinstance(item, Write):
                 table.put(item.key, item.value)
-            else:
-                self._published(item)
         return too_large
 
     async def close(self, clock: Clock) -> None:

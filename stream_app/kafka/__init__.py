@@ -4,7 +4,7 @@ from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, 
 from stream_app.kafka.following import TopicFollower
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
-from stream_app.kafka.results import KafkaResults, last_finals
+from stream_app.kafka.results import KafkaMessages, last_finals
 from stream_app.kafka.rights import allowed, check_rights
 from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
@@ -15,7 +15,7 @@ __all__ = [
     "RESUBMITTED",
     "DeadLetter",
     "DeadLetters",
-    "KafkaResults",
+    "KafkaMessages",
     "Published",
     "Refusals",
     "Right",

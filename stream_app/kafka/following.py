@@ -19,11 +19,11 @@ from stream_app.kafka.decompression import limit_decompression
 from stream_app.kafka.reading import explained
 from stream_app.kafka.registry import Published, admit
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
-from stream_app.log.flushes import Output
-from stream_app.results.reading import Come
-from stream_app.results.result_topics import RESULT_TOPICS
+from stream_app.log.come import Come
+from stream_app.log.flushes import Output, TopicName
+from stream_app.log.results import RESULTS
 
-NAMES = tuple(topic.name for topic in RESULT_TOPICS)
+RESULT_NAMES = tuple(topic.name for topic in RESULTS)
 ASK_SECONDS = 10
 """How long an answer about topics and groups may take."""
 MOST_RECORDS = 50
@@ -31,21 +31,26 @@ MOST_RECORDS = 50
 
 
 class TopicFollower:
-    """One consumer of all result topics and of the registry, without a group.
+    """One consumer of some topics with results, or of finals, and of the registry; without a group.
 
-    The registry is read first: results are about surveys. The place of a message is that of its topic in `NAMES`.
+    The registry is read first: results are about surveys. The place of a message is that of its topic in `names`.
     `identity` is a digest of the ids of the topics. One thread reads. What is asked about the topics
     (`present_identity`, `lag`) may be asked by another one.
     """
 
-    places = len(NAMES)
-
-    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+    def __init__(
+        self,
+        kafka: KafkaSettings,
+        topics: Topics,
+        names: Sequence[TopicName] = RESULT_NAMES,
+    ) -> None:
         limit_decompression(kafka.max_batch_bytes)
         self._kafka = kafka
         self._topics = topics
         self._registry: dict[str, Published] = {}
-        self._names = [topics.surveys, *map(topics.named, NAMES)]
+        self._names = [topics.surveys, *map(topics.named, names)]
+        self._results = names
+        self.places = len(names)
         self._partitions = [TopicPartition(name, 0) for name in self._names]
         self._admin = opened(KafkaAdminClient, kafka, ANSWER_SECONDS, request_timeout_ms=ASK_SECONDS * 1000)
         try:
@@ -94,7 +99,7 @@ class TopicFollower:
             else:
                 if survey is not None:
                     come.surveys.append(survey)
-        for place, name in enumerate(NAMES):
+        for place, name in enumerate(self._results):
             for record in found.get(self._partitions[1 + place], ()):
                 if record.value is not None:
                     message = Output(name, record.key or b"", record.value, tuple(record.headers))

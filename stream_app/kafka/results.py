@@ -1,4 +1,4 @@
-"""Reading published results from a Kafka cluster."""
+"""Reading published messages from a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
+from stream_app.finals import FinalKey
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.registry import published
 from stream_app.kafka.topics import Topics
-from stream_app.log.flushes import Output, TopicName
-from stream_app.results.reading import PublishedResults
-from stream_app.results.result_topics import HISTOGRAMS, ResultKey
+from stream_app.log.flushes import FINALS, Output, TopicName
 
 
-class KafkaResults(PublishedResults):
-    """The results that the workers of a cluster have published, as of the moment of reading."""
+class KafkaMessages:
+    """What the workers of a cluster have published, as of the moment of reading."""
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self._kafka = kafka
@@ -26,19 +25,15 @@ class KafkaResults(PublishedResults):
         return list(published(self._kafka, self._topics).values())
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
+        """Every message of a topic, in the order of publication."""
         for record in read_topic(self._kafka, self._topics.named(topic)):
             yield Output(topic, record.key, record.value, tuple(record.headers))
-
-
-def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[ResultKey, bytes]:
-    """The final of every closed period of all surveys, as published: compressed JSON of a `Histogram`."""
-    return KafkaResults(kafka, topics).values(HISTOGRAMS)
 
 
 def last_finals(kafka: KafkaSettings, topics: Topics) -> dict[str, int]:
     """The last final period of every survey that has one."""
     last: dict[str, int] = {}
-    for message in KafkaResults(kafka, topics).messages(HISTOGRAMS.name):
-        (survey, period), _ = HISTOGRAMS.decode_key(message.key)
+    for message in KafkaMessages(kafka, topics).messages(FINALS):
+        survey, period = FinalKey.decode(message.key)
         last[survey] = max(last.get(survey, -1), period or 0)
     return last

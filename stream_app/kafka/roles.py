@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stream_app.kafka.topics import Topics
-from stream_app.results.result_topics import FORECASTS, HISTOGRAMS, RESULT_TOPICS
+from stream_app.log.results import RESULTS
 
 Operation = Literal["Read", "Write", "Describe", "DescribeConfigs"]
 """As Kafka, its tools and Strimzi spell it."""
@@ -49,26 +49,29 @@ class Role:
 
 def roles(topics: Topics) -> list[Role]:
     """Every role, with its rights on these topics."""
-    results = [topics.named(topic.name) for topic in RESULT_TOPICS]
-    # A forecast is made from published histograms, and what was forecast before is not made again.
-    forecast_from = [topics.named(topic.name) for topic in (HISTOGRAMS, FORECASTS)]
+    results = [topics.named(topic.name) for topic in RESULTS]
+    finals = [topics.finals, topics.open]
     changelogs = [topics.counting_changelog, topics.merging_changelog]
     reports, surveys = [topics.reports], [topics.surveys]
     sending = (*_topics(reports, "Write", "Describe"), *_topics(surveys, "Read", "Describe"))
-    reading = _topics([*surveys, *results], "Read", "Describe")
+    reading = _topics([*surveys, *finals, *results], "Read", "Describe")
     return [
         Role("gateway", "takes reports from devices and sends them", sending),
         Role("edge", "makes and sends reports: a fleet, a replay, `hearsay send`", sending),
         Role(
             "worker",
-            "counts and merges. It sends clock records of surveys with `clock: wall`",
+            "counts, merges and makes results. It sends clock records of surveys with `clock: wall`",
             (
-                *_topics([*reports, topics.partials, *changelogs, *forecast_from], "Read", "Write", "Describe"),
-                *_topics([name for name in results if name not in forecast_from], "Write", "Describe"),
+                *_topics([*reports, topics.partials, *changelogs, *finals, *results], "Read", "Write", "Describe"),
                 *_topics([topics.deadletters], "Write", "Describe"),
                 *_topics(surveys, "Read", "Describe"),
                 Right("group", topics.prefix, ("Read", "Describe")),
             ),
+        ),
+        Role(
+            "views",
+            "makes results of finals, apart from workers",
+            (*_topics([*surveys, *finals], "Read", "Describe"), *_topics(results, "Read", "Write", "Describe")),
         ),
         Role("publisher", "publishes surveys", _topics(surveys, "Read", "Write", "Describe")),
         Role("analyst", "reads results: `hearsay report`, exports", reading),
@@ -78,7 +81,7 @@ def roles(topics: Topics) -> list[Role]:
             "runs `hearsay topics check`, `recover`, `close` and `deadletters`. It can read every report",
             (
                 *_topics([*reports, *changelogs, topics.deadletters], "Read", "Write", "Describe", "DescribeConfigs"),
-                *_topics([*surveys, topics.partials, *results], "Read", "Describe", "DescribeConfigs"),
+                *_topics([*surveys, topics.partials, *finals, *results], "Read", "Describe", "DescribeConfigs"),
                 Right("group", topics.prefix, ("Describe",)),
             ),
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -14,9 +13,9 @@ from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 from protocols.errors import TopicError
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
-from stream_app.log.flushes import DEADLETTERS, PARTIALS, TopicName
+from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, TopicName
 from stream_app.log.limits import RECORD_BYTES
-from stream_app.results.result_topics import RESULT_TOPICS, ResultTopic
+from stream_app.log.results import RESULTS, ResultTopic
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""
@@ -93,6 +92,16 @@ class Topics:
         return self.named(PARTIALS)
 
     @property
+    def finals(self) -> str:
+        """Finals: what is released of every closed period."""
+        return self.named(FINALS)
+
+    @property
+    def open(self) -> str:
+        """What is open of every survey."""
+        return self.named(OPEN)
+
+    @property
     def deadletters(self) -> str:
         """Dead letters: every rejected record, with the reason."""
         return self.named(DEADLETTERS)
@@ -120,7 +129,9 @@ class Topics:
             Topic(self.reports, self.partitions, "delete", offsets, kept, FRAME_BYTES, tuning=arrival),
             Topic(self.surveys, 1, "compact", newest),
             Topic(self.partials, self.merge_partitions, "delete", offsets, kept),
-            *(_result_topic(self.named(topic.name), topic) for topic in RESULT_TOPICS),
+            Topic(self.finals, 1, "delete", "a final is published once, and results are made of it at any time"),
+            Topic(self.open, 1, "compact,delete", "a newer record replaces an older one", REPLACED_RETENTION_MS),
+            *(_result_topic(self.named(topic.name), topic) for topic in RESULTS),
             Topic(self.deadletters, 1, "delete", "every rejected record must stay readable", kept, tuning=arrival),
             *(
                 Topic(name, partitions, "compact", newest, compaction_lag_ms=COMPACTION_LAG_MS, tuning=changelog)
@@ -132,8 +143,8 @@ class Topics:
         ]
 
 
-def _result_topic(name: str, topic: ResultTopic[Any]) -> Topic:
-    if topic.keep == "first":
+def _result_topic(name: str, topic: ResultTopic) -> Topic:
+    if not topic.replaced:
         return Topic(name, 1, "delete", "a result is published once and must stay readable")
     return Topic(name, 1, "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS)
 

@@ -15,7 +15,7 @@ import os
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,8 +40,6 @@ from stream_app.log.flushes import PARTIALS, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance
 from stream_app.merging.merger import Merger
-from stream_app.results.forecasting import Forecasting
-from stream_app.results.result_topics import HISTOGRAMS
 
 NO_LIMIT = sys.maxsize  # a record in the store may be as large as it needs to be
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
@@ -55,7 +53,8 @@ class EmbeddedApp:
     `clock_key` is the operator's key, `presence_key` the key of the noise on presence. A directory must always be
     opened with the same keys. It keeps the `partitions` that it was made with: one process counts them all, so more
     than one only means more files to sync, and smaller frames. What closes a period is published by the next flush,
-    anything else at most every `pace_seconds`.
+    anything else at most every `pace_seconds`. `published` is called after each publication; finals and open periods
+    are in the store then, and stay there if it fails.
     """
 
     def __init__(
@@ -67,10 +66,12 @@ class EmbeddedApp:
         *,
         partitions: int = 1,
         pace_seconds: float = 0.0,
+        published: Callable[[LocalStore], None] = lambda store: None,
     ) -> None:
         private_directory(private_directory(directory) / "log")
         self.clock_key = clock_key
         self._pace_seconds = pace_seconds
+        self._after_publication = published
         self._published, self._closes = 0.0, False
         with ExitStack() as held:
             self._held = held  # for what is closed because it fails here
@@ -86,7 +87,6 @@ class EmbeddedApp:
                 self._logs.append(held.enter_context(closing(log)))
             merged = self.store.records("merge/0/")
             self._merger = Merger(0, self.partitions, schemes.get, Keyring(presence_key), merged)
-            self._forecasting = Forecasting(schemes.get, self.store)
             self._catch_up(directory)
             self._held = held.pop_all()
 
@@ -148,6 +148,7 @@ class EmbeddedApp:
             for log, counter in zip(self._logs, self._counters, strict=True):
                 open_since = (period.opened for period in counter.open_periods.values())
                 log.shorten(min(open_since, default=counter.next_offset))
+        self._after_publication(self.store)
         self._published, self._closes = monotonic(), False
 
     @contextmanager
@@ -173,9 +174,6 @@ class EmbeddedApp:
         flush = self._merger.flush(everything=True)
         _check(self._merger)
         self.store.write(flush)
-        for item in flush:
-            if isinstance(item, Output) and item.topic == HISTOGRAMS.name:
-                self.store.write(self._forecasting.after(item))
 
     def closed_through(self, survey: str) -> int:
         """The last period of a survey that is closed in every partition; -1 if none is."""

@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,13 @@ from protocols.errors import AnotherRelease, HearsayError, ResultsError, StateEr
 from protocols.survey import Survey
 from servers.private_files import open_private, sync_directory
 from stream_app.log.codec import ANOTHER_RELEASE
-from stream_app.log.flushes import Output, TopicName, Write
-from stream_app.results.reading import PublishedResults
-from stream_app.results.result_topics import RESULT_TOPICS
+from stream_app.log.flushes import OPEN, Output, TopicName, Write
+from stream_app.log.results import RESULTS
 
 FILE = "results.sqlite"
 _IDENTITY = "identity"
-_REPLACED = {topic.name for topic in RESULT_TOPICS if topic.keep == "newest"}
-_VERSION = 1  # of the tables; 0 is a file without any, or with those of an earlier release
+_REPLACED = {OPEN, *(topic.name for topic in RESULTS if topic.replaced)}
+_VERSION = 2  # of the tables; 0 is a file without any, or with those of an earlier release
 _SPACE = "make sure the disk has space, then run the same command again: it resumes"
 _BACKUP = "restore the directory from a backup"
 _TABLES = f"""
@@ -45,7 +44,7 @@ COMMIT;
 """
 
 
-class LocalStore(PublishedResults):
+class LocalStore:
     """The store of one data directory."""
 
     def __init__(self, directory: Path, how: str) -> None:
@@ -139,15 +138,21 @@ class LocalStore(PublishedResults):
         )
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
+        """Every message of a topic, in the order of publication."""
         return (message for _, message in self._messages("topic = ?", topic))
 
-    def after(self, id: int) -> list[tuple[int, Output]]:
-        """The messages of all topics after an id, with their ids."""
-        return list(self._messages("id > ?", id))
+    def keys(self, topic: TopicName) -> list[bytes]:
+        """The keys of a topic's messages."""
+        return [key for (key,) in self._db.execute("SELECT key FROM messages WHERE topic = ?", (topic,))]
 
-    def _messages(self, which: str, value: object) -> Iterator[tuple[int, Output]]:
+    def after(self, id: int, topics: Collection[TopicName] = ()) -> list[tuple[int, Output]]:
+        """The messages after an id, with their ids: of some topics, or of all."""
+        named = f" AND topic IN ({', '.join('?' * len(topics))})" if topics else ""
+        return list(self._messages(f"id > ?{named}", id, *topics))
+
+    def _messages(self, which: str, *values: object) -> Iterator[tuple[int, Output]]:
         query = f"SELECT id, topic, key, headers, value, checksum FROM messages WHERE {which} ORDER BY id"
-        for id, *row in self._db.execute(query, (value,)):
+        for id, *row in self._db.execute(query, values):
             for topic, key, headers, content in _checked([row], "a published result", ResultsError):
                 yield id, Output(TopicName(topic), key, content, _headers(headers))
 

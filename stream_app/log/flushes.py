@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import NewType
 
 TopicName = NewType("TopicName", str)
-"""A topic without its prefix. Result topics are named by the table in `stream_app.results`."""
+"""A topic without its prefix."""
 PARTIALS = TopicName("partials")
 DEADLETTERS = TopicName("deadletters")
+FINALS = TopicName("finals")
+OPEN = TopicName("open")
 
 
 @dataclass(frozen=True)

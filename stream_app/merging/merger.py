@@ -1,4 +1,4 @@
-"""Adding up the counts of all partitions: provisional results while a period is open, one final when all closed it.
+"""Adding up the counts of all partitions: what is open of a survey, and one final when all have closed a period.
 
 A part with a higher offset replaces one with a lower offset; an equal offset never does; the first closed part of a
 partition and period is never replaced. A final is made when every partition has closed the period, and is written to
@@ -17,32 +17,31 @@ from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
+from stream_app.finals import Final, NotCounted, Status
+from stream_app.finals.final import message
 from stream_app.log.asides import check_size
 from stream_app.log.codec import of_this_release
-from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import since
 from stream_app.log.marks import NO_EPOCH
 from stream_app.log.skipped import Skipped
-from stream_app.merging.kept_finals import Alarms, KeptFinals
+from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.parts import HeldPart, HeldParts
 from stream_app.merging.recovery import recover_merge
 from stream_app.merging.state import MergePosition, SurveyStatus, merged_key, part_key, survey_key
-from stream_app.results.histograms import Live, build_histogram
-from stream_app.results.mobility import BuildMobility, build_mobility
-from stream_app.results.result_topics import LIVE, ResultKey, is_piece
 
-LIVE_AT_ONCE = 32
-"""How many live results a flush has: nothing else happens while they are made."""
+OPEN_AT_ONCE = 32
+"""Of how many surveys a flush has what is open: nothing else happens while it is made."""
 PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
 class Merger(LogReader):
     """Merges one partition of the partials topic: apply every partial in order, flush from time to time.
 
-    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence. No record that is
-    written has more than `limit` bytes: what is larger is cut into pieces.
+    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence. No final has more than
+    `limit` bytes.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class Merger(LogReader):
         keyring: Keyring,
         records: Records = (),
         log_start: int = 0,
-        mobility: BuildMobility = build_mobility,
         limit: int = VALUE_BYTES,
     ) -> None:
         with of_this_release(f"the merge state of partition {owner} of the partials"):
@@ -64,19 +62,18 @@ class Merger(LogReader):
         self.owner = owner
         self._partitions = partitions
         self._lookup = lookup
-        self._limit = limit
         self._saved = dict(position.surveys)  # the offset that the record of each survey contains
         self._statuses: dict[str, SurveyStatus] = {}
         self._parts = HeldParts()
-        self._finals = KeptFinals(owner, keyring, mobility, limit)
+        self._finals = FrozenFinals(owner, keyring, limit)
         for survey, state in recovered.surveys.items():
             self._statuses[survey] = state.status
-            self._finals.add(survey, state.finals, state.pieces)
+            self._finals.add(survey, state.finals)
             for key, part in state.parts.items():
                 self._parts.put(key, part)
         self._published = self._published_through()  # as of the last flush
-        # Surveys whose live result may be out of date, the one that waits longest first; those of which a period has
-        # none yet; and those whose record is out of date.
+        # Surveys whose status may be out of date, the one that waits longest first; those of which a period has not
+        # been published yet; and those whose record is out of date.
         self._changed = dict.fromkeys(self._statuses)
         self._first: dict[str, None] = {}
         self._unsaved = {survey for survey, state in recovered.surveys.items() if state.changed}
@@ -93,15 +90,6 @@ class Merger(LogReader):
     def statuses(self) -> Mapping[str, SurveyStatus]:
         """The status of each survey. The wall clock repeats a clock record until every partition confirms it here."""
         return self._statuses
-
-    @property
-    def alarms(self) -> dict[str, Alarms]:
-        """By survey: what is unusual about the newest final, as attributes and checks; other threads may ask."""
-        return self._finals.alarms
-
-    def alarms_of(self, survey: str, period: int) -> Alarms:
-        """The same of one period; nothing if its final is no longer kept."""
-        return self._finals.alarms_of(survey, period)
 
     def apply(self, offset: int, value: bytes, epoch: int = NO_EPOCH, key: bytes = b"") -> list[Period]:
         """Merge one partial and return the periods it made final. Idempotent: re-applying a partial changes nothing.
@@ -139,41 +127,42 @@ class Merger(LogReader):
             self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True, everything: bool = False) -> Flush:
-        """Everything that changed since the last flush; with `live`, also live results that changed.
+        """Everything that changed since the last flush; with `live`, also what is open.
 
-        Of many live results a flush has some, those that wait longest, unless `everything` is wanted.
+        Of many surveys a flush has some, those that wait longest, unless `everything` is wanted.
         """
         first: list[Write] = []
         finals: list[Write] = []
         surveys: list[Write] = []
-        shown: list[Output] = []
+        counted: list[Output] = []
+        statuses: list[Output] = []
         waiting = list(self._first | self._changed) if live else []
-        current = set(waiting if everything else waiting[:LIVE_AT_ONCE])
+        current = set(waiting if everything else waiting[:OPEN_AT_ONCE])
         for survey in sorted(self._unsaved | current):
             with self._caring_for(survey):
-                before, frozen, status = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
-                horizon = known_scheme(self._lookup, survey).survey.horizon
-                deleted = self._finals.take_outdated(survey, horizon)
-                shown += self._live(survey) if survey in current else []
+                before, frozen, written = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
+                deleted = self._finals.take_outdated(survey)
+                status, of_periods = self.open(survey) if survey in current else (None, [])
+                if status is not None:
+                    statuses.append(status.message)
+                counted += of_periods
                 first += before
                 finals += frozen
-                surveys += status
+                surveys += written
                 self._deletions += deleted
-        results, self._outputs = [*self._outputs, *shown], []
         for survey in current:
             self._changed.pop(survey, None)
             self._first.pop(survey, None)
         self._published = self._published_through()
-        last = [output for output in results if not is_piece(output)]
-        return self._flush(first, finals, [*surveys, self._position_record()], last, filter(is_piece, results))
+        return self._flush(first, finals, [*surveys, self._position_record()], statuses, counted)
 
     def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write], list[Write]]:
-        """Records of a survey that are not written yet: parts and pieces of finals, finals, and its status."""
+        """Records of a survey that are not written yet: parts, finals, and its status."""
         first = [Write(part_key(self.owner, key), held.encode()) for key, held in self._parts.take_unsaved(survey)]
         for write in first:
             check_size(survey, "a part", write.value or b"", RECORD_BYTES)
-        pieces, finals = self._finals.take_unsaved(survey)
-        return [*first, *pieces], finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
+        finals = self._finals.take_unsaved(survey)
+        return first, finals, [Write(survey_key(self.owner, survey), self._statuses[survey].encode())]
 
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
         position = MergePosition.decode(record)  # an offset that the survey's record lacks is read again
@@ -189,21 +178,28 @@ class Merger(LogReader):
         self._first.pop(survey, None)
         self._unsaved.discard(survey)
 
-    def live(self, survey: str) -> Live:
-        """The live result of a survey. With noise on presence it only says what is closed."""
+    def open(self, survey: str) -> tuple[Status | None, list[Output]]:
+        """The status of a survey, and the counts of its open periods as far as they may be published.
+
+        With noise on presence, a status only says what is closed; there is none before the first period is.
+        """
         scheme, status = known_scheme(self._lookup, survey), self._statuses.get(survey, SurveyStatus())
-        exact = scheme.presence is None
-        open_periods = self._counted_periods(survey) if exact else []
-        return Live(
+        closed = status.closed_everywhere(self._partitions)
+        if scheme.presence is not None:
+            return Status(survey=survey, closed_through=closed) if closed > NEVER else None, []
+        counts = {period: self._counts(scheme, period) for period in self._counted_periods(survey)}
+        published = Status(
             survey=survey,
-            closed_through=status.closed_everywhere(self._partitions),
-            open=tuple(
-                build_histogram("provisional", scheme, period, self._counts(scheme, period)) for period in open_periods
-            ),
-            rejects=status.rejects if exact else {},
-            lates=status.lates if exact else {},
-            lost=status.lost if exact else (),
+            closed_through=closed,
+            open={period: sum(found[kind].total for kind in scheme.kinds) for period, found in counts.items()},
+            rejects=status.rejects,
+            lates=status.lates,
+            lost=status.lost,
         )
+        if scheme.survey.minimum:
+            return published.reduced(scheme.survey.minimum), []
+        finals = {period: Final.of(scheme, period, found, NotCounted()) for period, found in counts.items()}
+        return published, [message(OPEN, survey, period, final.encode()) for period, final in finals.items()]
 
     def _gather(self, offset: int, part: Part, status: SurveyStatus) -> None:
         key = part.survey, part.period, part.partition
@@ -234,11 +230,8 @@ class Merger(LogReader):
         return list(self._close(survey, status))
 
     def _shows(self, survey: str) -> bool:
-        """Whether live results follow the reports. With noise on presence, one would show that somebody reported."""
+        """Whether the status follows the reports. With noise on presence, it would show that somebody reported."""
         return known_scheme(self._lookup, survey).presence is None
-
-    def _has_closed(self, survey: str) -> bool:
-        return self._statuses.get(survey, SurveyStatus()).closed_everywhere(self._partitions) > NEVER
 
     def _close(self, survey: str, status: SurveyStatus) -> Iterator[Period]:
         """Make finals of the periods that every partition has closed, from the first period with a report."""
@@ -272,7 +265,8 @@ class Merger(LogReader):
     def _make_final(self, scheme: Scheme, period: int) -> None:
         key = scheme.survey.id, period
         after = self._published.get(scheme.survey.id, NEVER)
-        self._outputs += self._finals.make(scheme, period, self._parts.of(*key), after).outputs
+        value = self._finals.make(scheme, period, self._parts.of(*key), after)
+        self._outputs.append(message(FINALS, *key, value))
         listed = self._statuses[scheme.survey.id].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
             listed.pop(part, None)
@@ -280,11 +274,6 @@ class Merger(LogReader):
 
     def _counts(self, scheme: Scheme, period: int) -> Counts:
         return add_counts([part.counts for part in self._parts.of(scheme.survey.id, period)], scheme)
-
-    def _live(self, survey: str) -> list[Output]:
-        if not (self._shows(survey) or self._has_closed(survey)):
-            return []
-        return LIVE.messages(ResultKey(survey), self.live(survey), self._limit)
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""

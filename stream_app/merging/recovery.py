@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from protocols.errors import StateError
 from stream_app.counting.recovery import Records, resume_after
-from stream_app.counting.state import NOTHING, Period
+from stream_app.counting.state import NOTHING
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Acceptance
-from stream_app.merging.finals import Final, final_key, piece_key
+from stream_app.merging.frozen import Frozen
 from stream_app.merging.parts import HeldPart, PartKey
 from stream_app.merging.state import (
     MergePosition,
@@ -29,8 +29,7 @@ class RecoveredSurvey:
 
     status: SurveyStatus
     parts: dict[PartKey, HeldPart] = field(default_factory=dict)
-    finals: dict[int, Final] = field(default_factory=dict)
-    pieces: dict[Period, set[str]] = field(default_factory=dict)
+    finals: dict[int, Frozen] = field(default_factory=dict)
     stale: list[bytes] = field(default_factory=list)
     changed: bool = False  # its record must be written again
     recorded: bool = False  # it has one
@@ -119,8 +118,6 @@ def _recover_survey(
     """The state of one survey. Once an operator has let it go on, a part that cannot be read is read again."""
     acceptances = position.mark.acceptances
     recovered = RecoveredSurvey(SurveyStatus(acceptances=acceptances))
-    manifests: dict[int, bytes] = {}
-    pieces: dict[int, dict[str, bytes]] = {}
     written: dict[PartKey, bytes] = {}
     for key, value in records.items():
         _, _, kind, _, *rest = key.decode().split("/")
@@ -128,9 +125,7 @@ def _recover_survey(
             recovered.status = SurveyStatus.decode(survey, value)
             recovered.recorded = True
         elif kind == "final":
-            manifests[int(rest[0])] = value
-        elif kind == "piece":
-            pieces.setdefault(int(rest[0]), {})[rest[1]] = value
+            recovered.finals[int(rest[0])] = Frozen.decode(value)
         else:
             written[survey, int(rest[0]), int(rest[1])] = value
     status = recovered.status
@@ -138,19 +133,8 @@ def _recover_survey(
         status.lose(lost)
         status.acceptances = acceptances
         recovered.changed = True
-    for period, value in manifests.items():
-        final = Final.decode(value, pieces.get(period, {}))
-        if final is None:
-            recovered.stale.append(final_key(owner, (survey, period)))
-        else:
-            recovered.finals[period] = final
-            status.published_through(final.after)  # a late write may have replaced the status by an older one
-    for period, named in pieces.items():
-        # Of a period that is not final yet, someone may still write the manifest.
-        if period not in recovered.finals and period <= status.through:
-            recovered.stale += [piece_key(owner, (survey, period), name) for name in named]
-        else:
-            recovered.pieces[survey, period] = set(named)
+    for final in recovered.finals.values():
+        status.published_through(final.after)  # a late write may have replaced the status by an older one
     for place, value in written.items():
         if place[1] <= status.through:
             recovered.stale.append(part_key(owner, place))

@@ -6,8 +6,7 @@
     merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
     merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.asides.Resumption`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
-    merge/Q/final/SURVEY/PERIOD               the messages of a final, and its counts (or release) for later windows
-    merge/Q/piece/SURVEY/PERIOD/DIGEST        a piece of a final that is too large for one record (`finals`)
+    merge/Q/final/SURVEY/PERIOD               the bytes of a final (`frozen`)
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the
 same bytes and headers.

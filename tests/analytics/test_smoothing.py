@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stream_app.results import MOBILITY, ClosedPeriod, Release, ResultKey, build_mobility, release
 
 from analytics.estimation import estimate, smoothing
 from analytics.estimation.estimates import Estimates, variance
@@ -23,7 +24,6 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.results import MOBILITY, ClosedPeriod, Release, ResultKey, build_mobility, release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import Memory
 from tests.helpers.town import live

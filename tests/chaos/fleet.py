@@ -6,6 +6,7 @@ import time
 from threading import Thread
 
 import numpy as np
+from stream_app.results import Histogram
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
@@ -14,7 +15,6 @@ from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
 from stream_app.kafka import KafkaResults, publish
-from stream_app.results import Histogram
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis

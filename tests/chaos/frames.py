@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from threading import Thread
 
 import numpy as np
+from stream_app.results import Histogram
 
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
@@ -15,7 +16,6 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.kafka import KafkaResults, publish
-from stream_app.results import Histogram
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 

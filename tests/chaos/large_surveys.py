@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from stream_app.results import Histogram
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
@@ -16,7 +17,6 @@ from stream_app.counting.state import Position, counter_key, position_key
 from stream_app.kafka import KafkaResults, publish, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.log.codec import unpack
-from stream_app.results import Histogram
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.frames import random_answers

@@ -10,6 +10,9 @@ from functools import cache, partial
 
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
+from stream_app.log.encoding import decode, digest
+from stream_app.merging.finals import final_key
+from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
@@ -18,9 +21,6 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from stream_app.kafka import KafkaResults, publish, read_topic
 from stream_app.kafka.reading import ends
 from stream_app.log.codec import unpack
-from stream_app.log.encoding import decode, digest
-from stream_app.merging.finals import final_key
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY
 from tests.chaos.base import KafkaOrdeal
 from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually

@@ -14,12 +14,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
+
 from producers.sinks import KafkaSink
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, existing, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
-from stream_app.results import HISTOGRAMS, MOBILITY, ResultKey
 from tests.deploy_test import gateway
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from stream_app.results import MobilityResult
 
 from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
 from hearsay.terminal.explaining import explain
 from servers.ports import free_port
 from stream_app.kafka import Topics
-from stream_app.results import MobilityResult
 from tests.helpers.browser import events_in
 from tests.helpers.nursery import run as hearsay
 

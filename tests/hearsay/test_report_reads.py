@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_app.results import reading
 from typer.testing import CliRunner
 
 from hearsay.cli import app
-from stream_app.results import reading
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from stream_app.results import RESULT_TOPICS
 
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -14,7 +15,6 @@ from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log.flushes import Output
-from stream_app.results import RESULT_TOPICS
 
 KEY = b"the operator's own key"
 

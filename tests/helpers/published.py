@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from stream_app.results import PublishedResults
+
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
 from stream_app.log.flushes import Output, TopicName, Write
-from stream_app.results import PublishedResults
 
 
 class Memory(PublishedResults):

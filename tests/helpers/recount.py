@@ -13,12 +13,12 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+from stream_app.merging.verdicts import NotCounted, judge
+from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.kafka import Topics, read_topic
-from stream_app.merging.verdicts import NotCounted, judge
-from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 
 LIMIT = 16 << 20  # what a batch may take

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from stream_app.results import HISTOGRAMS
 from typer.testing import CliRunner
 
 from hearsay.cli import app
@@ -16,7 +17,6 @@ from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, published, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import HISTOGRAMS
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
 from tests.integration.test_run_on_kafka import KEY

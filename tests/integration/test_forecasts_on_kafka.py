@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stream_app.results import FORECASTS
 
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics
 from stream_app.local import LocalStore
-from stream_app.results import FORECASTS
 from tests.helpers import nursery
 from tests.helpers.eventually import eventually
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from stream_app.results import HISTOGRAMS, MOBILITY
 
 import hearsay as library
 from hearsay.running.worker_process import workers
@@ -15,7 +16,6 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
-from stream_app.results import HISTOGRAMS, MOBILITY
 from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
+from stream_app.results import HISTOGRAMS
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from protocols.errors import TopicError
@@ -17,7 +18,6 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaResults, Topics, publish, read_topic
 from stream_app.kafka.results import read_finals
-from stream_app.results import HISTOGRAMS
 from tests.helpers import bombs
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually

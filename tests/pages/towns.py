@@ -6,6 +6,8 @@ import json
 from functools import cache
 from itertools import product
 
+from stream_app.results import ForecastResult, ForecastTable, Intervals
+
 from analytics.mobility import MobilityReport, with_truth
 from analytics.windows import Window
 from pages.about import survey_event
@@ -15,7 +17,6 @@ from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from stream_app.results import ForecastResult, ForecastTable, Intervals
 from tests.helpers.published import part, publish
 from tests.helpers.town import live, truths
 

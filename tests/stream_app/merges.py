@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from stream_app.results import Live
 
 from protocols.randomness import Keyring
 from protocols.wire import Lookup
@@ -11,7 +12,6 @@ from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.merging.merger import Merger
-from stream_app.results import Live
 from tests.helpers.published import Memory
 from tests.stream_app.worlds import SURVEYS
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from pydantic import BaseModel
+from stream_app.results import ClosedPeriod
 
 from protocols.errors import StateError
 from protocols.randomness import Keyring
@@ -22,7 +23,6 @@ from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key, survey_key
-from stream_app.results import ClosedPeriod
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, keep
 from tests.stream_app.test_exactness import SAVINGS, Counting, Merging, reached

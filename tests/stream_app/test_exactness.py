@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from stream_app.results import HISTOGRAMS, ClosedPeriod, Release
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -20,7 +21,6 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
-from stream_app.results import HISTOGRAMS, ClosedPeriod, Release
 from tests.helpers.published import Memory
 from tests.helpers.recount import finals_of
 from tests.stream_app.crashes import Step, World, scripts

@@ -7,13 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-from analytics.forecasting import Series, Structure, backtest
-from protocols.randomness import Keyring
-from protocols.scheme import PRESENCE_ONLY, Scheme
-from protocols.survey_text import parse_survey
-from stream_app.counting import Statistics
-from stream_app.log.flushes import Output, TopicName
 from stream_app.results import (
     FORECASTS,
     HISTOGRAMS,
@@ -28,6 +21,13 @@ from stream_app.results import (
     release,
 )
 from stream_app.results.forecasting import Forecasting
+
+from analytics.forecasting import Series, Structure, backtest
+from protocols.randomness import Keyring
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.survey_text import parse_survey
+from stream_app.counting import Statistics
+from stream_app.log.flushes import Output, TopicName
 
 PERIODS, SEASON, DAY_OFF = 190, 7, 150
 TERMS = """{id: days, start: 2026-01-05T00:00:00Z, period: 1d, %s, horizon: 2, clock: source,

@@ -8,12 +8,12 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 import pytest
+from stream_app.results import Histogram, build_histogram, histogram_table, release
+from stream_app.results.histograms import Kind
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
-from stream_app.results import Histogram, build_histogram, histogram_table, release
-from stream_app.results.histograms import Kind
 from tests.helpers.crowd import scheme_of
 
 KEYRING = Keyring(bytes(range(16)))

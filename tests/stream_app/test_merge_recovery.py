@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import pytest
+from stream_app.merging.finals import Final
+from stream_app.results import HISTOGRAMS, ClosedPeriod, Live, Release
 
 from protocols.scheme import Scheme
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
-from stream_app.merging.finals import Final
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
-from stream_app.results import HISTOGRAMS, ClosedPeriod, Live, Release
 from tests.stream_app.crashes import keep
 from tests.stream_app.merges import KEYRING, Owner, counts, finals, live, part, progress, results
 from tests.stream_app.worlds import SURVEYS

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stream_app.merging.finals import Final, final_key
+from stream_app.results import RESULT_TOPICS, Release
 
 from analytics.estimation.estimates import Estimates
 from analytics.mobility import answers, count_history
@@ -22,9 +24,7 @@ from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
 from stream_app.log.skipped import Skipped, Why
-from stream_app.merging.finals import Final, final_key
 from stream_app.merging.merger import LIVE_AT_ONCE
-from stream_app.results import RESULT_TOPICS, Release
 from tests.helpers.published import Memory
 from tests.stream_app.crashes import keep
 from tests.stream_app.merges import Owner, counts, finals, live, part, progress, results

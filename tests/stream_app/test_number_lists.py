@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
-
 from stream_app.log.encoding import compress, digest, join
 from stream_app.log.number_lists import LONG_BYTES, parse
 

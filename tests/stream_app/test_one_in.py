@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
+from stream_app.results import HISTOGRAMS, MOBILITY, Histogram
 
 from hearsay.library.answering import Fleet
 from protocols.randomness import Keyring
@@ -19,7 +20,6 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame, encode_report
 from stream_app.local import EmbeddedApp
-from stream_app.results import HISTOGRAMS, MOBILITY, Histogram
 
 KEY, SECRET = bytes(32), bytes(range(32))
 K = 4

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
+from stream_app.results import HISTOGRAMS, LIVE, MOBILITY
+from stream_app.results.result_topics import is_piece
 
 from protocols.errors import ResultsError, SurveyError
 from protocols.randomness import Keyring
@@ -20,8 +22,6 @@ from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
 from stream_app.merging.parts import HeldPart
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY
-from stream_app.results.result_topics import is_piece
 from tests.helpers.published import Memory
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.crashes import keep

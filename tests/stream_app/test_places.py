@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stream_app.results import Histogram
 
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.local import EmbeddedApp
-from stream_app.results import Histogram
 from tests.helpers.surveys import of_size, scheme_with
 
 KEY = b"the operator's own key"

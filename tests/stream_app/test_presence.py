@@ -9,6 +9,7 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 from scipy.stats import beta
+from stream_app.results import Release, build_histogram, build_mobility, release
 
 from analytics.estimation import estimate
 from analytics.windows import Window
@@ -17,7 +18,6 @@ from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import Release, build_histogram, build_mobility, release
 from tests.helpers.crowd import counts_of, scheme_of
 
 KEYS = 2000

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_app.log.encoding import compress
+from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, ResultKey, ResultTopic
 
 from protocols.errors import ResultsError
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.local import LocalStore
-from stream_app.log.encoding import compress
 from stream_app.log.flushes import Output
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, ResultKey, ResultTopic
 from tests.helpers.published import Memory
 
 Write = Callable[..., LocalStore]

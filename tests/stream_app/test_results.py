@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram, release
+from stream_app.results.schemas import schema
 
 from analytics.estimation import norm_sub
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
-from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram, release
-from stream_app.results.schemas import schema
 from tests.helpers.crowd import counts_of, scheme_of
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"

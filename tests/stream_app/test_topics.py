@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
+from stream_app.results import HISTOGRAMS, LIVE, RESULT_TOPICS
 
 import stream_app.kafka.topics
 from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
-from stream_app.results import HISTOGRAMS, LIVE, RESULT_TOPICS
 from tests.helpers.eventually import eventually
 
 FreshTopics = Callable[..., Topics]

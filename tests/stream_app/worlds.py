@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from stream_app.results import Histogram
 
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting.judging import Record
-from stream_app.results import Histogram
 
 KEY = b"the operator's own key"
 HORIZON, COLOURS, PAGES = 3, 3, 10

@@ -18,7 +18,7 @@ from hearsay.running.simulating import populate, simulate
 from hearsay.survey_files import example
 from protocols.survey import Survey
 from stream_app.local import LocalStore
-from stream_app.results import RESULT_TOPICS
+from stream_app.log.results import RESULTS
 
 KEPT = Path(__file__).parents[1] / "states" / "documents.json.xz"
 SCENARIOS = {  # by example: a scenario, its devices and its periods
@@ -44,7 +44,7 @@ def documents(name: str) -> Mapping[str, str]:
         data.new_store_mark.touch()
         simulate(survey, populate(survey, scenario, devices, periods, seed=7), data.root)
         with closing(LocalStore.existing(data.collector)) as store:
-            messages = [m for topic in RESULT_TOPICS for m in list(store.messages(topic.name))[-LAST:]]
+            messages = [m for topic in RESULTS for m in list(store.messages(topic.name))[-LAST:]]
     return {f"{m.topic} {m.key.decode()}": gzip.decompress(m.value).decode() for m in messages}
 
 

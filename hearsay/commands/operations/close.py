@@ -37,7 +37,8 @@ def close(
     from protocols.errors import SurveyError
     from protocols.wire import CLOCK, Clock, encode_clock
     from servers.settings import load
-    from stream_app.kafka import KafkaResults, existing, published
+    from stream_app.kafka import KafkaMessages, existing, published
+    from views import Results
 
     settings = load() if kafka is None else load().at(kafka)
     topics, key = existing(settings.kafka), settings.clock_key_bytes()
@@ -47,7 +48,7 @@ def close(
             f"there is no survey {survey!r} on {settings.kafka.bootstrap}",
             f"known surveys: {', '.join(known) or 'none'}",
         )
-    closed = next_period(KafkaResults(settings.kafka, topics), survey) - 1
+    closed = next_period(Results(KafkaMessages(settings.kafka, topics)), survey) - 1
     if through <= closed:
         raise SurveyError(f"survey {survey!r} is closed through period {closed} already", "close a later period")
     if not force:

@@ -47,6 +47,7 @@ def worker(
     import sys
 
     from hearsay.serving.worker_pages import serve_pages
+    from hearsay.serving.worker_views import making_views
     from servers.settings import load
     from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
 
@@ -58,4 +59,5 @@ def worker(
     with serve_pages(web_host, web_port) as health:
         topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
         options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
-        run_worker(options, health)
+        with making_views(settings.kafka, topics, health):
+            run_worker(options, health)

@@ -44,6 +44,7 @@ UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["
 
 Outcomes = Tally[tuple[str, str]]  # rows by survey and outcome
 _last_final: dict[str, float] = {}
+_alarms: dict[str, Iterable[tuple[str, str]]] = {}
 
 
 def outcomes_of(changes: Changes) -> Outcomes:
@@ -78,12 +79,17 @@ def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
     UNEXPECTED.labels(survey).inc(unexpected)
 
 
+def note_verdict(survey: str, alarms: Iterable[tuple[str, str]]) -> None:
+    """What is unusual about the newest final of a survey, as attributes and checks."""
+    _alarms[survey] = alarms
+
+
 class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
     `asides` the surveys that are set aside in partitions, `refused` the partitions whose position is refused,
-    `counters` the counters of our partitions, `alarms` what is unusual about the newest final of each survey.
+    `counters` the counters of our partitions.
     """
 
     def __init__(
@@ -93,14 +99,12 @@ class StateCollector(Collector):
         asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
         refused: Callable[[], Iterable[TP]],
         counters: Callable[[], Iterable[PartitionCounter]],
-        alarms: Callable[[], Mapping[str, Iterable[tuple[str, str]]]],
     ) -> None:
         self._lag = lag
         self._faults = faults
         self._asides = asides
         self._refused = refused
         self._counters = counters
-        self._alarms = alarms
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
@@ -141,7 +145,7 @@ class StateCollector(Collector):
         yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
         what = "Attributes whose newest final does not fit honest devices, by check"
         contradicted = GaugeMetricFamily("hearsay_contradicted", what, labels=["survey", "check"])
-        for survey, alarms in self._alarms().items():
+        for survey, alarms in list(_alarms.items()):
             checks = Tally(check for _, check in alarms)
             for check in CHECKS:
                 contradicted.add_metric([survey, check], checks[check])

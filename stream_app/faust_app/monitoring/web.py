@@ -20,10 +20,14 @@ Page = tuple[int, str, bytes]  # status, content type, body
 
 
 class Health:
-    """Whether a worker lives and is ready. The worker calls `beat` all the time, and sets `ready` once it can tell."""
+    """Whether a worker lives and is ready. The worker calls `beat` all the time, and sets `ready` once it can tell.
+
+    `merging` gives the partitions of the partials topic that it merges.
+    """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.ready: Callable[[], bool] = lambda: False
+        self.merging: Callable[[], frozenset[int]] = frozenset
         self._now = now
         self._beat_at = now()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from stream_app.results import histogram_table
 
 import hearsay
 from hearsay.library.estimating import FIGURES
@@ -15,7 +16,6 @@ from protocols.errors import ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from stream_app.local import EmbeddedApp
-from stream_app.results import histogram_table
 from tests.hearsay.library.surveys import ANY, KEY, SECRET, survey, truth
 
 

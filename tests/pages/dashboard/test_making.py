@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Come, Followed, Live, ResultKey
 
 from pages.about import survey_event
 from pages.dashboard.encoding import text_of
@@ -16,7 +17,6 @@ from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Come, Followed, Live, ResultKey
 from tests.helpers.collecting import collecting, small_survey
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stream_app.results import RESULT_TOPICS
 
 from hearsay.reports import serving
 from pages.dashboard import Source
@@ -18,7 +19,6 @@ from pages.dashboard import source as source_module
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Result
 from stream_app.local import DirectoryFollower, LocalStore
-from stream_app.results import RESULT_TOPICS
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
 from tests.helpers.eventually import eventually

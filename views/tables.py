@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from stream_app.results.histograms import AttributeHistogram, Histogram
+from views.histogram import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
 _NUMBERS = (

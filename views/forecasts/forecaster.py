@@ -24,11 +24,19 @@ from analytics.forecasting import (
     refit_after,
 )
 from protocols.scheme import Scheme
-from stream_app.results.forecast_result import ForecastResult, ForecastTable, Intervals, Kind
-from stream_app.results.histograms import Histogram
-from stream_app.results.observing import Cell, Floats, Members, Observation, cells, observe
+from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
+from views.forecasts.observing import Cell, Floats, Members, Observation, cells, observe
+from views.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
+
+
+def reach(scheme: Scheme) -> int:
+    """How many finals matter for the forecast after the last of them; without forecasts, none but that."""
+    if scheme.survey.forecast is None:
+        return 1
+    structure = Structure.of(scheme.survey.forecast.seasons)
+    return 1 + longest_between(structure) + history_length(structure)
 
 
 class Forecaster:
@@ -45,20 +53,8 @@ class Forecaster:
         self._fitted_after = -1
         self.through = -1
 
-    @staticmethod
-    def since(scheme: Scheme, period: int) -> int:
-        """The first period whose final matters for forecasts after `period`."""
-        assert scheme.survey.forecast is not None
-        structure = Structure.of(scheme.survey.forecast.seasons)
-        return max(0, period - longest_between(structure) - history_length(structure))
-
     def extend(self, histogram: Histogram, publish: bool = True) -> ForecastResult | None:
-        """Take in the next final; returns the forecast after it, once enough is known and if it is to be published.
-
-        A period that was taken in before changes nothing.
-        """
-        if histogram.period <= self.through:
-            return None
+        """Take in the next final; returns the forecast after it, once enough is known and if it is wanted."""
         for missing in range(self.through + 1, histogram.period) if self._history else ():
             nothing = np.full(len(self._cells), np.nan)
             self._take(Observation(missing, nothing, nothing, nothing))

@@ -7,8 +7,6 @@ manifest: it is published after them, and read only if all of them are there.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -18,10 +16,9 @@ import numpy as np
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from stream_app.log.number_lists import parse
+from stream_app.log.codec import compress, decompress
+from views.number_lists import parse
 
-LEVEL = 1
-"""Higher levels save about a tenth, and take several times as long."""
 SHORT = 4
 """Lists with at most so many entries are not moved to pieces."""
 
@@ -32,19 +29,6 @@ class Range(NamedTuple):
     path: str
     begin: int
     entries: list[Any]
-
-
-def compress(text: bytes) -> bytes:
-    """Equal texts give equal bytes."""
-    return gzip.compress(text, LEVEL, mtime=0)
-
-
-def decompress(value: bytes) -> bytes:
-    """Raises ValueError if the value is not compressed."""
-    try:
-        return gzip.decompress(value)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(str(error)) from None
 
 
 def digest(value: bytes) -> str:

@@ -5,26 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from analytics.columns import Column, Columns
-from stream_app.results.histograms import Pieces
+from views.model import Pieces, ResultModel
 
 Kind = Literal["visitors", "values", "groups"]
 
 
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Intervals(_Result):
+class Intervals(ResultModel):
     """Lower and upper ends: a column for each period ahead."""
 
     low: Columns
     high: Columns
 
 
-class ForecastTable(_Result):
+class ForecastTable(ResultModel):
     """Forecasts of all visitors, of the values of an attribute, or of its groups.
 
     There is one column for each period ahead, with a number for each name: null where a period ahead will probably be
@@ -46,7 +42,7 @@ class ForecastTable(_Result):
     )
 
 
-class ForecastResult(_Result):
+class ForecastResult(ResultModel):
     """The forecast that was made after one period of one survey."""
 
     schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")

@@ -1,0 +1,71 @@
+"""The views of a worker: made in a thread of their own, so that counting and merging never wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Thread
+
+import numpy as np
+import structlog
+
+from servers.settings import KafkaSettings
+from stream_app.faust_app import Health, note_forecasts, note_verdict, owner_of
+from stream_app.kafka import Topics
+from views import ForecastResult, Histogram
+from views.following import follow
+from views.sinks.kafka import KafkaTopics
+from views.sinks.sink import Made
+
+STOP_SECONDS = 10.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The surveys that a worker merges."""
+
+    partitions: int
+    owned: frozenset[int]
+
+    def __call__(self, survey: str) -> bool:
+        return owner_of(survey, self.partitions) in self.owned
+
+
+@contextmanager
+def making_views(kafka: KafkaSettings, topics: Topics, health: Health) -> Iterator[None]:
+    """Make the views of the surveys that this worker merges, for the time of the block."""
+    stopping = Event()
+
+    def run() -> None:
+        follow(
+            kafka,
+            topics,
+            lambda: [KafkaTopics(kafka, topics)],
+            stopping,
+            lambda: Merged(topics.merge_partitions, health.merging()),
+            note,
+        )
+
+    thread = Thread(target=run, name="views", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(STOP_SECONDS)
+
+
+def note(made: Made) -> None:
+    """Say in logs and metrics what is unusual about a result."""
+    result = made.result
+    if isinstance(result, Histogram) and result.integrity is not None:
+        note_verdict(result.survey, result.integrity.alarms)
+        for attribute, check in result.integrity.alarms:
+            about = {"survey": result.survey, "period": result.period, "attribute": attribute, "check": check}
+            log.warning("reports do not fit honest devices", **about)
+    elif isinstance(result, ForecastResult):
+        numbers = sum(int(np.isfinite(table.stretch).sum()) for table in result.tables if table.stretch is not None)
+        note_forecasts(result.survey, numbers, sum(len(table.unexpected) for table in result.tables))

@@ -1,0 +1,18 @@
+"""Finals: what is released of a closed period, decided once. Everything that is published is made of them."""
+
+from stream_app.finals.final import Final, FinalKey
+from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
+from stream_app.finals.missing import NotCounted
+from stream_app.finals.noise import Release, release
+from stream_app.finals.status import Status
+
+__all__ = [
+    "Final",
+    "FinalKey",
+    "NotCounted",
+    "PublishedGuarantees",
+    "Release",
+    "Status",
+    "published_guarantees",
+    "release",
+]

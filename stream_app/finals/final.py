@@ -1,0 +1,192 @@
+"""The final of a period: what is released of it, for ever. Every result is made from finals and from nothing else.
+
+A final is one Arrow record batch (an IPC stream, compressed with zstd) with a row for each question that is released:
+
+    question    its name; "" are reports that answer nothing, AGREED are the visitors of a survey with presence_epsilon
+    values      how many values it has
+    gaps        the gaps that have a row of counts, ascending; with `by: ranges`, the first gap of each range
+    n           reports, one number for each gap
+    supports    reports that support each value: for each gap, one number for each value
+    widths      reports that support 0, 1 .. all values, of all gaps; empty where each supports one
+
+The metadata of the schema say what it is about: `survey`, `fingerprint`, `period`, `by` (gaps or ranges), `refused` and
+`late` (what is not counted), and `guarantees`. Integers have the smallest type that holds them. With presence_epsilon
+all numbers have noise and may be negative; supports are those of all gaps, and so is `noised_late`.
+
+What is known of a period that is still open has the same form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analytics.windows import Agreed
+from protocols.errors import ResultsError
+from protocols.scheme import Scheme
+from protocols.wire import CONTENT_TYPE_HEADER
+from stream_app.counting.counters import Counts, Statistics
+from stream_app.finals.guarantees import published_guarantees
+from stream_app.finals.missing import NotCounted
+from stream_app.finals.noise import Release
+from stream_app.finals.reducing import reduced
+from stream_app.log.codec import Array
+from stream_app.log.flushes import Output, TopicName
+
+VERSION = 1
+AGREED = "agreed visitors"  # attributes have no spaces in their names
+FINAL_TYPE = "application/vnd.hearsay.final+arrow"
+STATUS_TYPE = "application/vnd.hearsay.status+json"
+_ZSTD = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+class FinalKey(NamedTuple):
+    """What a final, or a result made of it, describes: one period of a survey, or (without a period) the survey.
+
+    >>> FinalKey("buttons", 12).encode(), FinalKey("buttons").encode(), FinalKey.decode(b"buttons/12")
+    (b'buttons/12', b'buttons', FinalKey(survey='buttons', period=12))
+    """
+
+    survey: str
+    period: int | None = None
+
+    def encode(self) -> bytes:
+        return (self.survey if self.period is None else f"{self.survey}/{self.period}").encode()
+
+    @staticmethod
+    def decode(key: bytes) -> FinalKey:
+        survey, cut, period = key.decode().partition("/")
+        return FinalKey(survey, int(period) if cut else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Final:
+    """One period of one survey as it may be published: counts of the questions that are released, or their release."""
+
+    survey: str
+    fingerprint: str
+    period: int
+    counts: Counts | Release
+    ranges: bool  # see `stream_app.finals.reducing.Reduced`
+    missing: NotCounted
+    guarantees: str  # JSON of `PublishedGuarantees`
+
+    @staticmethod
+    def of(scheme: Scheme, period: int, counts: Counts | Release, missing: NotCounted) -> Final:
+        """The final of exact counts, which are reduced here, or of a release."""
+        guarantees, about = published_guarantees(scheme).model_dump_json(), (scheme.survey.id, scheme.fingerprint)
+        if isinstance(counts, Release):  # late rows are in the release, with noise
+            return Final(*about, period, counts, False, NotCounted(), guarantees)
+        kept, missing = reduced(counts, scheme), missing.rounded(scheme.survey.minimum)
+        return Final(*about, period, kept.counts, kept.ranges, missing, guarantees)
+
+    def encode(self) -> bytes:
+        about = {
+            "version": VERSION,
+            "survey": self.survey,
+            "fingerprint": self.fingerprint,
+            "period": self.period,
+            "by": "ranges" if self.ranges else "gaps",
+            "refused": self.missing.refused,
+            "late": json.dumps(dict(sorted(self.missing.late.items()))),
+            "guarantees": self.guarantees,
+        }
+        if isinstance(self.counts, Release):
+            rows = _release_rows(self.counts)
+            about["noised_late"] = self.counts.late
+        else:
+            rows = [_Row(name, found.N.shape[1], *found.arrays) for name, found in self.counts.items()]
+        columns = [
+            pa.array([row.question for row in rows], pa.string()),
+            pa.array([row.values for row in rows], pa.uint32()),
+            *(_lists([getattr(row, field) for row in rows]) for field in _Row._fields[2:]),
+        ]
+        metadata = {name: str(value) for name, value in about.items()}
+        fields = [pa.field(name, column.type) for name, column in zip(_Row._fields, columns, strict=True)]
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema := pa.schema(fields, metadata), options=_ZSTD) as stream:
+            stream.write_batch(pa.record_batch(columns, schema=schema))
+        return bytes(sink.getvalue())
+
+    @staticmethod
+    def decode(data: bytes) -> Final:
+        """Raises ResultsError if this is no final, or one of a later version."""
+        try:
+            with pa.ipc.open_stream(data) as stream:
+                about = {key.decode(): text.decode() for key, text in stream.schema.metadata.items()}
+                if int(about["version"]) > VERSION:
+                    raise ResultsError(
+                        f"a final has version {about['version']}; this program reads versions up to {VERSION}",
+                        "upgrade hearsay here to the version of the workers that published it",
+                    )
+                rows = _rows(stream.read_next_batch())
+            counts: Counts | Release = {row.question: _statistics(row) for row in rows}
+            if "noised_late" in about:
+                counts = _release(rows, int(about["noised_late"]))
+            late = {int(period): reports for period, reports in json.loads(about["late"]).items()}
+            missing, by_ranges = NotCounted(int(about["refused"]), late), about["by"] == "ranges"
+            terms = about["survey"], about["fingerprint"], int(about["period"])
+            return Final(*terms, counts, by_ranges, missing, about["guarantees"])
+        except (pa.ArrowInvalid, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+            raise ResultsError(
+                f"a record is no final: {error}", "was it written by another version, or by something else?"
+            ) from None
+
+
+def message(topic: TopicName, survey: str, period: int, value: bytes) -> Output:
+    """A final, or what is known of an open period, as a message."""
+    return Output(topic, FinalKey(survey, period).encode(), value, ((CONTENT_TYPE_HEADER, FINAL_TYPE.encode()),))
+
+
+class _Row(NamedTuple):
+    """One row of the record batch."""
+
+    question: str
+    values: int
+    gaps: Array
+    n: Array
+    supports: Array
+    widths: Array
+
+
+def _release_rows(release: Release) -> list[_Row]:
+    nothing, gaps = np.zeros(0, dtype=np.int64), np.arange(1, len(release.agreed.cells) + 1, dtype=np.uint16)
+    rows = [_Row(name, len(release.N[name]), gaps, n, release.N[name], nothing) for name, n in release.n.items()]
+    return [*rows, _Row(AGREED, len(release.agreed.left), gaps, release.agreed.cells, release.agreed.left, nothing)]
+
+
+def _release(rows: Iterable[_Row], late: int) -> Release:
+    found = {row.question: row for row in rows}
+    agreed = found.pop(AGREED)
+    n, N = {name: row.n for name, row in found.items()}, {name: row.supports for name, row in found.items()}
+    return Release(n, N, late, Agreed(agreed.n, agreed.supports))
+
+
+def _statistics(row: _Row) -> Statistics:
+    return Statistics(row.gaps.astype(np.uint16), row.n, row.supports.reshape(-1, row.values), row.widths)
+
+
+def _rows(batch: pa.RecordBatch) -> list[_Row]:
+    questions, values = batch["question"].to_pylist(), batch["values"].to_pylist()
+    arrays = [_arrays(batch[name]) for name in _Row._fields[2:]]
+    return [_Row(*fields) for fields in zip(questions, values, *arrays, strict=True)]
+
+
+def _lists(arrays: Sequence[Array]) -> pa.ListArray:
+    """Arrays of integers as lists, of the smallest type that holds all of them."""
+    flat = np.concatenate([np.zeros(0, dtype=np.uint8), *(array.ravel() for array in arrays)])
+    ends = [0, int(flat.min()), int(flat.max())] if len(flat) else [0]
+    smallest = np.result_type(*map(np.min_scalar_type, ends))
+    offsets = np.cumsum([0, *(array.size for array in arrays)], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat.astype(smallest)))
+
+
+def _arrays(lists: Any) -> list[Array]:
+    offsets, flat = lists.offsets.to_numpy(), lists.values.to_numpy().astype(np.int64)
+    return [flat[begin:end] for begin, end in pairwise(offsets)]

@@ -1,0 +1,86 @@
+"""What is released of a period under the survey's `minimum`: decided once, from numbers of reports alone.
+
+Gaps are joined to neighbouring ranges, which all questions share: from gap 1 on, a range ends as soon as every released
+question has at least `minimum` reports in it; what is left joins the last range. Questions with fewer reports are left
+out. While those left out have together 1 to minimum - 1 reports, the smallest released one is left out, too.
+
+Nobody who knows the rule and everything that is released can tell of any set of cells (period, question, gap) that it
+has 1 to minimum - 1 reports: every cell that is released has at least `minimum`, and so has what is left out, if it is
+not empty. How many of them support a value is protected by the noise of their answers, not by this rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from protocols.arrays import Whole
+from protocols.scheme import Scheme
+from stream_app.counting.counters import Counts, Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """The counts that are released: of some questions, none if there are too few reports.
+
+    With `ranges`, a row of counts belongs to the gaps from its own up to the one before the next row's; the last row's
+    go up to the horizon. Without, it belongs to one gap.
+    """
+
+    counts: Counts
+    ranges: bool
+
+
+def reduced(counts: Counts, scheme: Scheme) -> Reduced:
+    """Reduce the counts of a period. With `minimum: 0` everything is released as it is."""
+    minimum = scheme.survey.minimum
+    if minimum <= 0:
+        return Reduced(counts, ranges=False)
+    kinds = released_kinds({kind: counts[kind].total for kind in scheme.kinds}, minimum)
+    if not kinds:
+        return Reduced({}, ranges=True)
+    firsts = shared_ranges([counts[kind] for kind in kinds], minimum)
+    # Where a report answers all attributes, they are counted together: by the kind of the first one.
+    kept = [name for name in counts if (name if name in scheme.kinds else scheme.kinds[0]) in kinds]
+    return Reduced({name: _joined(counts[name], firsts) for name in kept}, ranges=True)
+
+
+def released_kinds(totals: dict[str, int], minimum: int) -> list[str]:
+    """The kinds of reports that are released.
+
+    >>> released_kinds({"colour": 80, "page": 70, "size": 3}, minimum=50)
+    ['colour']
+    >>> released_kinds({"colour": 80, "page": 20, "size": 40}, minimum=50)
+    ['colour']
+    """
+    released = [kind for kind, total in totals.items() if total >= minimum]
+    while released and 0 < sum(total for kind, total in totals.items() if kind not in released) < minimum:
+        released.remove(min(released, key=lambda kind: totals[kind]))
+    return released
+
+
+def shared_ranges(kinds: Sequence[Statistics], minimum: int) -> Whole:
+    """The first gap of each range, ascending."""
+    gaps = np.unique(np.concatenate([kind.gaps for kind in kinds])).astype(np.int64)
+    n = np.zeros((len(gaps), len(kinds)), dtype=np.int64)
+    for column, kind in enumerate(kinds):
+        n[np.searchsorted(gaps, kind.gaps), column] = kind.n
+    firsts, gathered = [1], np.zeros(len(kinds), dtype=np.int64)
+    for gap, reports in zip(gaps.tolist(), n, strict=True):
+        gathered = gathered + reports
+        if (gathered >= minimum).all():
+            firsts.append(gap + 1)
+            gathered = np.zeros_like(gathered)
+    return np.array(firsts[:-1], dtype=np.int64)  # what comes after the last end joins the range before it
+
+
+def _joined(statistics: Statistics, firsts: Whole) -> Statistics:
+    """The counts by range."""
+    rows = np.searchsorted(firsts, statistics.gaps, side="right") - 1
+    n = np.zeros(len(firsts), dtype=np.int64)
+    N = np.zeros((len(firsts), statistics.N.shape[1]), dtype=np.int64)
+    np.add.at(n, rows, statistics.n)
+    np.add.at(N, rows, statistics.N)
+    return Statistics(firsts.astype(np.uint16), n, N, statistics.widths)

@@ -1,0 +1,112 @@
+"""The model of a histogram: what is published of one period of one survey."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from analytics.columns import Column, CountColumn, CountColumns
+from analytics.integrity import Integrity
+from analytics.mobility import Axis
+from stream_app.finals import PublishedGuarantees
+from views.model import Pieces, ResultModel
+
+Kind = Literal["final", "provisional"]
+Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
+
+
+class GapCounts(ResultModel):
+    """Sufficient statistics: any estimate can be made from them, and they can be added up over periods."""
+
+    gaps: CountColumn = Field(
+        description="the gaps that occur, ascending; every gap, where counts have noise; the first gap of each range "
+        "of gaps that are counted together, where the survey has a minimum"
+    )
+    n: CountColumn = Field(
+        description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"
+    )
+    supports: CountColumns | None = Field(
+        description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
+        "presence-only reports"
+    )
+    supports_of_all_gaps: CountColumn | None = Field(
+        None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
+    )
+    widths: CountColumn | None = Field(
+        None,
+        description="reports that support 0, 1 .. all values; null where each supports one, where the survey has "
+        "presence_epsilon, and of presence-only reports",
+    )
+
+
+class AttributeHistogram(ResultModel):
+    """How often each value of one attribute occurs, among those who reported."""
+
+    name: str
+    mechanism: str
+    values: tuple[str, ...]
+    axes: tuple[Axis, ...] = Field(
+        (), description="of a cross: its two attributes; values are all pairs, row by row, the first one changes last"
+    )
+    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
+    estimate: Column | None = Field(None, description="unbiased; may be negative, need not sum to 1")
+    error: Column | None = Field(None, description="standard errors of the estimates")
+    low: Column | None = Field(None, description="lower ends of the 95 % intervals")
+    high: Column | None = Field(None, description="upper ends of the 95 % intervals")
+    consistent: Column | None = Field(
+        None,
+        description="a histogram that sums to 1: smoothed for ordered mechanisms, otherwise the nearest one; of a "
+        "cross the nearest one whose rows and columns sum to those of its attributes",
+    )
+    consistent_low: Column | None = Field(
+        None,
+        description="lower ends of intervals for `consistent`: 95 % on average over the values, not for each; "
+        "null unless it is a cross, or the mechanism is ordered and the survey has no presence_epsilon",
+    )
+    consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
+    adjusted: Column | None = Field(
+        None,
+        description="of a cross: estimates made to agree with those of both attributes by least squares; unbiased, "
+        "with smaller errors; null otherwise",
+    )
+    adjusted_error: Column | None = Field(None, description="their standard errors")
+    adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
+    adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
+    statistics: GapCounts | None = None
+
+
+class Histogram(ResultModel):
+    """The result of one period of one survey."""
+
+    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
+    kind: Kind
+    survey: str
+    fingerprint: str
+    period: int
+    begin: datetime
+    end: datetime
+    n: int | None = Field(description="reports counted; null where suppressed")
+    suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
+    attributes: tuple[AttributeHistogram, ...]
+    late: int | None = Field(
+        None,
+        description="late reports that came since the period before was closed, noised; null where suppressed, and "
+        "unless the survey has presence_epsilon: the live result has the exact numbers otherwise",
+    )
+    presence_only: GapCounts | None = Field(
+        None,
+        description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",
+    )
+    integrity: Integrity | None = Field(
+        None,
+        description="whether the counts can have come from honest devices; null while provisional, where suppressed, "
+        "and where the survey has presence_epsilon",
+    )
+    guarantees: PublishedGuarantees
+    pieces: Pieces = ()
+
+    def attribute(self, name: str) -> AttributeHistogram:
+        return next(attribute for attribute in self.attributes if attribute.name == name)

@@ -1,0 +1,104 @@
+"""The histogram of a period: the shares of every value among those who reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from analytics.integrity import Integrity
+from analytics.mobility import axes_of
+from protocols.question import Question
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from stream_app.counting import Statistics
+from stream_app.finals import published_guarantees
+from stream_app.log.flushes import TopicName
+from views.histogram import AttributeHistogram, GapCounts, Histogram, Kind
+from views.past import Counted, Past, PeriodAnswers
+from views.tables import histogram_table
+from views.verdict import verdict_of, verdict_reach
+from views.view import View
+
+
+def build_histogram(
+    kind: Kind, scheme: Scheme, period: int, known: PeriodAnswers, integrity: Integrity | None = None
+) -> Histogram:
+    """The histogram of a period, from what is released of it."""
+    survey, total = scheme.survey, known.total
+    few = total is None or total < survey.minimum
+    attributes = tuple(_attribute(q, known, survey.minimum) for q in scheme.questions)
+    begin, end = survey.bounds(period)
+    silent = known.counted.get(PRESENCE_ONLY)
+    return Histogram(
+        kind=kind,
+        survey=survey.id,
+        fingerprint=scheme.fingerprint,
+        period=period,
+        begin=begin,
+        end=end,
+        n=None if few else total,
+        suppressed="minimum" if few else None,
+        attributes=attributes,
+        late=None if few else known.late,
+        presence_only=None if silent is None or any(a.suppressed for a in attributes) else _by_gap(silent),
+        integrity=integrity,
+        guarantees=published_guarantees(scheme),
+    )
+
+
+def _by_gap(counted: Counted) -> GapCounts:
+    if isinstance(counted.by_gap, Statistics):
+        found = counted.by_gap
+        return GapCounts(
+            gaps=found.gaps,
+            n=found.n,
+            supports=found.N if found.N.shape[1] else None,
+            widths=found.widths if len(found.widths) else None,
+        )
+    n, N = counted.by_gap
+    gaps = np.arange(1, len(n) + 1)
+    return GapCounts(gaps=gaps, n=n, supports=None, supports_of_all_gaps=N if len(N) else None)
+
+
+def _attribute(question: Question, known: PeriodAnswers, minimum: int) -> AttributeHistogram:
+    own = known.answers.get(question.name)
+    asked: dict[str, Any] = {
+        "name": question.name,
+        "mechanism": question.label,
+        "values": question.attribute.values,
+        "axes": axes_of(question),
+    }
+    if own is None or own.n < minimum:
+        return AttributeHistogram(**asked, n=None, suppressed="minimum")
+    by_gap = _by_gap(known.counted[question.name])
+    if own.n == 0:
+        return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
+    # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
+    shares = own.shown
+    margins = [known.answers.get(axis.name) for axis in question.axes]
+    enough = [margin if margin is not None and margin.n >= max(minimum, 1) else None for margin in margins]
+    return AttributeHistogram(
+        **asked,
+        n=own.n,
+        suppressed=None,
+        estimate=shares.value,
+        error=shares.error,
+        low=shares.low,
+        high=shares.high,
+        **own.fitted(question.axes, enough),
+        statistics=by_gap,
+    )
+
+
+def make(past: Past) -> Histogram:
+    return build_histogram("final", past.scheme, past.period, past.answers, verdict_of(past))
+
+
+HISTOGRAMS = View(
+    TopicName("histograms"),
+    "histogram",
+    Histogram,
+    make,
+    verdict_reach,
+    lambda found: {"histograms": histogram_table([found])},
+)

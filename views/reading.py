@@ -1,0 +1,219 @@
+"""Reading published results: the same for every store, which provides only the messages of a topic."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from protocols.errors import ResultsError
+from protocols.survey import Survey
+from stream_app.finals import Final, FinalKey
+from stream_app.log.flushes import FINALS, Output, TopicName
+from views.encoding import decode, digest, join
+from views.forecasts import FORECASTS
+from views.forecasts.model import ForecastResult
+from views.histogram import Histogram
+from views.mobility import MOBILITY, MobilityResult
+from views.period import HISTOGRAMS
+from views.status import LIVE, Live
+from views.view import View, all_views
+
+FOREIGN = "was it written by another version, or by something else than a worker?"
+
+K = TypeVar("K")
+R = TypeVar("R", bound=BaseModel)
+
+
+class _Versioned(BaseModel):
+    """The part of a result that every version of every model has."""
+
+    schema_version: int
+    pieces: tuple[str, ...] = ()
+
+
+class Messages(Protocol):
+    """A store of published messages: a data directory, or a Kafka cluster."""
+
+    def surveys(self) -> list[Survey]: ...
+
+    def messages(self, topic: TopicName) -> Iterator[Output]:
+        """Every message of a topic, in the order of publication."""
+
+
+class Results:
+    """The published results of any number of surveys."""
+
+    def __init__(self, store: Messages) -> None:
+        self._store = store
+
+    def surveys(self) -> list[Survey]:
+        return self._store.surveys()
+
+    def read(self, view: View[R], survey: str, since: int = 0) -> list[R]:
+        """The results of a survey of one kind, by period, from one period on.
+
+        A result that lacks a piece is not there yet, or no longer.
+        """
+        values, pieces = self._holding(view, survey)
+        read = (
+            decode_result(view, key, value, pieces.get(key, {}).values())
+            for key, value in values.items()
+            if key.period is None or key.period >= since
+        )
+        return [result for result in read if result is not None]
+
+    def values(self, view: View[Any], survey: str | None = None) -> dict[FinalKey, bytes]:
+        """Each result as published, in the order of the keys, of one survey or of all; large ones without columns."""
+        return self._holding(view, survey)[0]
+
+    def _holding(
+        self, view: View[Any], survey: str | None
+    ) -> tuple[dict[FinalKey, bytes], dict[FinalKey, dict[int, bytes]]]:
+        """The record that holds for each key, in the order of the keys, and the pieces of each.
+
+        A crash may repeat a record. Where the first one holds, a repetition must have the same bytes.
+        """
+        results: dict[FinalKey, bytes] = {}
+        pieces: dict[FinalKey, dict[int, bytes]] = {}
+        for message in self._store.messages(view.name):
+            key, piece = _decode_key(view, message.key)
+            if survey not in (None, key.survey):
+                continue
+            if piece is None:
+                _hold(view, key, results, key, message.value)
+            else:
+                _hold(view, key, pieces.setdefault(key, {}), piece, message.value)
+        return dict(sorted(results.items(), key=itemgetter(0))), pieces
+
+    def finals(self, survey: str | None = None) -> dict[FinalKey, bytes]:
+        """The finals, of one survey or of all, in the order of their keys; of each key the first one."""
+        found: dict[FinalKey, bytes] = {}
+        for message in self._store.messages(FINALS):
+            key = FinalKey.decode(message.key)
+            if survey in (None, key.survey):
+                found.setdefault(key, message.value)
+        return dict(sorted(found.items(), key=itemgetter(0)))
+
+    def counts(self, survey: str) -> list[Final]:
+        """The finals of a survey, by period."""
+        return [Final.decode(value) for value in self.finals(survey).values()]
+
+    def periods(self, survey: str) -> list[int]:
+        """The periods that have a histogram: what is made of a final is published before it."""
+        return [key.period for key in self.values(HISTOGRAMS, survey) if key.period is not None]
+
+    def histograms(self, survey: str) -> list[Histogram]:
+        """The final histograms of a survey, by period."""
+        return self.read(HISTOGRAMS, survey)
+
+    def mobility(self, survey: str) -> list[MobilityResult]:
+        """The mobility reports of a survey, by period."""
+        return self.read(MOBILITY, survey)
+
+    def forecasts(self, survey: str) -> list[ForecastResult]:
+        """The forecasts that were published after each period of a survey."""
+        return self.read(FORECASTS, survey)
+
+    def live(self, survey: str) -> Live | None:
+        """The newest published status of a survey."""
+        return next(iter(self.read(LIVE, survey)), None)
+
+
+class Followed(NamedTuple):
+    """A result that is complete."""
+
+    view: View[Any]
+    key: FinalKey
+    result: BaseModel
+
+
+class Follower:
+    """Reads the messages of result topics in the order of publication, those of one topic or of several in turn.
+
+    It has the rules of `Results.read`, and keeps no results: of each only a digest, and pieces until they are
+    joined (of results that are replaced, the newest ones).
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[TopicName, FinalKey], str] = {}
+        self._pieces: defaultdict[tuple[TopicName, FinalKey], dict[int, bytes]] = defaultdict(dict)
+
+    def apply(self, message: Output) -> Followed | None:
+        """The result that a message completes. None: it is a piece or a repetition, lacks a piece, or is no result.
+
+        Raises ResultsError if it cannot be read, or changes a final.
+        """
+        view = next((one for one in all_views() if one.name == message.topic), None)
+        if view is None:
+            return None
+        key, piece = _decode_key(view, message.key)
+        place = view.name, key
+        if piece is not None:
+            if view.topic.replaced or place not in self._seen:
+                self._pieces[place][piece] = message.value
+            return None
+        name = digest(message.value)
+        if self._seen.get(place) == name:
+            return None
+        if not view.topic.replaced and place in self._seen:
+            raise _changed_final(view, key)
+        result = decode_result(view, key, message.value, self._pieces.get(place, {}).values())
+        if result is None:
+            return None
+        self._seen[place] = name
+        if not view.topic.replaced:
+            self._pieces.pop(place, None)
+        return Followed(view, key, result)
+
+
+def _hold(view: View[Any], key: FinalKey, held: dict[K, bytes], place: K, value: bytes) -> None:
+    if view.topic.replaced:
+        held[place] = value
+    elif held.setdefault(place, value) != value:
+        raise _changed_final(view, key)
+
+
+def _changed_final(view: View[Any], key: FinalKey) -> ResultsError:
+    """The error about a result of which two records differ, although the first holds."""
+    return ResultsError(
+        f"{_place(view, key)}: published twice with different values",
+        "keep the topic as it is and report this: a final result must never change",
+    )
+
+
+def _decode_key(view: View[Any], key: bytes) -> tuple[FinalKey, int | None]:
+    try:
+        return view.decode_key(key)
+    except ValueError:
+        raise ResultsError(
+            f"topic {view.name}: a record has the key {key!r} instead of {view.topic.key}", FOREIGN
+        ) from None
+
+
+def decode_result(view: View[R], key: FinalKey, value: bytes, pieces: Iterable[bytes] = ()) -> R | None:
+    """The result in a record and its pieces, if this program knows its version; None if a piece is missing."""
+    try:
+        tree = decode(value)
+        versioned = _Versioned.model_validate(tree)
+        if versioned.schema_version > view.schema_version:
+            raise ResultsError(
+                f"{_place(view, key)}: schema version {versioned.schema_version}; this program reads versions up to "
+                f"{view.schema_version}",
+                "upgrade hearsay here to the version of the workers that published it",
+            )
+        if versioned.pieces:
+            known = {digest(piece): piece for piece in pieces}
+            if not known.keys() >= set(versioned.pieces):
+                return None
+            join(tree, [known[name] for name in versioned.pieces])
+        return view.model.model_validate(tree)
+    except (ValueError, LookupError, TypeError) as error:
+        raise ResultsError(f"{_place(view, key)}: the record is not a {view.kind} result: {error}", FOREIGN) from None
+
+
+def _place(view: View[Any], key: FinalKey) -> str:
+    return f"topic {view.name}, key {key.encode().decode()}"

@@ -1,0 +1,195 @@
+"""Makes views of finals as they come, and gives them to sinks. It keeps nothing that it could not make again.
+
+Every sink says through which period it is complete. The runner begins with the period after the lowest of them, and
+records have keys, so that writing one again changes nothing. Two runners at once only do the work twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import structlog
+
+from protocols.errors import HearsayError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from stream_app.finals import Final, FinalKey, Status
+from stream_app.log.come import Come
+from stream_app.log.flushes import FINALS, OPEN, Output
+from views.past import Open, Past
+from views.sinks.sink import Made, Sink
+from views.view import View, all_views
+
+FLUSH_EVERY = 64
+"""Of how many periods results are given to sinks before they are flushed, while it catches up."""
+
+log = structlog.get_logger(__name__)
+
+
+class Runner:
+    """Makes the views of all surveys, or of those that are `mine`. `made` is told of every result."""
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        mine: Callable[[str], bool] = lambda survey: True,
+        made: Callable[[Made], None] = lambda made: None,
+        views: Sequence[View[Any]] | None = None,
+    ) -> None:
+        self._sinks = sinks
+        self._mine = mine
+        self._made = made
+        self._views = all_views() if views is None else views
+        self._surveys: dict[str, Survey] = {}
+        self._finals: dict[str, SurveyFinals] = {}
+        self._failed: set[str] = set()
+
+    def apply(self, come: Come) -> None:
+        """Make what can be made of what has come, and flush the sinks."""
+        self._surveys |= {survey.id: survey for survey in come.surveys}
+        changed: dict[str, None] = {}
+        unflushed = 0
+        for _, _, message in come.messages:
+            key = FinalKey.decode(message.key)
+            if key.survey not in self._surveys or key.survey in self._failed or not self._mine(key.survey):
+                continue
+            try:
+                if message.topic == FINALS:
+                    unflushed += self._take_final(self._of(key.survey), key, message)
+                elif message.topic == OPEN:
+                    self._of(key.survey).take_open(key, message)
+                    changed[key.survey] = None
+            except Exception as error:
+                self._fail(key.survey, error)
+            if unflushed >= FLUSH_EVERY:
+                self._flush()
+                unflushed = 0
+        for survey in changed:
+            try:
+                self._make_open(self._of(survey))
+            except Exception as error:
+                self._fail(survey, error)
+        self._flush()
+
+    def _of(self, survey: str) -> SurveyFinals:
+        if survey not in self._finals:
+            scheme = Scheme(self._surveys[survey])
+            reach = max(view.reach(scheme) for view in self._views)
+            self._finals[survey] = SurveyFinals(scheme, reach, [sink.reached(survey) for sink in self._sinks])
+        return self._finals[survey]
+
+    def _take_final(self, survey: SurveyFinals, key: FinalKey, message: Output) -> bool:
+        """Make the views of a final. Returns whether there is something to flush."""
+        past = survey.past(key.period or 0, message.value)
+        if past is None:
+            return False
+        for view in self._views:
+            if not view.topic.replaced:
+                needed = Past(past.scheme, past.last(view.reach(past.scheme)), past.memory)
+                self._give(survey, view, key, view.make(needed))
+        survey.done(past.period)
+        return True
+
+    def _make_open(self, survey: SurveyFinals) -> None:
+        found = survey.open
+        for view in self._views:
+            if view.topic.replaced and found is not None:
+                self._give(survey, view, FinalKey(found.status.survey), view.make(found))
+
+    def _give(self, survey: SurveyFinals, view: View[Any], key: FinalKey, result: Any) -> None:
+        if result is None:
+            return
+        made = Made(view, key, result)
+        for sink, reached in zip(self._sinks, survey.reached, strict=True):
+            if key.period is None or key.period > reached:
+                sink.add(made)
+        self._made(made)
+
+    def _flush(self) -> None:
+        for sink in self._sinks:
+            sink.flush()
+
+    def _fail(self, survey: str, error: Exception) -> None:
+        """Make no more results of a survey until the next start: one left out would be missing for ever."""
+        self._failed.add(survey)
+        expected = isinstance(error, HearsayError)
+        log.error("no results", survey=survey, error=str(error), exc_info=None if expected else error)
+
+
+class _Decoded(Sequence[Final]):
+    """Finals of consecutive periods, each decoded when it is looked at."""
+
+    def __init__(self, decode: Callable[[int], Final], periods: range) -> None:
+        self._decode = decode
+        self._periods = periods
+
+    def __len__(self) -> int:
+        return len(self._periods)
+
+    @overload
+    def __getitem__(self, at: int) -> Final: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Final]: ...
+
+    def __getitem__(self, at: int | slice) -> Final | Sequence[Final]:
+        if isinstance(at, slice):
+            return _Decoded(self._decode, self._periods[at])
+        return self._decode(self._periods[at])
+
+
+class SurveyFinals:
+    """The last finals of one survey, as many as its views look at, and what is open of it."""
+
+    def __init__(self, scheme: Scheme, reach: int, reached: list[int]) -> None:
+        self.reached = reached
+        self._scheme = scheme
+        self._reach = reach
+        self._through = min(reached)
+        self._values: dict[int, bytes] = {}
+        self._decoded: dict[int, Final] = {}
+        self._counted: dict[int, bytes] = {}
+        self._first = 0  # of the consecutive finals up to the newest
+        self._status: Status | None = None
+        self._memory: dict[str, Any] = {}
+
+    def past(self, period: int, value: bytes) -> Past | None:
+        """The finals up to one that has come; None if nothing is to be made of it."""
+        if period in self._values:  # the first record of a key holds
+            return None
+        self._values[period] = value
+        self._values.pop(period - self._reach, None)
+        self._decoded.pop(period - self._scheme.survey.horizon, None)
+        self._first = self._first if period - 1 in self._values else period
+        if period <= self._through:
+            return None
+        first = max(self._first, period - self._reach + 1)
+        return Past(self._scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
+
+    def done(self, period: int) -> None:
+        """Results of a period are made."""
+        self._through = period
+
+    def _final(self, period: int) -> Final:
+        if period in self._decoded:
+            return self._decoded[period]
+        final = Final.decode(self._values[period])
+        if period > max(self._values) - self._scheme.survey.horizon:  # windows need it again
+            self._decoded[period] = final
+        return final
+
+    def take_open(self, key: FinalKey, message: Output) -> None:
+        if key.period is None:
+            self._status = Status.model_validate_json(message.value)
+            self._counted = {t: value for t, value in self._counted.items() if t in self._status.open}
+        else:
+            self._counted[key.period] = message.value
+
+    @property
+    def open(self) -> Open | None:
+        """What is open now; None before the first status."""
+        if self._status is None:
+            return None
+        counted = {t: Final.decode(self._counted[t]) for t in self._status.open if t in self._counted}
+        return Open(self._scheme, self._status, counted)

@@ -1,0 +1,72 @@
+"""Results as messages: JSON on the topics of a Kafka cluster, or in the store of a data directory.
+
+The histogram of a period is published after everything else that is made of it. So the newest histogram says through
+which period a survey is complete.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from stream_app.finals import FinalKey
+from stream_app.local import LocalStore
+from stream_app.log.flushes import Output
+from views.period import HISTOGRAMS
+from views.sinks.sink import Made
+from views.view import is_piece
+
+NO_LIMIT = 1 << 62  # a message in a store may be as large as it needs to be
+
+
+class TopicsSink(ABC):
+    """Messages of results, written in order. `limit` is the largest value of a message."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: list[Output] = []
+
+    def add(self, made: Made) -> None:
+        self._waiting += made.view.messages(made.key, made.result, self._limit)
+
+    def flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        last = [output for output in waiting if output.topic == HISTOGRAMS.name and not is_piece(output)]
+        first = [output for output in waiting if is_piece(output)]
+        between = [output for output in waiting if output not in (*first, *last)]
+        self._write([stage for stage in (first, between, last) if stage])
+
+    @abstractmethod
+    def _write(self, stages: Sequence[Sequence[Output]]) -> None:
+        """Write messages. Each stage is durable before the next one begins, or all are together."""
+
+    @abstractmethod
+    def reached(self, survey: str) -> int: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class StoreTopics(TopicsSink):
+    """The messages of a data directory."""
+
+    def __init__(self, store: LocalStore) -> None:
+        super().__init__(NO_LIMIT)
+        self._store = store
+
+    def _write(self, stages: Sequence[Sequence[Output]]) -> None:
+        with self._store.transaction():
+            for stage in stages:
+                self._store.write(stage)
+
+    def reached(self, survey: str) -> int:
+        return last_period(self._store.keys(HISTOGRAMS.name), survey)
+
+    def close(self) -> None:
+        """Nothing: whoever opened the store closes it."""
+
+
+def last_period(keys: Iterable[bytes], survey: str) -> int:
+    """The last period of a survey among the keys of complete results."""
+    decoded = (FinalKey.decode(key) for key in keys if b"#" not in key)
+    return max((key.period for key in decoded if key.survey == survey and key.period is not None), default=-1)

@@ -1,0 +1,56 @@
+"""The live status of a survey: provisional histograms of its open periods, and the rows refused so far."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from stream_app.log.flushes import TopicName
+from stream_app.log.losses import Loss
+from views.histogram import Histogram
+from views.model import Pieces, ResultModel
+from views.past import Open, PeriodAnswers
+from views.period import build_histogram
+from views.view import View
+
+
+class Live(ResultModel):
+    """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
+
+    schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")
+    survey: str
+    closed_through: int = Field(description="the last period closed in every partition; -1: none")
+    open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
+    rejects: dict[str, int] = Field(description="rows refused, by reason; none if the survey has presence_epsilon")
+    lates: dict[int, int] = Field(
+        description="late rows, by period: reports that its windows may lack; none if the survey has presence_epsilon"
+    )
+    lost: tuple[Loss, ...] = Field(
+        (),
+        description="reports lost with records of the log: first and last period, and how many of them together at "
+        "most; none if the survey has presence_epsilon",
+    )
+    pieces: Pieces = ()
+
+
+def make(found: Open) -> Live:
+    status = found.status
+    return Live(
+        survey=status.survey,
+        closed_through=status.closed_through,
+        open=tuple(_provisional(found, period, n) for period, n in sorted(status.open.items())),
+        rejects=status.rejects,
+        lates=status.lates,
+        lost=status.lost,
+    )
+
+
+def _provisional(found: Open, period: int, n: int) -> Histogram:
+    """The histogram of an open period. Under a minimum nothing is known of it but a rounded number of reports."""
+    if period in found.counted:
+        return build_histogram(
+            "provisional", found.scheme, period, PeriodAnswers.of(found.scheme, found.counted[period])
+        )
+    return build_histogram("provisional", found.scheme, period, PeriodAnswers({}, {}, n, None))
+
+
+LIVE = View(TopicName("live"), "live", Live, make)

@@ -1,0 +1,99 @@
+"""The verdict on a period: whether its counts can have come from honest devices. It knows what is released alone.
+
+The flow needs the gaps of reports. Where gaps are joined to ranges, those of one gap are known, and what is missing was
+rounded down: then as many reports may have been there as the rounding can hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from analytics.integrity import Answers, Closed, Flow, Integrity, flow_of, integrity_of
+from protocols.arrays import Whole
+from protocols.privacy import width_laws
+from protocols.question import Question
+from protocols.scheme import Scheme
+from stream_app.counting.counters import Counts
+from stream_app.finals import Final, Release
+from views.past import Past
+
+UNKNOWN = 1 << 16
+"""Longer than any gap."""
+
+
+def verdict_reach(scheme: Scheme) -> int:
+    """How many finals the verdict on the last one looks at."""
+    return max(scheme.survey.horizon, 2)
+
+
+def verdict_of(past: Past) -> Integrity | None:
+    """The verdict on the last period, made once; None where nothing is released of it, or counts have noise."""
+    if "verdict" not in past.memory or past.memory["verdict"][0] != past.period:
+        past.memory["verdict"] = past.period, _verdict(past)
+    found: Integrity | None = past.memory["verdict"][1]
+    return found
+
+
+def _verdict(past: Past) -> Integrity | None:
+    scheme, newest = past.scheme, past.newest.counts
+    if isinstance(newest, Release) or not newest:
+        return None
+    answers = {q.name: _answers(q, newest) for q in scheme.questions if q.name in newest}
+    before = _before(past)
+    flows: dict[str, Flow | None] = {}
+    if scheme.discloses and not scheme.takes_turns:  # the attribute is for life, and named in each report
+        flows = {name: _flow(past, [name]) for name in answers}
+    return integrity_of(
+        past.period,
+        {name: found for name, found in answers.items() if found.n},
+        {q.name: found for q in scheme.questions if q.name in before and (found := _answers(q, before)).n},
+        _flow(past, scheme.kinds),
+        flows,
+    )
+
+
+def _before(past: Past) -> Counts:
+    """What is released of the period before."""
+    earlier = past.finals[-2].counts if len(past.finals) > 1 else {}
+    return {} if isinstance(earlier, Release) else earlier
+
+
+def _flow(past: Past, names: Sequence[str]) -> Flow | None:
+    """The flow of some kinds of reports, through the periods up to the last one in which all of them are released."""
+    horizon, known = past.scheme.survey.horizon, list[Final]()
+    for final in reversed(past.last(verdict_reach(past.scheme))):
+        if isinstance(final.counts, Release) or not final.counts.keys() >= set(names):
+            break
+        known.append(final)
+    if not known:
+        return None
+    hidden, first = max(past.scheme.survey.minimum - 1, 0), known[-1].period
+    return flow_of(
+        {final.period: _closed(final, names, hidden, range(first, final.period)) for final in known}, horizon
+    )
+
+
+def _answers(question: Question, counts: Counts) -> Answers:
+    found = counts[question.name]
+    return Answers(found.total, found.supports, found.widths, question.channel, width_laws(question))
+
+
+def _closed(final: Final, names: Iterable[str], hidden: int, earlier: Iterable[int]) -> Closed:
+    """The reports of some kinds by gap. Which kind a row would have been that does not count is not known.
+
+    `hidden` is what rounding hides at most, of each number of rows of this and of earlier periods.
+    """
+    assert not isinstance(final.counts, Release)
+    found = [final.counts[name] for name in names]
+    gaps = [_single_gaps(part.gaps.astype(np.int64)) if final.ranges else part.gaps for part in found]
+    late = {period: final.missing.late.get(period, 0) + hidden for period in earlier} if hidden else final.missing.late
+    n = np.concatenate([part.n for part in found])
+    return Closed(np.concatenate(gaps), n, final.missing.refused + hidden, late)
+
+
+def _single_gaps(firsts: Whole) -> Whole:
+    """The first gaps of ranges, and for a range of several gaps a gap that refers to no period."""
+    ends = np.append(firsts[1:], UNKNOWN)
+    return np.where(ends == firsts + 1, firsts, UNKNOWN)

@@ -1,0 +1,100 @@
+"""A view: one kind of result, and the pure function that makes it from finals.
+
+A view is one file, and one line in `stream_app.log.results.RESULTS`. Names and configuration of topics, JSON Schemas,
+content types, tables and readers follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from protocols.scheme import Scheme
+from protocols.wire import CONTENT_TYPE_HEADER
+from stream_app.finals import FinalKey
+from stream_app.log.flushes import Output, TopicName
+from stream_app.log.limits import VALUE_BYTES
+from stream_app.log.results import RESULTS, ResultTopic
+from views.encoding import encode
+
+PIECE = "application/vnd.hearsay.piece+json"
+CONTENT_ENCODING_HEADER = "content-encoding"
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def one_period(scheme: Scheme) -> int:
+    """The reach of a view that needs no earlier finals."""
+    return 1
+
+
+@dataclass(frozen=True, eq=False)
+class View(Generic[R]):
+    """One kind of result. The model's first field is `schema_version`, whose default is the version written.
+
+    `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
+    returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included. `tables`
+    are the rows of a result for sinks that have tables; each table has a column `period`, or the survey's only.
+    """
+
+    name: TopicName
+    kind: str  # one result, in the singular: names its schema and its content type
+    model: type[R]
+    make: Callable[[Any], R | None]
+    reach: Callable[[Scheme], int] = one_period
+    tables: Callable[[R], Mapping[str, pa.Table]] | None = None
+
+    @property
+    def topic(self) -> ResultTopic:
+        return next(topic for topic in RESULTS if topic.name == self.name)
+
+    @property
+    def schema_version(self) -> int:
+        """The newest version of the model: the one that is written, and the last one that can be read."""
+        return int(self.model.model_fields["schema_version"].default)
+
+    @property
+    def content_type(self) -> str:
+        """What the header of each record says."""
+        return f"application/vnd.hearsay.{self.kind}+json"
+
+    def messages(self, key: FinalKey, result: BaseModel, limit: int = VALUE_BYTES) -> list[Output]:
+        """A result as it is published: its pieces, if it is too large for one record, and then the result."""
+        name, (pieces, whole) = key.encode(), encode(result, limit)
+        messages = [Output(self.name, b"%s#%d" % (name, at), piece, _headers(PIECE)) for at, piece in enumerate(pieces)]
+        return [*messages, Output(self.name, name, whole, _headers(self.content_type))]
+
+    def decode_key(self, key: bytes) -> tuple[FinalKey, int | None]:
+        """The result that a record belongs to, and which of its pieces it is, if it is one."""
+        name, cut, number = key.partition(b"#")
+        found = FinalKey.decode(name)
+        if (found.period is None) != self.topic.replaced:
+            raise ValueError(f"a key is {self.topic.key}")
+        return found, int(number) if cut else None
+
+
+def load(topic: ResultTopic) -> View[Any]:
+    """The view that makes the results of a topic."""
+    module, _, name = topic.view.partition(":")
+    found: View[Any] = getattr(import_module(module), name)
+    return found
+
+
+@cache
+def all_views() -> tuple[View[Any], ...]:
+    return tuple(map(load, RESULTS))
+
+
+def is_piece(output: Output) -> bool:
+    """Whether a message is a piece of a result, which must be published before it."""
+    return output.headers == _headers(PIECE)
+
+
+def _headers(content_type: str) -> tuple[tuple[str, bytes], ...]:
+    return (CONTENT_TYPE_HEADER, content_type.encode()), (CONTENT_ENCODING_HEADER, b"gzip")
