@@ -41,7 +41,7 @@ from stream_app.kafka import Topics, create, publish
 from stream_app.log.flushes import Output
 from stream_app.log.results import RESULTS
 from views import Live
-from views.local import collecting
+from views.local import collector
 from views.status import LIVE
 
 PERIODS, VALUES, REPORTS = 1000, 100, 2000
@@ -278,7 +278,7 @@ def _results(survey: Survey) -> Iterator[Output]:
     names = {topic.name for topic in RESULTS}
     with (
         tempfile.TemporaryDirectory() as directory,
-        collecting(Path(directory), [survey], KEY, KEY) as app,
+        collector(Path(directory), [survey], KEY, KEY) as app,
     ):
         for period in range(PERIODS + 1):
             tokens = np.sort(random.integers(1, 1 << 63, REPORTS, dtype=np.uint64))

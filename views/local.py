@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from protocols.survey import Survey
+from stream_app.finals import FinalKey
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log.come import Come
-from stream_app.log.flushes import FINALS, OPEN
+from stream_app.log.flushes import FINALS, OPEN, Output
 from views.runner import Runner
 from views.sinks.sink import Sink
 from views.sinks.topics import StoreTopics
@@ -25,13 +26,24 @@ class LocalViews:
     def __call__(self, store: LocalStore) -> None:
         if self._runner is None:
             self._runner = Runner([StoreTopics(store), *self._sinks])
-        messages = store.after(self._last, (FINALS, OPEN))
+            messages = self._first(self._runner, store)
+        else:
+            messages = [message for _, message in store.after(self._last, (FINALS, OPEN))]
+        self._last = store.last_id
         if messages:
-            self._last = messages[-1][0]
-            self._runner.apply(Come(store.surveys(), [(0, id, message) for id, message in messages]))
+            self._runner.apply(Come(store.surveys(), [(0, 0, message) for message in messages]))
+        for error in self._runner.failed.values():  # here somebody is waiting for the result
+            raise error
+
+    def _first(self, runner: Runner, store: LocalStore) -> list[Output]:
+        """What is to be read at a start: not all finals, but those that something may be made of."""
+        since = {survey.id: runner.first_needed(survey) for survey in store.surveys()}
+        finals = sorted(map(FinalKey.decode, store.keys(FINALS)))
+        needed = [key.encode() for key in finals if (key.period or 0) >= since.get(key.survey, 0)]
+        return [*store.messages_with(FINALS, needed), *store.messages(OPEN)]
 
 
-def collecting(
+def collector(
     directory: Path,
     surveys: Sequence[Survey],
     clock_key: bytes,

@@ -28,7 +28,10 @@ log = structlog.get_logger(__name__)
 
 
 class Runner:
-    """Makes the views of all surveys, or of those that are `mine`. `made` is told of every result."""
+    """Makes the views of all surveys, or of those that are `mine`. `made` is told of every result.
+
+    What goes wrong with one survey does not stop the others.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class Runner:
         self._views = all_views() if views is None else views
         self._surveys: dict[str, Survey] = {}
         self._finals: dict[str, SurveyFinals] = {}
-        self._failed: set[str] = set()
+        self.failed: dict[str, Exception] = {}  # by survey: why no results of it are made
 
     def apply(self, come: Come) -> None:
         """Make what can be made of what has come, and flush the sinks."""
@@ -51,13 +54,15 @@ class Runner:
         changed: dict[str, None] = {}
         unflushed = 0
         for _, _, message in come.messages:
+            if message.topic not in (FINALS, OPEN):
+                continue
             key = FinalKey.decode(message.key)
-            if key.survey not in self._surveys or key.survey in self._failed or not self._mine(key.survey):
+            if key.survey not in self._surveys or key.survey in self.failed or not self._mine(key.survey):
                 continue
             try:
                 if message.topic == FINALS:
                     unflushed += self._take_final(self._of(key.survey), key, message)
-                elif message.topic == OPEN:
+                else:
                     self._of(key.survey).take_open(key, message)
                     changed[key.survey] = None
             except Exception as error:
@@ -71,6 +76,11 @@ class Runner:
             except Exception as error:
                 self._fail(survey, error)
         self._flush()
+
+    def first_needed(self, survey: Survey) -> int:
+        """The first period of a survey whose final is looked at."""
+        self._surveys[survey.id] = survey
+        return self._of(survey.id).first_needed
 
     def _of(self, survey: str) -> SurveyFinals:
         if survey not in self._finals:
@@ -86,8 +96,7 @@ class Runner:
             return False
         for view in self._views:
             if not view.topic.replaced:
-                needed = Past(past.scheme, past.last(view.reach(past.scheme)), past.memory)
-                self._give(survey, view, key, view.make(needed))
+                self._give(survey, view, key, view.make(past))
         survey.done(past.period)
         return True
 
@@ -112,7 +121,7 @@ class Runner:
 
     def _fail(self, survey: str, error: Exception) -> None:
         """Make no more results of a survey until the next start: one left out would be missing for ever."""
-        self._failed.add(survey)
+        self.failed[survey] = error
         expected = isinstance(error, HearsayError)
         log.error("no results", survey=survey, error=str(error), exc_info=None if expected else error)
 
@@ -156,7 +165,7 @@ class SurveyFinals:
 
     def past(self, period: int, value: bytes) -> Past | None:
         """The finals up to one that has come; None if nothing is to be made of it."""
-        if period in self._values:  # the first record of a key holds
+        if period in self._values or period < self.first_needed:  # the first record of a key holds
             return None
         self._values[period] = value
         self._values.pop(period - self._reach, None)
@@ -166,6 +175,10 @@ class SurveyFinals:
             return None
         first = max(self._first, period - self._reach + 1)
         return Past(self._scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
+
+    @property
+    def first_needed(self) -> int:
+        return self._through + 2 - self._reach
 
     def done(self, period: int) -> None:
         """Results of a period are made."""

@@ -39,8 +39,8 @@ class View(Generic[R]):
     """One kind of result. The model's first field is `schema_version`, whose default is the version written.
 
     `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
-    returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included. `tables`
-    are the rows of a result for sinks that have tables; each table has a column `period`, or the survey's only.
+    returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included: it may be
+    given more, and must not look at them. `tables` are the rows of a result, for sinks that have tables.
     """
 
     name: TopicName

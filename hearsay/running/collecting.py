@@ -23,7 +23,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
 from views import Results
-from views.local import collecting
+from views.local import collector
 
 PACE_SECONDS = 1.0  # of results while a period is open
 THIS_PROCESS = "this process"
@@ -67,7 +67,7 @@ def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
     """A collection in this process, with its state in a data directory."""
     data.check_destination(survey.id, THIS_PROCESS)
     with (
-        collecting(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
+        collector(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
         data.record_destination(survey.id, THIS_PROCESS)

@@ -20,7 +20,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.key_files import secret_in
 from stream_app.counting import load_loops
-from views.local import collecting
+from views.local import collector
 
 DASHBOARD_HOST = "127.0.0.1"
 
@@ -43,7 +43,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     if exposure.credentials:
         for line in linked_figures(schemes.values()):
             say(line)
-    app = collecting(data.collector, surveys, data.clock_key(), data.presence_key())
+    app = collector(data.collector, surveys, data.clock_key(), data.presence_key())
     load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
     results = application(Published(schemes, directory, None), schemes, at_once=False)

@@ -126,9 +126,12 @@ class Final:
                         "upgrade hearsay here to the version of the workers that published it",
                     )
                 rows = _rows(stream.read_next_batch())
-            counts: Counts | Release = {row.question: _statistics(row) for row in rows}
-            if "noised_late" in about:
-                counts = _release(rows, int(about["noised_late"]))
+            noised = "noised_late" in about
+            counts = (
+                _release(rows, int(about["noised_late"]))
+                if noised
+                else {row.question: _statistics(row) for row in rows}
+            )
             late = {int(period): reports for period, reports in json.loads(about["late"]).items()}
             missing, by_ranges = NotCounted(int(about["refused"]), late), about["by"] == "ranges"
             terms = about["survey"], about["fingerprint"], int(about["period"])
@@ -169,7 +172,7 @@ def _release(rows: Iterable[_Row], late: int) -> Release:
 
 
 def _statistics(row: _Row) -> Statistics:
-    return Statistics(row.gaps.astype(np.uint16), row.n, row.supports.reshape(-1, row.values), row.widths)
+    return Statistics(row.gaps.astype(np.uint16), row.n, row.supports.reshape(len(row.gaps), row.values), row.widths)
 
 
 def _rows(batch: pa.RecordBatch) -> list[_Row]:

@@ -24,12 +24,10 @@ from analytics.windows import Agreed, agree
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
-from stream_app.log.codec import Array
 
 DIGITS = 40  # a geometric number of 2^40 or more is practically impossible for any useful epsilon
 WORD = 1 << 64
 AT_ONCE = 1 << 12  # cells whose noise is drawn together
-ARRAYS = 2  # of each attribute
 
 Whole = NDArray[np.int64]
 
@@ -55,17 +53,6 @@ class Release:
     def visitors(self) -> int:
         """All reports: the sum of the agreed cells."""
         return int(self.agreed.cells.sum())
-
-    @property
-    def arrays(self) -> list[Array]:
-        """For the state: in the order of the attributes, and the agreed cells."""
-        return [*(part[name] for name in self.n for part in (self.n, self.N)), self.agreed.cells, self.agreed.left]
-
-    @staticmethod
-    def of_arrays(names: list[str], late: int, arrays: list[Array]) -> Release:
-        pairs = {name: arrays[ARRAYS * place : ARRAYS * (place + 1)] for place, name in enumerate(names)}
-        n, N = ({name: pair[part] for name, pair in pairs.items()} for part in range(ARRAYS))
-        return Release(n, N, late, Agreed(*arrays[-2:]))
 
 
 def release(

@@ -1,7 +1,7 @@
 """How large the records of a survey can become, computed from its terms: what does not fit is not published.
 
-Results are cut into pieces, so they always fit. A survey itself and a counter are one record each. The summary of dwell
-times is made from a number for every two values of its attribute, in memory.
+Results are cut into pieces, so they always fit. A survey itself, a counter and a final are one record each. The summary
+of dwell times is made from a number for every two values of its attribute, in memory.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ HEAD_BYTES = 2048
 """More than the head of a counter takes, without its attributes."""
 ATTRIBUTE_BYTES = 128
 """More than a counter's head takes for an attribute, without its name."""
+
+GUARANTEES_BYTES = 32 * 1024
+"""More than a final takes for its guarantees and for the columns of its batch."""
 
 LATE_BYTES = 32
 """More than a counter's head takes for the late rows of a period."""
@@ -43,6 +46,11 @@ def survey_bytes(survey: Survey) -> int:
 def counter_bytes(survey: Survey) -> int:
     """The size of the counts of one partition and period, if every gap occurs: as state record or as partial."""
     return _head_bytes(survey) + survey.horizon * _gap_bytes(survey)
+
+
+def final_bytes(survey: Survey) -> int:
+    """The size of a final, if every gap occurs and every number takes eight bytes."""
+    return counter_bytes(survey) + GUARANTEES_BYTES
 
 
 def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
@@ -71,12 +79,12 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
             f"survey {survey.id!r}: its terms take {taken:,} bytes, and devices read at most {MAX_TERMS_BYTES:,}",
             "use shorter names of values, fewer values, or a range",
         )
-    if counter_bytes(survey) > limit:
-        horizon = (limit - _head_bytes(survey)) // _gap_bytes(survey)
+    if final_bytes(survey) > limit:
+        horizon = (limit - GUARANTEES_BYTES - _head_bytes(survey)) // _gap_bytes(survey)
         values, each = sum(attribute.k for attribute in survey.asked), 8 * (survey.horizon + 1)
-        fewer = values - -(-(counter_bytes(survey) - limit) // each)
+        fewer = values - -(-(final_bytes(survey) - limit) // each)
         raise SurveyError(
-            f"survey {survey.id!r}: its counters take up to {counter_bytes(survey):,} bytes, 8 for each value and gap, "
+            f"survey {survey.id!r}: its finals take up to {final_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
             f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
             if horizon > 0

@@ -22,7 +22,7 @@ from protocols.errors import AnotherRelease, HearsayError, ResultsError, StateEr
 from protocols.survey import Survey
 from servers.private_files import open_private, sync_directory
 from stream_app.log.codec import ANOTHER_RELEASE
-from stream_app.log.flushes import OPEN, Output, TopicName, Write
+from stream_app.log.flushes import FINALS, OPEN, Output, TopicName, Write
 from stream_app.log.results import RESULTS
 
 FILE = "results.sqlite"
@@ -124,7 +124,12 @@ class LocalStore:
                 self._db.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", _summed(item.key, item.value))
 
     def _publish(self, output: Output) -> None:
-        """Insert a message. If its key exists, it replaces the old one or is ignored, as the topic's row says."""
+        """Insert a message. If its key exists, it replaces the old one or is ignored, as the topic's row says.
+
+        What was known of a period while it was open goes when it is final.
+        """
+        if output.topic == FINALS:
+            self._db.execute("DELETE FROM messages WHERE topic = ? AND key = ?", (OPEN, output.key))
         headers = json.dumps({name: value.decode() for name, value in output.headers})
         replace = (
             "UPDATE SET (id, headers, value, checksum) = "
@@ -144,6 +149,16 @@ class LocalStore:
     def keys(self, topic: TopicName) -> list[bytes]:
         """The keys of a topic's messages."""
         return [key for (key,) in self._db.execute("SELECT key FROM messages WHERE topic = ?", (topic,))]
+
+    def messages_with(self, topic: TopicName, keys: Iterable[bytes]) -> list[Output]:
+        """The messages of a topic that have these keys, in this order."""
+        return [message for key in keys for _, message in self._messages("topic = ? AND key = ?", topic, key)]
+
+    @property
+    def last_id(self) -> int:
+        """The id of the newest message; 0 if there is none."""
+        (newest,) = self._db.execute("SELECT MAX(id) FROM messages").fetchone()
+        return newest or 0
 
     def after(self, id: int, topics: Collection[TopicName] = ()) -> list[tuple[int, Output]]:
         """The messages after an id, with their ids: of some topics, or of all."""

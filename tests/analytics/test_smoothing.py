@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stream_app.results import MOBILITY, ClosedPeriod, Release, ResultKey, build_mobility, release
 
 from analytics.estimation import estimate, smoothing
 from analytics.estimation.estimates import Estimates, variance
@@ -24,9 +23,12 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
+from stream_app.counting.counters import Counts
+from stream_app.finals import FinalKey, Release, release
 from tests.helpers.crowd import counts_of, scheme_of
-from tests.helpers.published import Memory
+from tests.helpers.published import Memory, build_mobility
 from tests.helpers.town import live
+from views.mobility import MOBILITY
 
 K, DEVICES, PERIODS, TOWNS = 6, 1500, 40, 6
 BASE = np.array([0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
@@ -214,7 +216,7 @@ def _published(terms: str) -> dict[int, MobilityReport]:
     text = f"{{id: town, start: 2026-01-05T00:00:00Z, period: 1h, {terms}, attributes: [{ATTRIBUTES}]}}"
     scheme, keyring = Scheme(parse_survey(text)), Keyring(bytes(16))
     counts = live(scheme, TOWN)
-    closed: dict[int, ClosedPeriod] = {}
+    closed: dict[int, Counts | Release] = {}
     reports = {}
     for t in counts.periods:
         statistics = {
@@ -227,7 +229,7 @@ def _published(terms: str) -> dict[int, MobilityReport]:
             assert before is None or isinstance(before, Release)
             closed[t] = release(statistics, 0, scheme, t, before, keyring)
         closed.pop(t - scheme.survey.horizon, None)
-        record, again = (MOBILITY.messages(ResultKey("town", t), build_mobility(scheme, t, closed)) for _ in "12")
+        record, again = (MOBILITY.messages(FinalKey("town", t), build_mobility(scheme, t, closed)) for _ in "12")
         assert record == again, "a republication is the same bytes"
         (reports[t],) = Memory(record).mobility("town")
     return reports

@@ -12,8 +12,9 @@ from hearsay.library.answering import Fleet
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
-from stream_app.local import EmbeddedApp
 from tests.helpers.surveys import scheme_with
+from views import Results
+from views.local import collector
 
 KEY = b"the operator's key of honest lives"
 LIVES = {"telemetry": 12, "virtual-humans": 7, "commuters": 30, "demand": 30}
@@ -29,7 +30,7 @@ def alarms(name: str, devices: int, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory() as directory,
-        EmbeddedApp(Path(directory), [scheme.survey], KEY, KEY) as app,
+        collector(Path(directory), [scheme.survey], KEY, KEY) as app,
     ):
         for period in range(people.periods):
             present = people.presences(period)
@@ -38,7 +39,7 @@ def alarms(name: str, devices: int, seed: int) -> Counter[str]:
                 app.send(0, FRAME, frame)
             app.send(0, CLOCK, encode_clock(Clock(scheme.survey.id, period), KEY))
             app.flush()
-        finals = app.store.histograms(scheme.survey.id)
+        finals = Results(app.store).histograms(scheme.survey.id)
     assert len(finals) == people.periods
     for final in finals:
         assert final.integrity is not None, "every period has a verdict"

@@ -6,7 +6,6 @@ import time
 from threading import Thread
 
 import numpy as np
-from stream_app.results import Histogram
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
@@ -14,11 +13,12 @@ from producers.fleet import Fleet
 from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
-from stream_app.kafka import KafkaResults, publish
+from stream_app.kafka import KafkaMessages, publish
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
+from views import Histogram, Results
 
 DEVICES, PERIODS_PER_FAULT = 3000, 3
 SCHEME = scheme("crosses: [{of: [colour, plan], share: 0.4}],")
@@ -65,7 +65,7 @@ class FleetOrdeal(KafkaOrdeal):
         return [final.n or 0 for final in self._finals()]
 
     def _finals(self) -> list[Histogram]:
-        found = KafkaResults(self._kafka, self._topics).histograms(SCHEME.survey.id)
+        found = Results(KafkaMessages(self._kafka, self._topics)).histograms(SCHEME.survey.id)
         return sorted(found, key=lambda final: final.period)
 
     def _supports(self) -> list[dict[str, list[int]]]:

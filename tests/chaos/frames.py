@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from threading import Thread
 
 import numpy as np
-from stream_app.results import Histogram
 
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
@@ -15,9 +14,10 @@ from protocols.arrays import PackedBits
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.kafka import KafkaResults, publish
+from stream_app.kafka import KafkaMessages, publish
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
+from views import Histogram, Results
 
 PERIODS_PER_FAULT, FRAMES, ROWS = 2, 20, 2000
 KEY = b"the operator of a large survey.."
@@ -46,7 +46,7 @@ class FramesOrdeal(KafkaOrdeal):
                 self._kill(self._random.choice(group), f"that counts {self.what}")
             sending.join(timeout=300)
             assert not sending.is_alive(), "reports were not sent within five minutes"
-            results, survey = KafkaResults(self._kafka, self._topics), self.scheme.survey.id
+            results, survey = Results(KafkaMessages(self._kafka, self._topics)), self.scheme.survey.id
             eventually(lambda: len(results.histograms(survey)) >= periods, 600)
             for histogram in results.histograms(survey):
                 for question in self.scheme.questions:

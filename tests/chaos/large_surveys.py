@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from stream_app.results import Histogram
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
@@ -14,14 +13,15 @@ from protocols.arrays import PackedBits
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting.state import Position, counter_key, position_key
-from stream_app.kafka import KafkaResults, publish, read_topic
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, publish, read_topic
 from stream_app.log.codec import unpack
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.frames import random_answers
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
+from views import Histogram, Results
 
 VALUES, ATTRIBUTES, HORIZON = 65_536, 50, 7
 FRAMES, ROWS, PERIODS = 4, 40, 2
@@ -128,7 +128,7 @@ class LargeOrdeal(KafkaOrdeal):
 
     def _compare(self) -> None:
         for name, scheme in SCHEMES.items():
-            for final in KafkaResults(self._kafka, self._topics).histograms(name):
+            for final in Results(KafkaMessages(self._kafka, self._topics)).histograms(name):
                 for question in scheme.questions:
                     sent = self._sent.get((name, final.period, question.name), np.zeros(question.k, dtype=np.int64))
                     assert np.array_equal(_supports(final, question.name, question.k), sent), (name, question.name)

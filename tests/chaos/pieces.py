@@ -10,15 +10,13 @@ from functools import cache, partial
 
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
-from stream_app.log.encoding import decode, digest
 from stream_app.merging.finals import final_key
-from stream_app.results.result_topics import HISTOGRAMS, LIVE, MOBILITY
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.kafka import KafkaResults, publish, read_topic
+from stream_app.kafka import KafkaMessages, publish, read_topic
 from stream_app.kafka.reading import ends
 from stream_app.log.codec import unpack
 from tests.chaos.base import KafkaOrdeal
@@ -26,6 +24,11 @@ from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
+from views import Results
+from views.encoding import decode, digest
+from views.mobility import MOBILITY
+from views.period import HISTOGRAMS
+from views.status import LIVE
 
 VALUES, ROWS, ATTEMPTS = 1_000_000, 1_000, 4
 AT_ONCE = 40
@@ -118,7 +121,9 @@ class PiecesOrdeal(KafkaOrdeal):
         return min(len({key for key in keys if b"#" not in key}) for keys in found)
 
     def _compare(self) -> None:
-        histograms = sorted(KafkaResults(self._kafka, self._topics).histograms("pieces"), key=lambda one: one.period)
+        histograms = sorted(
+            Results(KafkaMessages(self._kafka, self._topics)).histograms("pieces"), key=lambda one: one.period
+        )
         assert [one.period for one in histograms] == list(range(len(self._frames))), "each final is read once"
         for one, frame in zip(histograms, self._frames, strict=True):
             statistics = one.attribute("a").statistics

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from stream_app.results import Histogram
 
 from analytics.estimation import estimate
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.chaos.frames import FramesOrdeal
+from views import Histogram
 
 SURVEY = """
 id: places

@@ -16,11 +16,11 @@ from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
 from tests.docs.pages import ROOT, RUNBOOKS, Page
 from tests.docs.test_commands import run_page
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.traffic import UNPUBLISHED
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire

@@ -10,9 +10,9 @@ from hearsay.running.worker_process import workers
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
-from stream_app.kafka.results import read_finals
 from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 

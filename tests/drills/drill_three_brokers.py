@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hearsay.running.worker_process import workers
 from stream_app.kafka import Topics, create, publish
-from stream_app.kafka.results import read_finals
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick

@@ -9,6 +9,7 @@ import pytest
 from stream_app.local import LocalStore
 from tests.gateway.world import NOON, Moment, embedded, report, serving
 from tests.helpers.eventually import eventually
+from views import Results
 
 DAY, MONTH = 86_400.0, 30 * 86_400.0
 
@@ -16,7 +17,7 @@ DAY, MONTH = 86_400.0, 30 * 86_400.0
 def finals(directory: Path) -> list[tuple[int, int]]:
     store = LocalStore.existing(directory)
     try:
-        return [(final.period, final.n) for final in store.histograms("buttons")]
+        return [(final.period, final.n) for final in Results(store).histograms("buttons")]
     finally:
         store.close()
 

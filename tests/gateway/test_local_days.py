@@ -10,6 +10,7 @@ import pytest
 from stream_app.local import LocalStore
 from tests.gateway.world import Moment, embedded, report, scheme, serving
 from tests.helpers.eventually import eventually
+from views import Results
 
 # Midnight before the day before clocks change, midnight after the day of the change, and how much longer it is.
 SPRING = ("2026-03-28T00:00:00+01:00", "2026-03-30T00:00:00+02:00", -3600)
@@ -33,8 +34,8 @@ def test_a_local_day_is_closed_at_its_own_end_and_not_after_24_hours(
         store = LocalStore.existing(tmp_path)
         answers = [gateway.post_one(report(paris, period)).status for period in (0, 1, 1, 2)]
         assert answers == [422, 201, 201, 201], "the first day is closed, the second one is still in its grace"
-        assert store.histograms(paris.survey.id) == []
+        assert Results(store).histograms(paris.survey.id) == []
         now.value = seconds(end) + grace
-        eventually(lambda: store.histograms(paris.survey.id) != [])
+        eventually(lambda: Results(store).histograms(paris.survey.id) != [])
         assert gateway.post_one(report(paris, 1)).reason == "late"
-        assert [(final.period, final.n) for final in store.histograms(paris.survey.id)] == [(1, 2)]
+        assert [(final.period, final.n) for final in Results(store).histograms(paris.survey.id)] == [(1, 2)]

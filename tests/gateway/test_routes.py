@@ -17,6 +17,7 @@ from protocols.wire import Frame, Reason, encode_frame, rows_frame
 from protocols.wire.report import read_report
 from stream_app.local import LocalStore
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+from views import Results
 
 DAY = 86_400
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / "gateway.json"
@@ -39,7 +40,7 @@ def test_every_report_that_was_answered_201_is_counted_once(tmp_path: Path) -> N
         assert served.post_frame(encode_frame(frame_of(report(), report(), report()), SCHEME)).status == 201
         now.value += DAY  # the period is over, and the hour of grace as well
     store = LocalStore.existing(tmp_path)
-    (final,) = store.histograms("buttons")
+    (final,) = Results(store).histograms("buttons")
     assert (final.period, final.n) == (0, 9)
     store.close()
 

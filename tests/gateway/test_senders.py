@@ -24,6 +24,7 @@ from stream_app.local import LocalStore
 from tests.gateway.test_routes import frame_of
 from tests.gateway.world import KEY, SCHEME, KeepingLog, Moment, embedded, report, serving
 from tests.helpers.certificates import Authority
+from views import Results
 
 TOKENS = {digest_of(name): Credential(digest_of(name), role) for name, role in (("phone", "device"), ("van", "edge"))}
 
@@ -63,7 +64,7 @@ def test_a_credential_counts_once_in_a_survey_and_period_through_any_gateway(tmp
         assert served.post_one(report(of_period=1), **bearer("phone")).status == 201
         now.value += 2 * 86_400
     with closing(LocalStore.existing(tmp_path)) as store:
-        assert [final.n for final in store.histograms("buttons")] == [3, 1, 0]
+        assert [final.n for final in Results(store).histograms("buttons")] == [3, 1, 0]
 
 
 def test_tokens_of_a_credential_are_a_keyed_function_and_nothing_else() -> None:

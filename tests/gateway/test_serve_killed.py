@@ -17,10 +17,11 @@ from hearsay.running.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from stream_app.local import EmbeddedApp
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
+from views import Results
+from views.local import collector
 
 KILLS, CLIENTS, REPORTS = 4, 8, 400
 SURVEY = """
@@ -88,9 +89,9 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
     end = datetime.now(UTC).timestamp() + 3600
     directory = DataDirectory(data)
     keys = directory.clock_key(), directory.presence_key()
-    with EmbeddedApp(directory.collector, [scheme.survey], *keys) as app:
+    with collector(directory.collector, [scheme.survey], *keys) as app:
         EmbeddedLog(app, [scheme.survey], now=lambda: end, elapsed=count(step=3600).__next__)  # nobody reports any more
-        finals = {final.period: final for final in app.store.histograms("buttons")}
+        finals = {final.period: final for final in Results(app.store).histograms("buttons")}
     counted = counted_in(directory.collector / "log" / "0.log")
     sent = {int(str(report["token"]), 16): report for report in crowd.sent}
     assert {json.loads(body)["reason"] for _, body in crowd.others} == {"bad-gap"}

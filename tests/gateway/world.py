@@ -24,7 +24,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import FRAME, REPORT, Frame, decode_frame
-from stream_app.local import EmbeddedApp
+from views.local import collector
 
 KEY = bytes(range(32))
 PATIENCE_SECONDS = 60
@@ -209,7 +209,7 @@ def embedded(
 ) -> Iterator[EmbeddedLog]:
     """The log of `hearsay serve`, with a clock that is right unless another time has elapsed. A gateway closes it."""
     surveys, now = [survey], now or Moment()
-    app = EmbeddedApp(directory, surveys, KEY, KEY)
+    app = collector(directory, surveys, KEY, KEY)
     try:
         yield EmbeddedLog(app, surveys, now, elapsed or now)
     finally:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from stream_app.results import MobilityResult
 
 from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
@@ -23,6 +22,7 @@ from servers.ports import free_port
 from stream_app.kafka import Topics
 from tests.helpers.browser import events_in
 from tests.helpers.nursery import run as hearsay
+from views import MobilityResult
 
 
 @pytest.fixture(scope="module")

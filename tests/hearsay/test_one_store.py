@@ -24,6 +24,7 @@ from protocols.survey_text import parse_survey
 from servers.settings import load
 from stream_app.local import LocalStore
 from tests.memo_store.surveys import devices
+from views import Results
 
 SURVEY = (
     "{id: cdr, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, horizon: 7, eps_inf: 2, eps_1: 1, %s"
@@ -49,7 +50,7 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def visitors() -> list[int | None]:
     with closing(LocalStore.existing(Path("data/collector"))) as store:
-        return [final.n for final in store.histograms("cdr")]
+        return [final.n for final in Results(store).histograms("cdr")]
 
 
 def sent() -> int:

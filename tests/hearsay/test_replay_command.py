@@ -20,6 +20,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, published
 from stream_app.local import LocalStore
 from tests.helpers.topics import read_topic
+from views import Results
 
 CLOCK_KEY = "5e" * 32
 SURVEY = """
@@ -60,7 +61,7 @@ def test_events_are_collected_in_this_process_and_the_file_is_judged(day: list[s
     assert "bad time" in result.output and "102" in result.output
     assert "+336" not in result.output
     with closing(LocalStore.existing(Path("data/collector"))) as store:
-        assert [final.n for final in store.histograms("cdr")] == [50, 50]
+        assert [final.n for final in Results(store).histograms("cdr")] == [50, 50]
 
 
 def test_the_summary_for_programs_counts_every_fault(day: list[str]) -> None:

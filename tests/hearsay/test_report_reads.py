@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stream_app.results import reading
 from typer.testing import CliRunner
 
 from hearsay.cli import app
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with
+from views import reading
 
 PERIODS = 3
 

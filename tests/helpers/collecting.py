@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from stream_app.results import RESULT_TOPICS
 
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -15,6 +14,8 @@ from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log.flushes import Output
+from views.local import collector
+from views.view import all_views
 
 KEY = b"the operator's own key"
 
@@ -57,12 +58,12 @@ class Collection:
 
     def published(self, after: int = 0) -> list[tuple[int, Output]]:
         """The messages of result topics with their ids."""
-        names = {topic.name for topic in RESULT_TOPICS}
+        names = {topic.name for topic in all_views()}
         return [(id, message) for id, message in self._app.store.after(after) if message.topic in names]
 
 
 @contextmanager
 def collecting(directory: Path, *surveys: Survey) -> Iterator[list[Collection]]:
     """Collections of some surveys in one directory."""
-    with EmbeddedApp(directory, surveys, KEY, KEY) as app:
+    with collector(directory, surveys, KEY, KEY) as app:
         yield [Collection(app, survey) for survey in surveys]

@@ -13,6 +13,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.local import EmbeddedApp
+from views.local import collector
 
 KEY = b"the operator's key of a small collection"
 
@@ -25,7 +26,7 @@ def collect(
     respondent, rng = Respondent(scheme, seeded_keyring(seed)), np.random.default_rng(seed)
     everybody = np.arange(devices, dtype=np.uint64)
     values = {q.name: rng.integers(0, q.k, devices) for q in scheme.questions}
-    with EmbeddedApp(directory / COLLECTOR, [scheme.survey], KEY, KEY) as app:
+    with collector(directory / COLLECTOR, [scheme.survey], KEY, KEY) as app:
         for period in range(periods):
             answers = {q.name: respondent.answers(q, everybody, period, values[q.name]) for q in scheme.questions}
             gap = 1 if period else scheme.survey.horizon

@@ -12,10 +12,10 @@ from hearsay.running.worker_process import workers
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
 from tests.gateway.clients import Crowd, Report, join
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, logged
 from tests.helpers.workers import send
 from tests.stream_app.worlds import COLOURS, HORIZON, KEY, PAGES, SCHEME, Recount, Reports, Tick

@@ -20,17 +20,18 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.faust_app import accept, stuck_partitions
 from stream_app.faust_app.broker.acceptance import StuckPartition
-from stream_app.kafka import KafkaResults, Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish, read_topic
 from tests.helpers import bombs
 from tests.helpers.cluster import Cluster
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import fill_disk_of
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount
+from views import Results
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey", "too-large")
 """Reasons under which a record belongs to no survey."""
@@ -120,7 +121,7 @@ class Ordeal:
         assert not self._sending.is_alive(), "reports were not sent within five minutes"
 
     def _refused(self) -> dict[str, int]:
-        live = KafkaResults(self._kafka, self._topics).live("s")
+        live = Results(KafkaMessages(self._kafka, self._topics)).live("s")
         return dict(Counter(live.rejects)) if live else {}
 
     def _letters(self) -> set[str]:

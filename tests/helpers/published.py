@@ -2,23 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from stream_app.results import PublishedResults
-
+import views.period
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from servers.settings import KafkaSettings
+from stream_app.counting.counters import Counts
+from stream_app.finals import Final, FinalKey, NotCounted, Release
+from stream_app.kafka import KafkaMessages, Topics
+from stream_app.log.come import Come
 from stream_app.log.flushes import Output, TopicName, Write
+from views import Histogram, MobilityResult, Results
+from views.histogram import Kind
+from views.mobility import MOBILITY
+from views.past import Past, PeriodAnswers
+from views.period import HISTOGRAMS
+from views.runner import Runner
+from views.sinks.topics import NO_LIMIT, TopicsSink, last_period
 
 
-class Memory(PublishedResults):
+class Kept(TopicsSink):
     """Messages in a list, as a Kafka topic has them: repetitions included."""
 
-    def __init__(self, items: Iterable[Write | Output]) -> None:
-        self._messages = [item for item in items if isinstance(item, Output)]
+    def __init__(self, surveys: Iterable[Survey] = (), limit: int = NO_LIMIT) -> None:
+        super().__init__(limit)
+        self.kept: list[Output] = []
+        self._surveys = list(surveys)
+
+    def surveys(self) -> list[Survey]:
+        return self._surveys
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
-        return (message for message in self._messages if message.topic == topic)
+        return (message for message in self.kept if message.topic == topic)
+
+    def _write(self, stages: Sequence[Sequence[Output]]) -> None:
+        self.kept += [message for stage in stages for message in stage]
+
+    def reached(self, survey: str) -> int:
+        return last_period((message.key for message in self.messages(HISTOGRAMS.name)), survey)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def making(*surveys: Survey) -> tuple[Runner, Kept]:
+    """A runner, and where it puts results."""
+    kept = Kept(surveys)
+    return Runner([kept]), kept
+
+
+def come(items: Iterable[Write | Output], *surveys: Survey) -> Come:
+    """What a flush publishes, as a runner gets it."""
+    outputs = [item for item in items if isinstance(item, Output)]
+    return Come(list(surveys), [(0, at, output) for at, output in enumerate(outputs)])
+
+
+class Memory(Results):
+    """The results of what is written: finals and what is open, in the order of publication."""
+
+    def __init__(self, items: Iterable[Write | Output], *surveys: Survey, limit: int = NO_LIMIT) -> None:
+        store = Kept(surveys, limit)
+        super().__init__(store)
+        self.outputs = [item for item in items if isinstance(item, Output)]
+        Runner([store]).apply(come(self.outputs, *surveys))
+        self.made = list(store.kept)
+        store.kept += self.outputs
+
+
+def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[FinalKey, bytes]:
+    """What is published of every closed period of all surveys: compressed JSON of a `Histogram`."""
+    return Results(KafkaMessages(kafka, topics)).values(HISTOGRAMS)
+
+
+def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
+    """The histogram of a period with these counts, without a verdict."""
+    final = Final.of(scheme, period, counts, NotCounted())
+    return views.period.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
+
+
+def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, Counts | Release]) -> MobilityResult:
+    """The mobility report of a period, from the counts of consecutive periods."""
+    finals = [Final.of(scheme, t, closed[t], NotCounted()) for t in sorted(closed) if t <= period]
+    made = MOBILITY.make(Past(scheme, finals))
+    assert made is not None
+    return made
 
 
 def part(history: CountHistory, first: int, last: int) -> CountHistory:

@@ -13,13 +13,14 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
-from stream_app.merging.verdicts import NotCounted, judge
-from stream_app.results import HISTOGRAMS, ResultKey, build_histogram
 
 from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
+from stream_app.finals import Final, FinalKey, NotCounted
 from stream_app.kafka import Topics, read_topic
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
+from views.past import Past
+from views.period import HISTOGRAMS
 
 LIMIT = 16 << 20  # what a batch may take
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
@@ -75,17 +76,31 @@ def clock_of(clock: dict[str, object], value: bytes) -> Event:
 
 
 def finals_of(expected: Recount) -> dict[tuple[str, int], bytes]:
-    """The bytes that must be published for what was recounted."""
-    counts = {period: statistics_of(counted) for period, counted in expected.finals.items()}
-    missing = {period: NotCounted(expected.refused[period], expected.late.get(period, {})) for period in counts}
-    finals = {}
-    for period, counted in counts.items():
-        windows = {t: counts[t] for t in counts if period - HORIZON < t <= period}
-        integrity = judge(SCHEME, period, counted, windows, missing).published
-        histogram = build_histogram("final", SCHEME, period, counted, integrity)
-        (final,) = HISTOGRAMS.messages(ResultKey("s", period), histogram)
-        finals["s", period] = final.value
-    return finals
+    """The bytes of the finals that must be published for what was recounted."""
+    return {("s", final.period): final.encode() for final in _finals(expected)}
+
+
+def histograms_of(expected: Recount) -> dict[tuple[str, int], bytes]:
+    """The bytes of the histograms that must be published for what was recounted."""
+    finals, histograms = _finals(expected), {}
+    for number, final in enumerate(finals):
+        made = HISTOGRAMS.make(Past(SCHEME, finals[max(0, number - HORIZON + 1) : number + 1]))
+        assert made is not None
+        (message,) = HISTOGRAMS.messages(FinalKey("s", final.period), made)
+        histograms["s", final.period] = message.value
+    return histograms
+
+
+def _finals(expected: Recount) -> list[Final]:
+    return [
+        Final.of(
+            SCHEME,
+            period,
+            statistics_of(counted),
+            NotCounted(expected.refused[period], expected.late.get(period, {})),
+        )
+        for period, counted in expected.finals.items()
+    ]
 
 
 def statistics_of(counted: Counter[tuple[object, ...]]) -> dict[str, Statistics]:

@@ -9,17 +9,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from stream_app.results import HISTOGRAMS
 from typer.testing import CliRunner
 
 from hearsay.cli import app
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, published, read_topic
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
+from tests.helpers.published import read_finals
 from tests.integration.test_run_on_kafka import KEY
+from views.period import HISTOGRAMS
 
 SURVEY = """
 {id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: smp,

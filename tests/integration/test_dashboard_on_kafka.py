@@ -16,13 +16,14 @@ from pages.dashboard import Source
 from protocols.survey import Survey
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, TopicFollower, Topics, publish
+from stream_app.kafka import KafkaMessages, TopicFollower, Topics, publish
 from tests.helpers.browser import open_browser
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboard_process import dashboard_process
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
 from tests.helpers.tabs import tab
+from views import Results
 
 HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
 LONG = "<b>long</b> " * 800 + "&amp;"
@@ -50,8 +51,8 @@ class Cluster:
         return Source(lambda: TopicFollower(self.kafka, self.topics))
 
     @property
-    def results(self) -> KafkaResults:
-        return KafkaResults(self.kafka, self.topics)
+    def results(self) -> KafkaMessages:
+        return Results(KafkaMessages(self.kafka, self.topics))
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from hearsay.cli import app
 from hearsay.running.worker_process import workers
 from protocols.errors import SettingsError, SurveyError
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
+from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from views import Results
 
 
 def crowd(period: int, size: int) -> Reports:
@@ -44,7 +45,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
     assert deadletters("list").output == "There are no dead letters.\n"
 
     def finals() -> dict[int, int]:
-        return {final.period: final.n for final in KafkaResults(kafka_settings, topics).histograms("s")}
+        return {final.period: final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")}
 
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         send(kafka_settings, topics, [crowd(0, 200), Tick(0), crowd(1, 100), crowd(2, 50)])

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stream_app.results import FORECASTS
 
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics
+from stream_app.kafka import KafkaMessages, Topics
 from stream_app.local import LocalStore
 from tests.helpers import nursery
 from tests.helpers.eventually import eventually
+from views import Results
+from views.forecasts import FORECASTS
 
 KEY, PERIODS = bytes(range(32)), 52
 SURVEY = """{id: plans, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, clock: source,
@@ -46,8 +47,8 @@ def test_a_cluster_forecasts_what_one_process_does_and_so_does_a_worker_after_a_
     (clustered / "redis.new").touch()
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
-    store, results = LocalStore.existing(alone / "collector"), KafkaResults(kafka_settings, topics)
-    expected = store.values(FORECASTS, "plans")
+    store, results = LocalStore.existing(alone / "collector"), Results(KafkaMessages(kafka_settings, topics))
+    expected = Results(store).values(FORECASTS, "plans")
     store.close()
     assert [key.period for key in expected] == [49, 50, 51]
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):

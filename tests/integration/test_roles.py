@@ -17,8 +17,8 @@ from producers.sinks import KafkaSink
 from protocols.errors import NotAllowed
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Role, Topics, allowed, create, publish, read_topic, roles
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.secured import Secured, grant
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stream_app.results import HISTOGRAMS, MOBILITY
 
 import hearsay as library
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
-from stream_app.kafka.results import read_finals
 from stream_app.local import LocalStore
 from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
+from tests.helpers.published import read_finals
+from views import Results
+from views.mobility import MOBILITY
+from views.period import HISTOGRAMS
 
 KEY = bytes(range(32))
 FINALS = 7 + 4 + 4
@@ -129,11 +131,11 @@ def test_a_cluster_publishes_what_one_process_does(
         here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
         assert len(here) == FINALS
         assert there == here
-    assert all(final.presence_only and final.n for final in store.histograms("turns"))
-    assert all(final.attribute("version*feature").adjusted is not None for final in store.histograms("turns"))
-    assert [final.n for final in store.histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
+    assert all(final.presence_only and final.n for final in Results(store).histograms("turns"))
+    assert all(final.attribute("version*feature").adjusted is not None for final in Results(store).histograms("turns"))
+    assert [final.n for final in Results(store).histograms("paris")] == [PEOPLE] * 4, "local days across a clock change"
     for survey, place in (("turns", "town"), ("paris", "place")):
-        for attribute in (final.attribute(place) for final in store.histograms(survey)):
+        for attribute in (final.attribute(place) for final in Results(store).histograms(survey)):
             assert attribute.estimate is not None and attribute.statistics is not None and attribute.n
     store.close()
     assert _tables(also_shown) == _tables(shown)

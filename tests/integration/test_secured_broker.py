@@ -18,15 +18,16 @@ from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings, load
-from stream_app.kafka import KafkaResults, Topics, create, existing, publish
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, create, existing, publish
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.leaks import alone, leaves_nothing
+from tests.helpers.published import read_finals
 from tests.helpers.secured import Secured
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
+from views import Results
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
@@ -64,7 +65,7 @@ def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
     assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
     with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):
         eventually(lambda: len(read_finals(settings, topics)) == world.periods or not worker.running)
-        finals = KafkaResults(settings, topics).histograms(survey.survey.id)
+        finals = Results(KafkaMessages(settings, topics)).histograms(survey.survey.id)
     assert [final.n for final in finals] == [len(world.presences(p).devices) for p in range(2)]
 
 

@@ -12,8 +12,8 @@ import pytest
 from hearsay.running.worker_process import WorkerProcess
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick

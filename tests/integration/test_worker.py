@@ -16,13 +16,14 @@ from protocols.survey import Survey
 from protocols.wire import MAX_ROWS
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.local_days import day_that_ends
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, recount
 from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from views import Results
 
 MakeTopics = Callable[..., Topics]
 
@@ -71,7 +72,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
         eventually(lambda: len(read_finals(kafka_settings, topics)) >= 2)
         assert datetime.now(UTC) >= wall.survey.bounds(1)[1] + wall.survey.grace
         assert worker.leave() == 0
-    finals = KafkaResults(kafka_settings, topics).histograms("s")
+    finals = Results(KafkaMessages(kafka_settings, topics)).histograms("s")
     assert [final.n for final in finals[:2]] == [99, 49]
 
 
@@ -91,7 +92,7 @@ def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
         assert time.time() >= end + 1
         assert worker.leave() == 0
     for day in days:
-        (final,) = KafkaResults(kafka_settings, topics).histograms(day.survey.id)
+        (final,) = Results(KafkaMessages(kafka_settings, topics)).histograms(day.survey.id)
         assert (final.period, final.n) == (0, 99)
 
 
@@ -112,7 +113,7 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             assert worker.running and late.running
         lines, seconds = len(worker.log.read_text().splitlines()) - before, time.monotonic() - began
         assert lines < 100 + 5 * seconds, "the libraries repeat the same lines, dozens of times a second"
-    assert [final.n for final in KafkaResults(kafka_settings, topics).histograms("s")] == [999]
+    assert [final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")] == [999]
 
 
 @pytest.mark.long(part="cluster")
@@ -156,5 +157,5 @@ def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_o
     (entry,) = worker.logged("records are missing")
     assert "partition 1: offsets 0 to 1 are no longer in the log" in str(entry["what"])
     assert str(entry["what"]).endswith("of these periods: s 0, s 1")
-    live = KafkaResults(kafka_settings, topics).live("s")
+    live = Results(KafkaMessages(kafka_settings, topics)).live("s")
     assert live is not None and live.lost == ((0, 2, 2 * MAX_ROWS),)

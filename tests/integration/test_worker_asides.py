@@ -12,12 +12,13 @@ from hearsay.running.worker_process import workers
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
 from stream_app.counting.state import counter_key
-from stream_app.kafka import KafkaResults, Topics, publish
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from views import Results
 
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
 
@@ -27,7 +28,7 @@ def crowd(period: int, tokens: Iterable[int]) -> Reports:
 
 
 def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | None]:
-    return [final.n for final in KafkaResults(kafka, topics).histograms(survey)]
+    return [final.n for final in Results(KafkaMessages(kafka, topics)).histograms(survey)]
 
 
 @pytest.mark.long(part="cluster")

@@ -18,9 +18,9 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position
 from stream_app.kafka import Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
 from stream_app.log.flushes import Output
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.traffic import a_row, mischief, single
 from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire

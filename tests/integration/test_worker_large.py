@@ -12,12 +12,13 @@ from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish, read_topic
 from tests.helpers.eventually import eventually
 from tests.helpers.frames import random_answers
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
+from views import Results
 
 VALUES, HORIZON, ROWS, PERIODS = 20_000, 7, 300, 3
 SCHEME = scheme_with(
@@ -48,7 +49,7 @@ def test_a_survey_of_20_000_values_and_a_horizon_of_7_is_counted_and_reported(
         sink.close()
         eventually(lambda: len(read_finals(kafka_settings, topics)) == PERIODS or not worker.running)
         assert worker.leave() == 0
-    finals = KafkaResults(kafka_settings, topics).histograms("large")
+    finals = Results(KafkaMessages(kafka_settings, topics)).histograms("large")
     for final, sent in zip(finals, map(frame_of, range(PERIODS)), strict=True):
         statistics = final.attribute("a").statistics
         assert statistics is not None and statistics.supports is not None
@@ -58,6 +59,6 @@ def test_a_survey_of_20_000_values_and_a_horizon_of_7_is_counted_and_reported(
             assert np.array_equal(statistics.supports[row], bits[sent.gaps == gap].sum(axis=0))
     largest = max(len(record.value or b"") for record in read_topic(kafka_settings, topics.merging_changelog))
     assert largest < 3 * 8 * HORIZON * VALUES, "a part, or a final with its messages"
-    (*_, report) = KafkaResults(kafka_settings, topics).mobility("large")
+    (*_, report) = Results(KafkaMessages(kafka_settings, topics)).mobility("large")
     week = report.window(0, PERIODS - 1).attribute("a").values
     assert week is not None and len(week.share.value) == len(report.asked("a").values) == VALUES

@@ -9,21 +9,22 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from stream_app.results import HISTOGRAMS
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish, read_topic
 from tests.helpers import bombs
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.topics import cut_log, remake
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
+from views import Results
+from views.period import HISTOGRAMS
 
 MakeTopics = Callable[..., Topics]
 
@@ -43,7 +44,7 @@ def crowd(period: int, first: int, last: int) -> Reports:
 
 
 def counted(kafka: KafkaSettings, topics: Topics, period: int) -> int | None:
-    return next(final.n for final in KafkaResults(kafka, topics).histograms("s") if final.period == period)
+    return next(final.n for final in Results(KafkaMessages(kafka, topics)).histograms("s") if final.period == period)
 
 
 def peak_of(worker: WorkerProcess) -> int:
@@ -107,7 +108,7 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         assert worker.leave() == 0
     assert read_finals(kafka_settings, topics)["s", 0] == first["s", 0]
     assert [counted(kafka_settings, topics, period) for period in range(3)] == [199, 349, 19]
-    live = KafkaResults(kafka_settings, topics).live("s")
+    live = Results(KafkaMessages(kafka_settings, topics)).live("s")
     assert live is not None and live.lost == ((1, 3, 2000),)
 
 
@@ -180,7 +181,7 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, 0) == 2
-    live = KafkaResults(kafka_settings, topics).live("s")
+    live = Results(KafkaMessages(kafka_settings, topics)).live("s")
     assert live is not None and live.lost == ((0, 2, 2),)
 
 

@@ -13,8 +13,8 @@ from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
 from tests.stream_app.worlds import KEY

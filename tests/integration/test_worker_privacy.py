@@ -21,8 +21,8 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
 

@@ -14,9 +14,9 @@ from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
 from tests.helpers.command_line import recover
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
 from tests.integration.test_worker_asides import counted

@@ -9,12 +9,12 @@ from random import Random
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
-from stream_app.kafka.results import read_finals
-from stream_app.local import EmbeddedApp
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Tick, deal, wire
+from views.local import collector
 
 MakeTopics = Callable[..., Topics]
 PERIODS = 5
@@ -32,7 +32,7 @@ def some_events() -> list[Event]:
 
 
 def embedded(directory: Path, events: list[Event]) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
+    with collector(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
         for partition, dealt in enumerate(deal(events, 2)):
             for event in dealt:
                 app.send(partition, *wire(event))

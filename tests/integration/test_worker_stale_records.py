@@ -15,8 +15,8 @@ from kafka import KafkaProducer
 from hearsay.running.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.recount import finals_of, recount
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import caught_up, send

@@ -18,9 +18,9 @@ from protocols.scheme import Scheme
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
 from stream_app.kafka import DeadLetters, Topics, publish, read_topic
-from stream_app.kafka.results import read_finals
 from stream_app.log.limits import RECORD_BYTES
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
 from tests.integration.test_worker_asides import counted

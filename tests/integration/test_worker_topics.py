@@ -12,12 +12,13 @@ from kafka import KafkaAdminClient
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaResults, Topics, publish
-from stream_app.kafka.results import read_finals
+from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
+from tests.helpers.published import read_finals
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from views import Results
 
 TWO = ("--partitions", "2", "--merge-partitions", "1")
 
@@ -94,7 +95,7 @@ def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
         worker.start().wait_until_ready()
         send(kafka_settings, topics, [Tick(0)])
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
-    (final,) = KafkaResults(kafka_settings, topics).histograms("s")
+    (final,) = Results(KafkaMessages(kafka_settings, topics)).histograms("s")
     assert final.n == 99
 
 
@@ -122,7 +123,7 @@ def test_the_way_on_after_partitions_were_added_from_its_first_step_to_its_last(
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
         assert worker.leave() == 0
     assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
-    results = KafkaResults(kafka_settings, topics)
+    results = Results(KafkaMessages(kafka_settings, topics))
     assert [final.n for final in results.histograms("s")] == [99, 99 + 50 + 10]
     live = results.live("s")
     assert live is not None and sum(loss.reports for loss in live.lost if 1 in loss.periods) == 50

@@ -10,8 +10,9 @@ from hearsay.running.seeded_keyrings import seeded_keyring
 from producers.scenarios.base import Presences
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from stream_app.local import EmbeddedApp
 from tests.helpers.sinks import KeepingSink
+from views import Results
+from views.local import collector
 
 KEYRING = seeded_keyring(8)
 CLOCK_KEY = b"the operator's own key"
@@ -54,8 +55,8 @@ class Alternating:
 
 def counted(sink: KeepingSink, survey: Scheme, directory: Path) -> list[int]:
     """How many reports the stream app counts in each closed period of what a sink was given."""
-    with EmbeddedApp(directory, [survey.survey], CLOCK_KEY, bytes(32), partitions=sink.partitions) as app:
+    with collector(directory, [survey.survey], CLOCK_KEY, bytes(32), partitions=sink.partitions) as app:
         for record in sink.records:
             app.send(*record)
         app.flush()
-        return [final.n for final in app.store.histograms(survey.survey.id)]
+        return [final.n for final in Results(app.store).histograms(survey.survey.id)]

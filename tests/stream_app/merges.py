@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
-from stream_app.results import Live
 
 from protocols.randomness import Keyring
 from protocols.wire import Lookup
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
-from stream_app.log.flushes import Flush, Output
+from stream_app.finals import Final, Release, Status
+from stream_app.log.flushes import FINALS, OPEN, Flush, Output, TopicName, Write
 from stream_app.merging.merger import Merger
-from tests.helpers.published import Memory
 from tests.stream_app.worlds import SURVEYS
 
 KEYRING = Keyring(bytes(16))
@@ -47,17 +48,26 @@ class Owner:
         return self.merger.flush()
 
 
-def finals(flush: Flush) -> dict[int, int | None]:
-    """Period to n of what was published."""
-    return {result.period: result.n for result in Memory(flush).histograms("s")}
+def finals(flush: Iterable[Write | Output]) -> dict[int, int]:
+    """Period to n of the finals that were published."""
+    found = [Final.decode(output.value) for output in outputs(flush, FINALS)]
+    return {final.period: _reports(final) for final in found}
 
 
-def live(flush: Flush) -> Live:
-    found = Memory(flush).live("s")
-    assert found is not None
-    return found
+def _reports(final: Final) -> int:
+    assert not isinstance(final.counts, Release)
+    return final.counts["colour"].total
 
 
-def results(flush: Flush) -> dict[tuple[str, bytes], bytes]:
-    outputs = [item for item in flush if isinstance(item, Output) and item.topic in ("histograms", "mobility")]
-    return {(output.topic, output.key): output.value for output in outputs}
+def status(flush: Iterable[Write | Output]) -> Status:
+    """What was published about the survey beside its finals."""
+    return next(Status.model_validate_json(one.value) for one in outputs(flush, OPEN) if b"/" not in one.key)
+
+
+def outputs(flush: Iterable[Write | Output], topic: TopicName) -> list[Output]:
+    return [item for item in flush if isinstance(item, Output) and item.topic == topic]
+
+
+def results(flush: Iterable[Write | Output]) -> dict[bytes, bytes]:
+    """The finals that were published."""
+    return {output.key: output.value for output in outputs(flush, FINALS)}

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
-from pydantic import BaseModel
-from stream_app.results import ClosedPeriod
 
 from protocols.errors import StateError
 from protocols.randomness import Keyring
@@ -16,16 +14,18 @@ from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Frame
 from stream_app.counting.counters import PeriodCounts
 from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import counter_key, resumed_key
+from stream_app.finals import Final
 from stream_app.log.asides import Resumption
 from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
+from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key, survey_key
-from tests.helpers.published import Memory
 from tests.stream_app.crashes import Step, World, keep
-from tests.stream_app.test_exactness import SAVINGS, Counting, Merging, reached
+from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, Tick, counts_of, wire
 
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
@@ -134,7 +134,7 @@ def test_a_survey_that_fails_again_is_set_aside_again_until_it_is_resumed_again(
 def test_a_survey_whose_state_cannot_be_read_is_set_aside_and_counted_again_once_it_goes_on() -> None:
     store: Store = {}
     read(store, BOTH, 2)
-    store[counter_key(0, ("bad", 0))] = b"h2\xff"
+    store[counter_key(0, ("bad", 0))] = b"h3\xff"
     counter = read(store, BOTH)
     assert "cannot be read" in counter.asides["bad"].why
     assert counted(counter) == {("good", 0): 2}
@@ -233,28 +233,28 @@ def test_whatever_happens_to_its_workers_a_survey_that_was_aside_is_exact_in_the
         letters = {o.key.decode() for o in world.topics["deadletters"] if dict(o.headers)["survey"] == name.encode()}
         assert letters == recount.letters[0]
     topics = merged(world.topics["partials"], chance, bool(fails_in_merge))
+    finals = [Final.decode(message.value) for message in topics["finals"]]
     for name, recount in expected.items():
-        finals = Memory(topics["histograms"]).histograms(name)
-        assert {final.period: counts_of(final) for final in finals} == recount.finals
-        first = {message.key: message.value for message in reversed(topics["histograms"])}
-        assert all(first[message.key] == message.value for message in topics["histograms"])
+        assert {final.period: counts_of(final) for final in finals if final.survey == name} == recount.finals
+    first = {message.key: message.value for message in reversed(topics["finals"])}
+    assert all(first[message.key] == message.value for message in topics["finals"])
 
 
 def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Mapping[str, list[Output]]:
     log, bug = [partial.value for partial in partials], Bug()
     bug.on = fails
 
-    def mobility(scheme: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> BaseModel:
-        bug.check(scheme.survey.id)
-        return reached(scheme, period, closed, *more)
+    class Failing(FrozenFinals):
+        def make(self, scheme: Scheme, period: int, parts: Sequence[Part], after: int) -> bytes:
+            bug.check(scheme.survey.id)
+            return super().make(scheme, period, parts, after)
 
-    world = World(
-        lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found, mobility=mobility)), len(log)
-    )
-    worker = world.run(a_script(chance))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stream_app.merging.merger.FrozenFinals", Failing)
+        world = World(lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found)), len(log))
+        world.run(a_script(chance))
     if fails:
-        assert isinstance(worker, Merging)
-        assert not Memory(world.topics["histograms"]).histograms("bad")
+        assert not [message for message in world.topics["finals"] if message.key.startswith(b"bad/")]
     bug.on = False
     world.store[merge_resumed_key(0, "bad")] = Resumption(99).encode()
     world.run(a_script(chance))

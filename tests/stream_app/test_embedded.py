@@ -18,7 +18,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
-from stream_app.local import EmbeddedApp, LocalStore, embedded
+from stream_app.local import LocalStore, embedded
 from stream_app.local import log as local_log
 from stream_app.local import store as local_store
 from stream_app.local.log import LocalLog
@@ -38,6 +38,8 @@ from tests.stream_app.worlds import (
     scheme,
     wire,
 )
+from views import Results
+from views.local import collector
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -53,13 +55,13 @@ EVENTS: list[Event] = [
 
 
 def finals(directory: Path, partitions: int) -> list[bytes]:
-    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
+    with collector(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
         for partition, events in enumerate(deal(EVENTS, partitions)):
             for event in events:
                 app.send(partition, *wire(event))
         app.flush()
         recount = Recount.of(deal(EVENTS, partitions))
-        assert {final.period: counts_of(final) for final in app.store.histograms("s")} == recount.finals
+        assert {final.period: counts_of(final) for final in Results(app.store).counts("s")} == recount.finals
         rejects = Counter[str]()
         for reasons in app.rejects.values():
             rejects.update(reasons)
@@ -86,7 +88,7 @@ def events_of_a_week() -> list[Event]:
 
 def report_a_week(directory: Path) -> None:
     """What the child process does: report a week from the beginning, as a fleet does that was interrupted."""
-    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
+    with collector(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
         print("open", flush=True)
         dealt = deal(events_of_a_week(), 2)
         for pair in zip(*dealt, strict=True):
@@ -97,7 +99,7 @@ def report_a_week(directory: Path) -> None:
 
 def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     rows = tuple(Row(token, gap=3, colour=token % 3) for token in range(1, 60))
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
+    app = collector(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
     try:
         for period in (0, 1):
             before = dict(app.store.records(""))
@@ -109,11 +111,11 @@ def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is
                 app.flush()
     finally:
         app.close()  # as if it had been killed: the reports of period 1 are in the log alone
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600) as again:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600) as again:
         again.send(0, *wire(Reports(1, rows)))
         again.send(0, *wire(Tick(1)))
         again.flush()
-        assert [final.n for final in again.store.histograms("s")] == [len(rows)] * 2
+        assert [final.n for final in Results(again.store).histograms("s")] == [len(rows)] * 2
 
 
 def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(
@@ -143,7 +145,7 @@ report_a_week(Path({str(tmp_path)!r}))
         published = finals
     report_a_week(tmp_path)
     store = LocalStore.existing(tmp_path)
-    results = {final.period: counts_of(final) for final in store.histograms("s")}
+    results = {final.period: counts_of(final) for final in Results(store).counts("s")}
     store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
 
@@ -152,8 +154,9 @@ READ = """
 import sys
 from pathlib import Path
 from stream_app.local import LocalStore
+from views import Results
 store = LocalStore.existing(Path(sys.argv[1]))
-print([final.period for final in store.histograms("s")])
+print([final.period for final in Results(store).histograms("s")])
 """
 
 
@@ -185,26 +188,26 @@ def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
 
 def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
     with (
-        EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY),
+        collector(tmp_path, [SCHEME.survey], KEY, KEY),
         pytest.raises(StateError, match="in use by another process"),
     ):
-        EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+        collector(tmp_path, [SCHEME.survey], KEY, KEY)
 
 
 def test_a_directory_serves_one_process_also_after_files_in_it_were_deleted(tmp_path: Path) -> None:
     """A failure would be two processes that append to one log."""
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY):
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY):
         for file in tmp_path.iterdir():
             if file.is_file() and not file.name.startswith("results.sqlite"):
                 file.unlink()
         with pytest.raises(StateError, match="in use by another process"):
-            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+            collector(tmp_path, [SCHEME.survey], KEY, KEY)
 
 
 def test_changed_terms_under_the_same_id_are_refused(tmp_path: Path) -> None:
-    EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY).close()
+    collector(tmp_path, [SCHEME.survey], KEY, KEY).close()
     with pytest.raises(FingerprintChanged, match="'s' was counted"):
-        EmbeddedApp(tmp_path, [scheme("minimum: 5,").survey], KEY, KEY)
+        collector(tmp_path, [scheme("minimum: 5,").survey], KEY, KEY)
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["counted again", "only kept"])
@@ -212,15 +215,15 @@ def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
     given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = scheme_with(of_size(3), eps_inf=2, eps_1=1)
-    EmbeddedApp(tmp_path, [before.survey], KEY, KEY).close()
+    collector(tmp_path, [before.survey], KEY, KEY).close()
     never_choose(monkeypatch, before.questions[0].label)
     with pytest.raises(FingerprintChanged, match="'test' was counted"):
-        EmbeddedApp(tmp_path, [before.survey] if given else [], KEY, KEY)
+        collector(tmp_path, [before.survey] if given else [], KEY, KEY)
 
 
 def test_a_directory_keeps_its_partitions(tmp_path: Path) -> None:
     for given in (3, 1):
-        with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, partitions=given) as app:
+        with collector(tmp_path, [SCHEME.survey], KEY, KEY, partitions=given) as app:
             assert app.partitions == 3
             for partition, events in enumerate(deal(EVENTS, 3)):
                 for event in events:
@@ -231,16 +234,16 @@ def test_a_directory_keeps_its_partitions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("replaced", "what"), [("shorter", "ends before offset"), ("another", "is another")])
 def test_logs_that_are_not_those_that_were_counted_are_refused(tmp_path: Path, replaced: str, what: str) -> None:
     for name, tokens in (("first", (1, 2, 3)), ("shorter", (1,)), ("another", (1, 2, 4, 5))):
-        with EmbeddedApp(tmp_path / name, [SCHEME.survey], KEY, KEY) as app:
+        with collector(tmp_path / name, [SCHEME.survey], KEY, KEY) as app:
             for token in tokens:
                 app.send(0, *wire(Reports(0, (Row(token),))))
     shutil.copy(tmp_path / replaced / "log" / "0.log", tmp_path / "first" / "log" / "0.log")
     with pytest.raises(LogError, match=what):
-        EmbeddedApp(tmp_path / "first", [SCHEME.survey], KEY, KEY)
+        collector(tmp_path / "first", [SCHEME.survey], KEY, KEY)
 
 
 def test_dead_letters_can_be_read(tmp_path: Path) -> None:
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as app:
         app.send(0, *wire(Garbage(b"not a frame")))
         app.flush()
         (letter,) = app.store.messages("deadletters")
@@ -250,7 +253,7 @@ def test_dead_letters_can_be_read(tmp_path: Path) -> None:
 
 def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> None:
     """A failure would be an app that goes on with counts that its store does not have."""
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+    app = collector(tmp_path, [SCHEME.survey], KEY, KEY)
     app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
     blocker = sqlite3.connect(tmp_path / "results.sqlite")
     blocker.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(ABORT, 'disk full'); END")
@@ -258,14 +261,14 @@ def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> Non
         app.flush()
     blocker.execute("DROP TRIGGER full")
     blocker.close()
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as again:
         again.send(0, *wire(Tick(0)))
         again.flush()
-        assert [final.n for final in again.store.histograms("s")] == [2]
+        assert [final.n for final in Results(again.store).histograms("s")] == [2]
 
 
 def test_a_disk_that_is_full_at_the_start_is_an_error_that_says_so(tmp_path: Path) -> None:
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+    app = collector(tmp_path, [SCHEME.survey], KEY, KEY)
     app.send(0, *wire(Reports(0, tuple(map(Row, range(1, 5001))))))
     app.sync()
     app.close()  # as if it had been killed: opening it again has something to write
@@ -274,21 +277,21 @@ def test_a_disk_that_is_full_at_the_start_is_an_error_that_says_so(tmp_path: Pat
         resource.setrlimit(resource.RLIMIT_FSIZE, (space, before[1]))
         try:
             with pytest.raises(error, match="disk") as caught:
-                EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+                collector(tmp_path, [SCHEME.survey], KEY, KEY)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert "make sure the disk has space" in caught.value.hint
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as again:
         again.send(0, *wire(Tick(0)))
         again.flush()
-        assert [final.n for final in again.store.histograms("s")] == [5000]
+        assert [final.n for final in Results(again.store).histograms("s")] == [5000]
 
 
 def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log" / "0.log"
-    app = EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
+    app = collector(tmp_path, [SCHEME.survey], KEY, KEY, pace_seconds=600)
     ends = [path.stat().st_size]
     for tokens in ((1,), (2, 3), (4,), (5, 6, 7)):
         app.send(0, *wire(Reports(0, tuple(map(Row, tokens)))))
@@ -302,21 +305,21 @@ def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
     with monkeypatch.context() as crash:  # when it is noted, but not yet cut off
         crash.setattr(embedded, "log", None)
         with pytest.raises(AttributeError):
-            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY)
+            collector(tmp_path, [SCHEME.survey], KEY, KEY)
     assert path.read_bytes() == data
     with capture_logs() as said:
         for _ in range(2):  # noted once
-            with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
-                live = again.store.live("s")
+            with collector(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+                live = Results(again.store).live("s")
                 assert live is not None and live.lost == ((0, 1, lost),)
     assert [(entry["log_level"], entry["records"]) for entry in said if "is damaged" in entry["event"]] == [
         ("error", 2)
     ]
     assert (tmp_path / "log" / "0.cut-1").read_bytes() == data[ends[1] :]
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as again:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as again:
         again.send(0, *wire(Tick(0)))
         again.flush()
-        assert [final.n for final in again.store.histograms("s")] == [1]
+        assert [final.n for final in Results(again.store).histograms("s")] == [1]
 
 
 @pytest.mark.parametrize(
@@ -332,7 +335,7 @@ def test_a_bit_that_changes_in_the_store_is_noticed(
     tmp_path: Path, table: str, column: str, error: type[Exception]
 ) -> None:
     """A failure would be counts that nobody sent, in a final."""
-    with EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app:
+    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as app:
         app.send(0, *wire(Reports(0, (Row(1), Row(2)))))
         app.send(0, *wire(Tick(0)))
         app.send(0, *wire(Reports(1, (Row(1), Row(2)))))
@@ -346,7 +349,7 @@ def test_a_bit_that_changes_in_the_store_is_noticed(
         database.commit()
         with (
             pytest.raises(error, match="is damaged: its checksum"),
-            EmbeddedApp(tmp_path, [SCHEME.survey], KEY, KEY) as app,
+            collector(tmp_path, [SCHEME.survey], KEY, KEY) as app,
         ):
             app.store.after(0)
         database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (value, flipped))
@@ -359,7 +362,7 @@ def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
     database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
     database.commit()
     database.close()
-    for opening in (LocalStore.existing, lambda directory: EmbeddedApp(directory, [SCHEME.survey], KEY, KEY)):
+    for opening in (LocalStore.existing, lambda directory: collector(directory, [SCHEME.survey], KEY, KEY)):
         with pytest.raises(StateError, match="tables of another release"):
             opening(tmp_path)
 
@@ -370,7 +373,7 @@ def test_what_a_start_reads_does_not_grow_with_the_history(tmp_path: Path, monke
     found = []
     for periods in (2 * SCHEME.survey.horizon, 40):
         directory, reads = tmp_path / str(periods), Counter[str]()
-        with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY) as app:
+        with collector(directory, [SCHEME.survey], KEY, KEY) as app:
             for period in range(periods):
                 for token in range(1, 30):
                     app.send(0, *wire(Reports(period, (Row(token),))))
@@ -389,7 +392,7 @@ def test_what_a_start_reads_does_not_grow_with_the_history(tmp_path: Path, monke
 
             counted.setattr(LocalLog, "_head_at", a_head)
             counted.setattr(local_store, "_sum", a_row)
-            EmbeddedApp(directory, [SCHEME.survey], KEY, KEY).close()
+            collector(directory, [SCHEME.survey], KEY, KEY).close()
         assert reads["log"] < 3 * 30
         found.append(reads)
     assert found[0] == found[1]

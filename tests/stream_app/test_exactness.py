@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
-from stream_app.results import HISTOGRAMS, ClosedPeriod, Release
 
 from protocols.randomness import Keyring
-from protocols.scheme import Scheme
 from stream_app.counting.judging import Record
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.finals import Final
 from stream_app.log.flushes import Flush, Output
-from stream_app.log.limits import VALUE_BYTES
 from stream_app.merging.merger import Merger
 from tests.helpers.published import Memory
-from tests.helpers.recount import finals_of
+from tests.helpers.recount import finals_of, histograms_of
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
+from views.period import HISTOGRAMS
 
 rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.integers(0, 1100))
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))
@@ -32,8 +30,6 @@ events = st.one_of(reports, reports, reports, st.builds(Tick, st.integers(0, 5))
 logs = st.lists(events, min_size=12, max_size=40)
 SAVINGS = [Saving(), Saving(repaid=0), Saving(repaid=0.3), Saving(repaid=0, token_bytes=64), Saving(0, 1 << 20, 10_000)]
 savings = st.sampled_from(SAVINGS)  # counters that are written at once, or later, for one reason or another
-IN_PIECES = 500
-"""So few bytes that every final and every histogram is cut."""
 
 
 @dataclass
@@ -86,26 +82,12 @@ def count(
     return world, worker
 
 
-class Reached(BaseModel):
-    """In the place of a mobility report: all that it would be made from."""
-
-    schema_version: int = 2
-    counts: dict[int, dict[str, tuple[list[int], list[int]]]]
-
-
-def reached(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> Reached:
-    counts = {t: kept for t, kept in sorted(closed.items()) if not isinstance(kept, Release)}
-    return Reached(
-        counts={t: {name: (s.gaps.tolist(), s.n.tolist()) for name, s in c.items()} for t, c in counts.items()}
-    )
-
-
-def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int, limit: int = VALUE_BYTES) -> World:
+def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
     log = [partial.value for partial in partials]
     keyring = Keyring(bytes(16))
 
     def start(records: list[tuple[bytes, bytes]]) -> Merging:
-        return Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records, mobility=reached, limit=limit))
+        return Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records))
 
     world = World(start, len(log))
     world.run(script)
@@ -149,8 +131,8 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
     topics = merge(world.topics["partials"], [], 1).topics
-    results = Memory(topics["histograms"]).histograms("s")
-    assert {result.period: counts_of(result) for result in results} == recount.finals
+    finals = [Final.decode(message.value) for message in topics["finals"]]
+    assert {final.period: counts_of(final) for final in finals} == recount.finals
 
 
 @settings(max_examples=150, deadline=None)
@@ -159,7 +141,6 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     st.tuples(scripts, scripts),
     scripts,
     savings,
-    st.sampled_from([VALUE_BYTES, IN_PIECES]),
     st.randoms(use_true_random=False),
 )
 def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
@@ -167,19 +148,17 @@ def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     counting: tuple[list[Step], list[Step]],
     merging: list[Step],
     saving: Saving,
-    limit: int,
     random,
 ) -> None:
     streams = [count(partitions[p], counting[p], p, 2, saving)[0].topics["partials"] for p in range(2)]
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
-    topics = merge(partials, merging, 2, limit).topics
-    for name in ("histograms", "mobility"):
-        first = {message.key: message.value for message in reversed(topics[name])}
-        assert all(first[message.key] == message.value for message in topics[name]), "published with other bytes"
-    results = Memory(topics["histograms"]).histograms("s")
+    published = merge(partials, merging, 2).topics["finals"]
+    first = {message.key: message.value for message in reversed(published)}
+    assert all(first[message.key] == message.value for message in published), "published with other bytes"
     recount = Recount.of(partitions)
-    assert {result.period: counts_of(result) for result in results} == recount.finals
-    if limit == VALUE_BYTES:
-        assert Memory(topics["histograms"]).values(HISTOGRAMS) == finals_of(recount), "verdicts included"
+    assert {Final.decode(value).period: counts_of(Final.decode(value)) for value in first.values()} == recount.finals
+    assert {("s", Final.decode(value).period): value for value in first.values()} == finals_of(recount)
+    made = Memory(published, SURVEYS["s"].survey).values(HISTOGRAMS)
+    assert made == histograms_of(recount), "verdicts included"

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
-from stream_app.merging.finals import Final
-from stream_app.results import HISTOGRAMS, ClosedPeriod, Live, Release
 
-from protocols.scheme import Scheme
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output
-from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
+from stream_app.merging.frozen import Frozen, final_key
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
 from tests.stream_app.crashes import keep
-from tests.stream_app.merges import KEYRING, Owner, counts, finals, live, part, progress, results
+from tests.stream_app.merges import KEYRING, Owner, counts, finals, part, progress, results, status
 from tests.stream_app.worlds import SURVEYS
 
 
-def test_a_live_result_that_was_not_published_before_a_crash_is_published_after_it() -> None:
+def test_a_status_that_was_not_published_before_a_crash_is_published_after_it() -> None:
     before, store = Owner(partitions=1), dict[bytes, bytes]()
     before.merger.apply(0, encode_partial(part(0, 0, 5, 10)))
     before.merger.apply(1, encode_partial(progress(0, 6, -1, repeat=3)))
     keep(store, before.merger.flush(live=False))
-    published = live(Owner(partitions=1, records=store.items()).take())
-    assert (published.open[0].n, published.rejects) == (10, {"repeat": 3})
+    published = status(Owner(partitions=1, records=store.items()).take())
+    assert (published.open, published.rejects) == ({0: 10}, {"repeat": 3})
 
 
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
-    before = Output(HISTOGRAMS.name, b"s/0", b"what was published before an upgrade", (("content-type", b"old"),))
-    frozen = Final((before,), counts(10))
-    _, record = frozen.writes(0, ("s", 0), VALUE_BYTES)
-    owner = Owner(partitions=1, records=[(record.key, record.value)])
+    before = Frozen(b"what was frozen before an upgrade")
+    owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), before.encode())])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert [item for item in flush if isinstance(item, Output) and item.topic == HISTOGRAMS.name] == [before]
+    assert results(flush) == {b"s/0": before.value}
 
 
 def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
@@ -72,31 +67,20 @@ def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interru
     assert finals(flush) == {0: 12}
 
 
-def test_mobility_reports_are_made_from_every_period_of_their_windows_also_after_a_restart() -> None:
-    seen: list[tuple[int, dict[int, list[int]]]] = []
-
-    def dense(counts: ClosedPeriod) -> list[int]:
-        assert not isinstance(counts, Release)
-        return list(counts["colour"].dense(3)[0].tolist())
-
-    def reporter(_: Scheme, period: int, closed: Mapping[int, ClosedPeriod], *more: object) -> Live:
-        seen.append((period, {t: dense(closed[t]) for t in closed}))
-        return Live(survey="s", closed_through=0, open=(), rejects={}, lates={})
-
+def test_finals_that_nothing_is_made_of_again_are_deleted() -> None:
     store: dict[bytes, bytes] = {}
     for period in range(5):
-        owner = Owner(1, records=store.items(), mobility=reporter)
+        owner = Owner(1, records=store.items())
         keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
-    assert seen[4] == (4, {2: [3, 0, 0], 3: [4, 0, 0], 4: [5, 0, 0]})
-    assert len([key for key in store if b"/final/" in key]) == 3, "finals that are in no later window are deleted"
+    assert sorted(key for key in store if b"/final/" in key) == [final_key(0, ("s", period)) for period in (3, 4)]
 
 
 @pytest.mark.parametrize("key", [merged_key(0), survey_key(0, "s")], ids=["position", "survey"])
-def test_an_old_record_republishes_no_final_whose_windows_lack_deleted_periods(key: bytes) -> None:
+def test_an_old_record_republishes_no_final_that_was_deleted(key: bytes) -> None:
     """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
     store: dict[bytes, bytes] = {}
     log: list[bytes] = []
-    published: dict[tuple[str, bytes], bytes] = {}
+    published: dict[bytes, bytes] = {}
     versions = []
     merger = Merger(0, 1, SURVEYS.get, KEYRING)
     for period in range(6):
@@ -156,6 +140,6 @@ def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may
     assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
     flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))
     assert finals(flush) == {0: 10, 1: 0, 2: 4}
-    assert live(flush).lost == ((0, 1, 7),)
+    assert status(flush).lost == ((0, 1, 7),)
     keep(store, flush)
-    assert live(Owner(records=store.items()).merger.flush()).lost == ((0, 1, 7),), "it is applied once"
+    assert status(Owner(records=store.items()).merger.flush()).lost == ((0, 1, 7),), "it is applied once"

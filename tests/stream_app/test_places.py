@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stream_app.results import Histogram
 
 from hearsay.running.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.local import EmbeddedApp
 from tests.helpers.surveys import of_size, scheme_with
+from views import Histogram, Results
+from views.local import collector
 
 KEY = b"the operator's own key"
 GRID = {"at": [47.0, 6.0], "cell": "500m", "columns": 9, "rows": 7}
@@ -52,7 +52,7 @@ def reports(period: int) -> list[Frame]:
 
 
 def collected(directory: Path, partitions: int) -> list[Histogram]:
-    with EmbeddedApp(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
+    with collector(directory, [SCHEME.survey], KEY, KEY, partitions=partitions) as app:
         for period in (0, 1):
             for frame in reports(period):
                 for partition in range(partitions):
@@ -63,7 +63,7 @@ def collected(directory: Path, partitions: int) -> list[Histogram]:
             for partition in range(partitions):
                 app.send(partition, CLOCK, encode_clock(Clock(SCHEME.survey.id, period), KEY))
         app.flush()
-        return list(app.store.histograms(SCHEME.survey.id))
+        return list(Results(app.store).histograms(SCHEME.survey.id))
 
 
 pytestmark = pytest.mark.xdist_group("places")  # they share what was collected, which takes seconds

@@ -9,7 +9,6 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 from scipy.stats import beta
-from stream_app.results import Release, build_histogram, build_mobility, release
 
 from analytics.estimation import estimate
 from analytics.windows import Window
@@ -18,7 +17,9 @@ from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
+from stream_app.finals import Final, NotCounted, Release, release
 from tests.helpers.crowd import counts_of, scheme_of
+from tests.helpers.published import build_histogram, build_mobility
 
 KEYS = 2000
 CERTAIN = 1e-6  # how often the bounds of Clopper and Pearson may be wrong
@@ -323,6 +324,6 @@ def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_
     assert shown.presence_only is not None and answers.n is not None and report.visitors is not None
     assert list(shown.presence_only.n) == released.n[PRESENCE_ONLY].tolist()
     assert report.visitors.value == shown.n == answers.n + sum(shown.presence_only.n)
-    kept = Release.of_arrays(list(released.n), released.late, released.arrays)
+    kept = Final.decode(Final.of(scheme, 0, released, NotCounted()).encode()).counts
     again, once = (build_mobility(scheme, 0, {0: found}).model_dump_json() for found in (kept, released))
     assert again == once

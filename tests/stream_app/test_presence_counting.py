@@ -111,6 +111,6 @@ def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Sch
         [ConsumerRecord("reports", 0, 0, 0, 0, None, value, None, 0, len(value), header_of(content_type))]
     )
     assert partition.outcomes[survey.survey.id, "counted"] == (2 if shown else 0)
-    families = StateCollector(dict, dict, dict, list, lambda: [partition.counter], dict).collect()
+    families = StateCollector(dict, dict, dict, list, lambda: [partition.counter]).collect()
     samples = [sample for family in families for sample in family.samples if sample.labels.get("survey") == "s"]
     assert bool([sample for sample in samples if sample.name in ("hearsay_tokens", "hearsay_open_periods")]) is shown

@@ -183,4 +183,4 @@ def test_what_the_log_no_longer_has_is_reported_once() -> None:
 
 def test_a_position_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(StateError, match="cannot be read"):
-        start(state_after(1) | {position_key(0): b"h2\xff"})
+        start(state_after(1) | {position_key(0): b"h3\xff"})

@@ -16,15 +16,15 @@ from protocols.errors import StateError
 from protocols.randomness import Keyring
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import resumed_key
+from stream_app.finals import Final
 from stream_app.log.asides import Resumption, survey_of
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.log_reader import LogReader
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key
-from tests.helpers.published import Memory
 from tests.stream_app.crashes import Worker, World
 from tests.stream_app.test_asides import SCHEMES, a_log, a_script, records, recounts
-from tests.stream_app.test_exactness import SAVINGS, Counting, Merging, reached
+from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
 from tests.stream_app.worlds import KEY, counts_of
 
 TOO_LARGE = StateError("the broker refuses a record as too large", "")
@@ -102,17 +102,19 @@ def test_a_survey_of_which_any_record_was_refused_is_exact_once_it_goes_on(seed:
         assert letters == recount.letters[0]
     topics = merged(world.topics["partials"], chance)
     for name, recount in expected.items():
-        finals = Memory(topics["histograms"]).histograms(name)
+        finals = [
+            Final.decode(message.value) for message in topics["finals"] if message.key.startswith(f"{name}/".encode())
+        ]
         assert {final.period: counts_of(final) for final in finals} == recount.finals, name
-        first = {message.key: message.value for message in reversed(topics["histograms"])}
-        assert all(first[message.key] == message.value for message in topics["histograms"])
+        first = {message.key: message.value for message in reversed(topics["finals"])}
+        assert all(first[message.key] == message.value for message in topics["finals"])
 
 
 def merged(partials: Sequence[Output], chance: random.Random) -> Mapping[str, list[Output]]:
     log, on = [partial.value for partial in partials], [True]
 
     def recovered(found: list[tuple[bytes, bytes]]) -> Worker:
-        merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found, mobility=reached)
+        merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found)
         return Refusing(Merging(log, merger), merger, chance, len(log), on)
 
     world = World(recovered, len(log))

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from stream_app.results import HISTOGRAMS, LIVE, RESULT_TOPICS
 
 import stream_app.kafka.topics
 from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
+from stream_app.log.results import RESULTS
 from tests.helpers.eventually import eventually
+from views.period import HISTOGRAMS
+from views.status import LIVE
 
 FreshTopics = Callable[..., Topics]
 
@@ -48,10 +50,11 @@ def test_input_and_partials_are_never_compacted_and_changelogs_never_expire() ->
 def test_results_that_stay_never_expire_and_results_that_are_replaced_are_compacted() -> None:
     topics = Topics()
     made = {topic.name: (topic.policy, topic.retention_ms) for topic in topics.all()}
-    expected = {"first": ("delete", -1), "newest": ("compact,delete", 7 * 24 * 60 * 60 * 1000)}
-    assert {row.name: made[topics.named(row.name)] for row in RESULT_TOPICS} == {
-        row.name: expected[row.keep] for row in RESULT_TOPICS
+    stays, replaced = ("delete", -1), ("compact,delete", 7 * 24 * 60 * 60 * 1000)
+    assert {row.name: made[topics.named(row.name)] for row in RESULTS} == {
+        row.name: replaced if row.replaced else stays for row in RESULTS
     }
+    assert (made[topics.finals], made[topics.open]) == (stays, replaced)
 
 
 def test_created_topics_pass_the_check_and_creating_again_changes_nothing(

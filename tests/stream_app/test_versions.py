@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import sqlite3
 import tarfile
+from base64 import b64decode
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from protocols.errors import StateError
+from protocols.errors import AnotherRelease, StateError
 from protocols.randomness import Keyring
+from stream_app.counting.partials import decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import position_key
 from stream_app.log import codec
@@ -29,10 +33,10 @@ def test_a_newer_version_is_refused_with_both_numbers_and_an_older_one_is_read(m
     newer = pack({"offset": 8})
     assert unpack(older)[0] == {"offset": 7}
     monkeypatch.undo()
-    with pytest.raises(StateError, match="the state has version 3, and this release reads versions up to 2"):
+    with pytest.raises(StateError, match="the state has version 4, and this release reads versions up to 3"):
         unpack(newer)
     monkeypatch.setattr(codec, "OLDEST", codec.OLDEST + 1)
-    with pytest.raises(StateError, match="version 2, and this release reads versions from 3 on"):
+    with pytest.raises(StateError, match="version 3, and this release reads versions from 4 on"):
         unpack(older)
 
 
@@ -63,6 +67,23 @@ def test_a_data_directory_of_version_0_1_is_refused_with_a_sentence_and_stays_as
     with closing(sqlite3.connect(tmp_path / "collector" / "results.sqlite")) as results:
         records = [value for (value,) in results.execute("SELECT value FROM state")]
     for record in records:  # the same bytes are in the changelogs of a cluster
-        with pytest.raises(StateError, match="the state has version 1, and this release reads versions from 2 on"):
+        with pytest.raises(StateError, match="the state has version 1, and this release reads versions from 3 on"):
             unpack(record)
     assert len(records) == 5
+
+
+def test_topics_of_version_0_1_are_refused_with_a_sentence() -> None:
+    """Failure would look like: counts of an earlier rule taken for ours."""
+    topics = json.loads(lzma.decompress((STATES / "topics-of-0.1.json.xz").read_bytes()))
+    counting, merging = (topics[f"hearsay-{table}-changelog"] for table in ("counting", "merging"))
+    for records, recover in (
+        (counting, lambda found: PartitionCounter(0, 8, SURVEYS.get, KEY, found)),
+        (merging, lambda found: Merger(0, 8, SURVEYS.get, Keyring(bytes(32)), found)),
+    ):
+        found = [(key.encode(), b64decode(value)) for _, key, value, _ in records if value is not None]
+        assert found
+        with pytest.raises(AnotherRelease, match="the state has version 2, and this release reads versions from 3 on"):
+            recover([(key.replace(key.split(b"/")[1], b"0", 1), value) for key, value in found])
+    for _, _, value, _ in topics["hearsay.partials"]:
+        with pytest.raises(AnotherRelease, match="the state has version 2"):
+            decode_partial(b64decode(value))

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from stream_app.results import Histogram
 
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting.judging import Record
+from stream_app.finals import Final, Release
 
 KEY = b"the operator's own key"
 HORIZON, COLOURS, PAGES = 3, 3, 10
@@ -175,17 +175,13 @@ class Recount:
         return {period: self.periods.get(period, Counter()) for period in range(first, self.through + 1)}
 
 
-def counts_of(histogram: Histogram) -> Counter[tuple[object, ...]]:
+def counts_of(final: Final) -> Counter[tuple[object, ...]]:
     """The counts of a final, in the form of the recount."""
     counted: Counter[tuple[object, ...]] = Counter()
-    for attribute in histogram.attributes:
-        statistics = attribute.statistics
-        assert statistics is not None and statistics.supports is not None
-        for gap, n, supports in zip(
-            *(column.tolist() for column in (statistics.gaps, statistics.n, statistics.supports)), strict=True
-        ):
+    assert not isinstance(final.counts, Release)
+    for name, found in final.counts.items():
+        for gap, n, supports in zip(found.gaps.tolist(), found.n.tolist(), found.N.tolist(), strict=True):
             counted["n", gap] = n
-            counted.update({(attribute.name, gap, value): count for value, count in enumerate(supports) if count})
-        if statistics.widths is not None:
-            counted.update({("pages", width): n for width, n in enumerate(statistics.widths.tolist()) if n})
+            counted.update({(name, gap, value): count for value, count in enumerate(supports) if count})
+        counted.update({("pages", width): n for width, n in enumerate(found.widths.tolist()) if n})
     return counted

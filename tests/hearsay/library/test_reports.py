@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from stream_app.results import histogram_table
 
 import hearsay
 from hearsay.library.estimating import FIGURES
 from protocols.errors import ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
-from stream_app.local import EmbeddedApp
 from tests.hearsay.library.surveys import ANY, KEY, SECRET, survey, truth
+from views import Results, histogram_table
+from views.local import collector
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
         fleet.report(0, truth()),
         fleet.report(2, {name: np.array(column)[some] for name, column in truth().items()}, some),
     ]
-    with EmbeddedApp(tmp_path, [survey(terms)], KEY, KEY) as app:
+    with collector(tmp_path, [survey(terms)], KEY, KEY) as app:
         for period, frames in zip((0, 2), periods, strict=True):
             for frame in frames:
                 app.send(0, FRAME, frame)
             app.send(0, CLOCK, encode_clock(Clock("buttons", period), KEY))
         app.flush()
         assert not any(app.rejects.values())
-        published = [final for final in app.store.histograms("buttons") if final.n]
+        published = [final for final in Results(app.store).histograms("buttons") if final.n]
     estimated = hearsay.estimate(survey(terms), [frame for each in periods for frame in each])
     table = histogram_table(published).drop_columns(["suppressed", "kind", *OF_CROSSES])
     assert table.schema == estimated.schema

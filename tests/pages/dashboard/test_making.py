@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Come, Followed, Live, ResultKey
 
 from pages.about import survey_event
 from pages.dashboard.encoding import text_of
@@ -15,9 +14,15 @@ from pages.dashboard.feed import Document
 from pages.dashboard.making import Making
 from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
+from stream_app.finals import FinalKey
+from stream_app.log.come import Come
 from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
 from tests.helpers.collecting import collecting, small_survey
+from views import Followed, Live, Results
+from views.mobility import MOBILITY
+from views.period import HISTOGRAMS
+from views.status import LIVE
 
 
 def making(chosen: frozenset[str] = frozenset()) -> Making:
@@ -52,7 +57,7 @@ def test_a_survey_is_described_with_the_notes_of_its_reports(tmp_path: Path) -> 
         colours.report(0, [30, 20, 10])
         colours.close(0)
         messages = [(0, id, message) for id, message in colours.published()]
-        (report,) = colours.store.mobility("colours")
+        (report,) = Results(colours.store).mobility("colours")
     made = making()
     _, before = made.apply(Come([survey]))
     _, after = made.apply(Come([], messages))
@@ -84,8 +89,8 @@ def test_a_final_that_changed_is_named_and_the_first_one_stays(tmp_path: Path) -
         colours.report(0, [30, 20, 10])
         colours.close(0)
         messages = [(0, id, message) for id, message in colours.published()]
-        (histogram,) = colours.store.histograms("colours")
-    (changed,) = HISTOGRAMS.messages(ResultKey("colours", 0), histogram.model_copy(update={"n": 61}))
+        (histogram,) = Results(colours.store).histograms("colours")
+    (changed,) = HISTOGRAMS.messages(FinalKey("colours", 0), histogram.model_copy(update={"n": 61}))
     made = making()
     made.apply(Come([small_survey()], [*messages, (0, 99, changed)]))
     shown = records(made.statuses(None, False))
@@ -106,8 +111,8 @@ def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey(values=[f"value {number}" for number in range(40)])) as (colours,):
         colours.report(0, [30] * 40)
         colours.close(0)
-        (report,) = colours.store.mobility("colours")
-    cut = MOBILITY.messages(ResultKey("colours", 0), report, limit=200)
+        (report,) = Results(colours.store).mobility("colours")
+    cut = MOBILITY.messages(FinalKey("colours", 0), report, limit=200)
     assert len(cut) > 3
     results, _ = making().apply(_come(small_survey(), cut))
     ((key, *_, segment),) = results
@@ -123,12 +128,12 @@ def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) 
         for period in range(3):
             colours.report(period, [30, 20, 10])
             colours.close(period)
-        finals = colours.store.histograms("colours")
+        finals = Results(colours.store).histograms("colours")
     status = SurveyStatus()
     for final, verdict in zip(finals, ("consistent", "consistent", "contradicted"), strict=True):
         assert final.integrity is not None
         judged = final.model_copy(update={"integrity": final.integrity.model_copy(update={"verdict": verdict})})
-        status.note(Followed(HISTOGRAMS, ResultKey("colours", final.period), judged))
+        status.note(Followed(HISTOGRAMS, FinalKey("colours", final.period), judged))
     shown = status.record(None)
     assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
     assert [(alarm["period"], alarm["verdict"]) for alarm in shown["alarms"]] == [(2, "contradicted")]
@@ -141,5 +146,5 @@ def _come(survey: Survey, messages: list[Output]) -> Come:
 def test_reports_that_are_lost_in_any_of_some_periods_are_lost_once() -> None:
     status, lost = SurveyStatus(), (Loss(0, 2, 260), Loss(5, 5, 3))
     live = Live(survey="colours", closed_through=4, open=(), rejects={}, lates={}, lost=lost)
-    status.note(Followed(LIVE, ResultKey("colours"), live))
+    status.note(Followed(LIVE, FinalKey("colours"), live))
     assert status.record(None)["lost"] == 263

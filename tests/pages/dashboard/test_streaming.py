@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stream_app.results import RESULT_TOPICS
 
 from hearsay.reports import serving
 from pages.dashboard import Source
@@ -22,6 +21,8 @@ from stream_app.local import DirectoryFollower, LocalStore
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
 from tests.helpers.eventually import eventually
+from views import Results
+from views.view import all_views
 
 FINALS = {"mobility/colours/0", "mobility/colours/1"}
 
@@ -53,7 +54,7 @@ def test_a_viewer_is_sent_the_results_as_they_are_published(source: Source, tmp_
         viewer = Viewer(running, "colours")
         viewer.view(has(*FINALS, "live/colours", "survey/colours", "status/colours", "status"), compressed)
     with closing(LocalStore.existing(tmp_path)) as store:
-        (first, second), live = store.mobility("colours"), store.live("colours")
+        (first, second), live = Results(store).mobility("colours"), Results(store).live("colours")
     assert live is not None
     for period, published in enumerate((first, second)):
         shown = viewer.state[f"mobility/colours/{period}"]["record"]["windows"]
@@ -212,12 +213,12 @@ def test_a_record_that_nobody_can_read_is_named_and_the_others_are_shown(tmp_pat
         colours.report(0, [30, 20, 10])
         colours.close(0)
         (_, message), *_ = colours.published()
-        for topic in RESULT_TOPICS:
+        for topic in all_views():
             colours.store.write([message.__class__(topic.name, b"other/x", b"rubbish")])
         with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
             viewer = Viewer(running, "colours")
             viewer.view(has("mobility/colours/0", "status"))
-    assert viewer.state["status"]["record"]["unread"] == [f"{topic.name}, other/x" for topic in RESULT_TOPICS]
+    assert viewer.state["status"]["record"]["unread"] == [f"{topic.name}, other/x" for topic in all_views()]
 
 
 def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

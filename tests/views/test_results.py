@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stream_app.results import RESULT_TOPICS, Histogram, ResultTopic, build_histogram, release
-from stream_app.results.schemas import schema
 
 from analytics.estimation import norm_sub
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
+from stream_app.finals import release
 from tests.helpers.crowd import counts_of, scheme_of
+from tests.helpers.published import build_histogram
+from views import Histogram
+from views.schemas import schema
+from views.view import View, all_views
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
 TERMS = "eps_inf: 4, eps_1: 3, horizon: 2"
@@ -125,17 +128,17 @@ DOCS = Path(__file__).parents[2] / "docs"
 SCHEMAS = DOCS / "schemas"
 
 
-@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
-def test_the_documents_have_the_schema_of_what_is_published(topic: ResultTopic[Any]) -> None:
+@pytest.mark.parametrize("topic", all_views(), ids=lambda topic: topic.kind)
+def test_the_documents_have_the_schema_of_what_is_published(topic: View[Any]) -> None:
     documented = (SCHEMAS / f"{topic.kind}.json").read_text()
-    assert documented == schema(topic), f"print {topic.kind} with stream_app.results.schemas"
+    assert documented == schema(topic), f"print {topic.kind} with views.schemas"
 
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:
-    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in RESULT_TOPICS} | {"audit", "gateway"}
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in all_views()} | {"audit", "gateway"}
 
 
-@pytest.mark.parametrize("topic", RESULT_TOPICS, ids=lambda topic: topic.kind)
-def test_the_page_on_collecting_names_the_topic_and_content_type_of_every_result(topic: ResultTopic[Any]) -> None:
+@pytest.mark.parametrize("topic", all_views(), ids=lambda topic: topic.kind)
+def test_the_page_on_collecting_names_the_topic_and_content_type_of_every_result(topic: View[Any]) -> None:
     row = rf"^\| `hearsay\.{topic.name}` \|.*\| `{re.escape(topic.content_type)}` \|"
     assert re.search(row, (DOCS / "collecting.md").read_text(), re.MULTILINE)

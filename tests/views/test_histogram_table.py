@@ -8,13 +8,15 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from stream_app.results import Histogram, build_histogram, histogram_table, release
-from stream_app.results.histograms import Kind
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
+from stream_app.finals import release
 from tests.helpers.crowd import scheme_of
+from tests.helpers.published import build_histogram
+from views import Histogram, histogram_table
+from views.histogram import Kind
 
 KEYRING = Keyring(bytes(range(16)))
 CONSISTENT = ("consistent", "consistent_low", "consistent_high")

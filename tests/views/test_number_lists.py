@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
-from stream_app.log.encoding import compress, digest, join
-from stream_app.log.number_lists import LONG_BYTES, parse
+
+from stream_app.log.codec import compress
+from views.encoding import digest, join
+from views.number_lists import LONG_BYTES, parse
 
 numbers = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**53), 2**53))
 

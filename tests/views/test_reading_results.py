@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stream_app.log.encoding import compress
-from stream_app.results import HISTOGRAMS, LIVE, MOBILITY, Live, ResultKey, ResultTopic
 
 from protocols.errors import ResultsError
 from protocols.wire import CONTENT_TYPE_HEADER
+from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
+from stream_app.log.codec import compress
 from stream_app.log.flushes import Output
 from tests.helpers.published import Memory
+from views import Live, Results
+from views.mobility import MOBILITY
+from views.period import HISTOGRAMS
+from views.status import LIVE
+from views.view import View
 
 Write = Callable[..., LocalStore]
 
@@ -34,23 +39,23 @@ def in_a_directory(tmp_path: Path) -> Iterator[Write]:
 
 def live(closed_through: int, survey: str = "s") -> Output:
     status = Live(survey=survey, closed_through=closed_through, open=(), rejects={}, lates={})
-    (message,) = LIVE.messages(ResultKey(survey), status)
+    (message,) = LIVE.messages(FinalKey(survey), status)
     return message
 
 
-def final(topic: ResultTopic[Any], survey: str, period: int, value: bytes) -> Output:
-    return Output(topic.name, ResultKey(survey, period).encode(), value)
+def final(topic: View[Any], survey: str, period: int, value: bytes) -> Output:
+    return Output(topic.name, FinalKey(survey, period).encode(), value)
 
 
 def test_results_come_in_the_order_of_their_periods(in_a_directory: Write) -> None:
     published = [final(HISTOGRAMS, "s", period, b"%d" % period) for period in (10, 9, 100)]
-    for results in (Memory(published), in_a_directory(*published)):
+    for results in (Memory(published), Results(in_a_directory(*published))):
         assert [*results.values(HISTOGRAMS).values()] == [b"9", b"10", b"100"]
 
 
 def test_of_replaced_results_the_newest_is_read(in_a_directory: Write) -> None:
     published = [live(0), live(5, "t"), live(1)]
-    for results in (Memory(published), in_a_directory(*published)):
+    for results in (Memory(published), Results(in_a_directory(*published))):
         newest = results.live("s")
         assert newest is not None and newest.closed_through == 1
         assert results.live("unknown") is None
@@ -95,11 +100,11 @@ def test_a_directory_replaces_a_live_result_together_with_its_headers(in_a_direc
 
 def test_a_directory_keeps_the_first_final(in_a_directory: Write) -> None:
     first, changed = (final(MOBILITY, "s", 3, value) for value in (b"one", b"other"))
-    assert in_a_directory(first, changed).values(MOBILITY) == {("s", 3): b"one"}
+    assert Results(in_a_directory(first, changed)).values(MOBILITY) == {("s", 3): b"one"}
 
 
 def test_a_survey_is_not_mistaken_for_one_whose_name_begins_the_same() -> None:
-    results = Memory(final(HISTOGRAMS, survey, 0, survey.encode()) for survey in ("s", "s2", "s/1"))
+    results = Memory(final(HISTOGRAMS, survey, 0, survey.encode()) for survey in ("s", "s2", "as"))
     assert results.values(HISTOGRAMS, "s") == {("s", 0): b"s"}
 
 

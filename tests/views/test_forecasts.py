@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from stream_app.results import (
-    FORECASTS,
-    HISTOGRAMS,
-    ForecastResult,
-    Histogram,
-    PublishedResults,
-    ResultKey,
-    build_histogram,
-    cells,
-    observe,
-    observed_series,
-    release,
-)
-from stream_app.results.forecasting import Forecasting
 
 from analytics.forecasting import Series, Structure, backtest
 from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.log.flushes import Output, TopicName
+from stream_app.finals import Final, NotCounted, release
+from stream_app.finals.final import message
+from stream_app.log.flushes import FINALS
+from tests.helpers.published import Kept, build_histogram, come
+from views import ForecastResult, Histogram, Results, cells, observe, observed_series
+from views.forecasts import FORECASTS
+from views.period import HISTOGRAMS
+from views.runner import Runner
 
 PERIODS, SEASON, DAY_OFF = 190, 7, 150
 TERMS = """{id: days, start: 2026-01-05T00:00:00Z, period: 1d, %s, horizon: 2, clock: source,
@@ -40,7 +31,7 @@ def scheme_of(terms: str = LONGITUDINAL) -> Scheme:
     return Scheme(parse_survey(TERMS % terms))
 
 
-def final(scheme: Scheme, period: int, devices: int | None = None) -> Histogram:
+def final(scheme: Scheme, period: int, devices: int | None = None) -> Final:
     """A final of so many reports; area a has more of them at the end of each week, and b has some on one day."""
     random = np.random.default_rng([1, period])
     n = devices or 3000 + 100 * (period % SEASON) + int(random.normal(0, 30))
@@ -54,38 +45,24 @@ def final(scheme: Scheme, period: int, devices: int | None = None) -> Histogram:
         supports = random.binomial(asked, question.channel.support(shares[question.name]))
         counts[question.name] = Statistics(np.array([1], dtype=np.uint16), np.array([asked]), supports[None])
     if scheme.presence is not None:
-        return build_histogram("final", scheme, period, release(counts, 0, scheme, period, None, Keyring(bytes(32))))
-    return build_histogram("final", scheme, period, counts)
+        released = release(counts, 0, scheme, period, None, Keyring(bytes(32)))
+        return Final.of(scheme, period, released, NotCounted())
+    return Final.of(scheme, period, counts, NotCounted())
 
 
-class Topic(PublishedResults):
-    """Results in memory."""
-
-    def __init__(self) -> None:
-        self.outputs: list[Output] = []
-
-    def messages(self, topic: TopicName) -> Iterator[Output]:
-        return (output for output in self.outputs if output.topic == topic)
-
-    def publish(self, scheme: Scheme, histogram: Histogram) -> Output:
-        key = ResultKey(scheme.survey.id, histogram.period)
-        self.outputs += HISTOGRAMS.messages(key, histogram)
-        return self.outputs[-1]
-
-
-def published(scheme: Scheme, finals: list[Histogram], restarts: frozenset[int] = frozenset()) -> Topic:
-    """Everything that is published if the process is restarted after some periods, some before their forecast."""
-    topic = Topic()
-    forecasting = Forecasting({scheme.survey.id: scheme}.get, topic)
-    for histogram in finals:
-        output = topic.publish(scheme, histogram)
-        if histogram.period in restarts:
-            forecasting = Forecasting({scheme.survey.id: scheme}.get, topic)
-            if histogram.period % 2:
-                continue  # killed before the forecast: it follows with the next one
-        topic.outputs += forecasting.after(output)
-    topic.outputs += Forecasting({scheme.survey.id: scheme}.get, topic).catch_up(scheme.survey.id)
-    return topic
+def published(scheme: Scheme, finals: list[Final], restarts: frozenset[int] = frozenset()) -> Results:
+    """Everything that is published if the runner is restarted after some periods, some before their forecast."""
+    kept = Kept([scheme.survey])
+    runner = Runner([kept])
+    messages = [message(FINALS, final.survey, final.period, final.encode()) for final in finals]
+    for number, (final, output) in enumerate(zip(finals, messages, strict=True)):
+        runner.apply(come([output], scheme.survey))
+        if final.period in restarts:
+            if final.period % 2:  # killed before the histogram, which says that a period is complete
+                kept.kept = [m for m in kept.kept if m.topic != HISTOGRAMS.name or m.key != output.key]
+            runner = Runner([kept])
+            runner.apply(come(messages[: number + 1], scheme.survey))
+    return Results(kept)
 
 
 @pytest.fixture(scope="module")
@@ -94,25 +71,23 @@ def scheme() -> Scheme:
 
 
 @pytest.fixture(scope="module")
-def finals(scheme: Scheme) -> list[Histogram]:
+def finals(scheme: Scheme) -> list[Final]:
     return [final(scheme, period, devices=100 if period == 170 else None) for period in range(5, PERIODS)]
 
 
 @pytest.fixture(scope="module")
-def whole(scheme: Scheme, finals: list[Histogram]) -> Topic:
+def whole(scheme: Scheme, finals: list[Final]) -> Results:
     return published(scheme, finals)
 
 
-def test_a_restart_publishes_the_same_bytes(scheme: Scheme, finals: list[Histogram], whole: Topic) -> None:
+def test_a_restart_publishes_the_same_bytes(scheme: Scheme, finals: list[Final], whole: Results) -> None:
     expected = whole.values(FORECASTS, scheme.survey.id)
     again = published(scheme, finals, frozenset({20, 99, 100, 121, 149, 150, 151, 189}))
     assert again.values(FORECASTS, scheme.survey.id) == expected
     assert [key.period for key in expected] == list(range(49, PERIODS))  # from the first fit on, one for each final
 
 
-def test_a_suppressed_period_has_no_forecast_and_no_effect(
-    scheme: Scheme, finals: list[Histogram], whole: Topic
-) -> None:
+def test_a_suppressed_period_has_no_forecast_and_no_effect(scheme: Scheme, finals: list[Final], whole: Results) -> None:
     results = {result.period: result for result in whole.forecasts(scheme.survey.id)}
     assert all(table.suppressed == "minimum" and table.mean is None for table in results[170].tables)
     assert all(table.suppressed is None for table in results[171].tables)
@@ -121,19 +96,15 @@ def test_a_suppressed_period_has_no_forecast_and_no_effect(
     assert later.items() <= whole.values(FORECASTS, scheme.survey.id).items()
 
 
-def test_what_leaves_its_interval_is_marked_and_counted(scheme: Scheme, whole: Topic) -> None:
+def test_what_leaves_its_interval_is_marked(scheme: Scheme, whole: Results) -> None:
     results: dict[int, ForecastResult] = {result.period: result for result in whole.forecasts(scheme.survey.id)}
     marked = [name for table in results[DAY_OFF].tables for name in table.unexpected]
     assert {"a", "b", "c"} <= set(marked) and "visitors" not in marked
     calm = [table for period, result in results.items() if period < DAY_OFF for table in result.tables]
     assert sum(len(table.unexpected) for table in calm) < 0.05 * sum(len(table.names) for table in calm)
-    noted: list[tuple[str, int, int]] = []
-    again = Forecasting({scheme.survey.id: scheme}.get, whole, lambda *counts: noted.append(counts))
-    again._messages(results[DAY_OFF])
-    assert noted == [("days", 7, len(marked))]
 
 
-def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, whole: Topic) -> None:
+def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, whole: Results) -> None:
     last = whole.forecasts(scheme.survey.id)[-1]
     visitors, area = last.table("visitors"), last.table("values", "area")
     assert (last.period, area.names, last.table("groups", "area").names) == (PERIODS - 1, ("a", "b", "c"), ("ab",))
@@ -168,7 +139,7 @@ NOISES = {
 @pytest.mark.parametrize("terms", NOISES.values(), ids=NOISES)
 def test_fresh_noise_and_memos_together_are_the_published_error(terms: str) -> None:
     scheme = scheme_of(terms)
-    histogram = final(scheme, 8)
+    histogram = build_histogram("final", scheme, 8, final(scheme, 8).counts)
     seen = observe(scheme, histogram)
     named = dict(zip(map(str, cells(scheme)), range(len(seen.values)), strict=True))
     area, total = histogram.attribute("area"), histogram.n
@@ -185,7 +156,7 @@ def test_fresh_noise_and_memos_together_are_the_published_error(terms: str) -> N
 def test_a_forecast_is_no_term(scheme: Scheme) -> None:
     without = parse_survey((TERMS % LONGITUDINAL).replace("forecast: {ahead: 3, seasons: [7]},", ""))
     assert Scheme(without).fingerprint == scheme.fingerprint
-    assert list(Forecasting({"days": Scheme(without)}.get, Topic()).catch_up("days")) == []
+    assert published(Scheme(without), [final(scheme, period) for period in range(60)]).forecasts("days") == []
 
 
 COLLECTED = {
