@@ -43,6 +43,7 @@ VERSION = 1
 AGREED = "agreed visitors"  # attributes have no spaces in their names
 FINAL_TYPE = "application/vnd.hearsay.final+arrow"
 STATUS_TYPE = "application/vnd.hearsay.status+json"
+LISTS = ("gaps", "n", "supports", "widths")  # the columns with several numbers for each question
 _ZSTD = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -105,10 +106,12 @@ class Final:
         columns = [
             pa.array([row.question for row in rows], pa.string()),
             pa.array([row.values for row in rows], pa.uint32()),
-            *(_lists([getattr(row, field) for row in rows]) for field in _Row._fields[2:]),
+            *(_lists([getattr(row, field) for row in rows]) for field in LISTS),
         ]
         metadata = {name: str(value) for name, value in about.items()}
-        fields = [pa.field(name, column.type) for name, column in zip(_Row._fields, columns, strict=True)]
+        fields = [
+            pa.field(name, column.type) for name, column in zip(("question", "values", *LISTS), columns, strict=True)
+        ]
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema := pa.schema(fields, metadata), options=_ZSTD) as stream:
             stream.write_batch(pa.record_batch(columns, schema=schema))
@@ -177,7 +180,7 @@ def _statistics(row: _Row) -> Statistics:
 
 def _rows(batch: pa.RecordBatch) -> list[_Row]:
     questions, values = batch["question"].to_pylist(), batch["values"].to_pylist()
-    arrays = [_arrays(batch[name]) for name in _Row._fields[2:]]
+    arrays = [_arrays(batch[name]) for name in LISTS]
     return [_Row(*fields) for fields in zip(questions, values, *arrays, strict=True)]
 
 

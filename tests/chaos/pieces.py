@@ -10,7 +10,6 @@ from functools import cache, partial
 
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
-from stream_app.merging.finals import final_key
 
 from hearsay.running.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
@@ -18,7 +17,6 @@ from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.kafka import KafkaMessages, publish, read_topic
 from stream_app.kafka.reading import ends
-from stream_app.log.codec import unpack
 from tests.chaos.base import KafkaOrdeal
 from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually
@@ -46,34 +44,34 @@ def scheme() -> Scheme:
 
 
 class PiecesOrdeal(KafkaOrdeal):
-    """Every kill leaves half of a final, in turn in the state and published; in the end all are whole and right."""
+    """Every kill leaves half of a result published; in the end all are whole and right."""
 
     def run(self, faults: int) -> None:
         publish(self._kafka, self._topics, scheme().survey)
         self._frames: list[Frame] = []
         self._sink = KafkaSink(self._kafka, self._topics.reports)
         with workers(1, self._kafka, self._topics, KEY, self._directory, "--session", SESSION) as (worker,):
-            for number in range(faults):
-                hit = any(self._kill_between(worker, in_state=number % 2 == 0) for _ in range(ATTEMPTS))
+            for _ in range(faults):
+                hit = any(self._kill_between(worker) for _ in range(ATTEMPTS))
                 assert hit, f"no kill between pieces and manifest in {ATTEMPTS} periods"
         self._sink.close()
         self._compare()
 
-    def _kill_between(self, worker: WorkerProcess, in_state: bool) -> bool:
-        """Count a period, and kill the worker when half of its final is written. False if it was too fast."""
+    def _kill_between(self, worker: WorkerProcess) -> bool:
+        """Count a period, and kill the worker when half of its result is published. False if it was too fast."""
         period = len(self._frames)
         worker.wait_until_ready()
         before = self._records(LIVE.name)
         self._send(period)
         eventually(lambda: self._records(LIVE.name) > before, WAIT_SECONDS)
-        topic = self._topics.merging_changelog if in_state else self._topic(HISTOGRAMS.name)
+        topic = self._topic(HISTOGRAMS.name)
         begin = ends(self._kafka, topic)
         for partition in range(self._topics.partitions):
             self._sink.send(partition, CLOCK, encode_clock(Clock("pieces", period), KEY))
         self._sink.flush()
-        hit = self._pause_between(worker, topic, begin, partial(_half, period, in_state))
+        hit = self._pause_between(worker, topic, begin, partial(_half, period))
         if hit:
-            self._kill(worker, f"that has {'written' if in_state else 'published'} some pieces of a final")
+            self._kill(worker, "that has published some pieces of a result")
         else:
             worker.resume()
         eventually(lambda: self._finals() > period, WAIT_SECONDS)
@@ -90,7 +88,7 @@ class PiecesOrdeal(KafkaOrdeal):
                     continue
                 worker.pause()
                 keys = [record.key for record in read_topic(self._kafka, topic, begin)]
-                if any(b"#" in key or b"/piece/" in key for key in keys):
+                if any(b"#" in key for key in keys):
                     return half(keys)
                 worker.resume()
                 seen = now
@@ -132,7 +130,6 @@ class PiecesOrdeal(KafkaOrdeal):
         pieces, repeated = self._published(HISTOGRAMS.name)
         live, _ = self._published(LIVE.name)
         assert pieces > len(self._frames) and live > len(self._frames), "results were in pieces, final and provisional"
-        self._compare_state()
         self._say(
             f"{len(self._frames)} finals of {VALUES:,} values in {pieces} pieces ({repeated} published again), and "
             f"provisional results in {live}: each answer counted once"
@@ -152,20 +149,6 @@ class PiecesOrdeal(KafkaOrdeal):
                 assert listed == there and b"%s#%d" % (key, len(listed)) not in pieces
         return sum(map(len, pieces.values())), sum(len(found) - 1 for found in values.values())
 
-    def _compare_state(self) -> None:
-        """The state has the pieces that the manifests of kept finals list, and no others."""
-        state: dict[bytes, bytes] = {}
-        for record in read_topic(self._kafka, self._topics.merging_changelog):
-            state[record.key] = record.value
-            if record.value is None:
-                del state[record.key]
-        pieces = {key for key in state if b"/piece/" in key}
-        kept = {key: unpack(value)[0]["pieces"] for key, value in state.items() if b"/final/" in key}
-        listed = {
-            b"%s/%s" % (key.replace(b"/final/", b"/piece/"), name.encode()) for key, n in kept.items() for name in n
-        }
-        assert kept and pieces == listed, "a piece is missing, or one is left"
-
 
 def _recounted(frame: Frame) -> np.ndarray:
     (question,) = scheme().questions
@@ -173,6 +156,5 @@ def _recounted(frame: Frame) -> np.ndarray:
     return sum((supported(question, some).sum(axis=0) for some in answers), np.zeros(VALUES, dtype=np.int64))
 
 
-def _half(period: int, in_state: bool, keys: Sequence[bytes]) -> bool:
-    manifest = final_key(0, ("pieces", period)) if in_state else f"pieces/{period}".encode()
-    return manifest not in keys
+def _half(period: int, keys: Sequence[bytes]) -> bool:
+    return f"pieces/{period}".encode() not in keys

@@ -23,7 +23,7 @@ from tests.deploy_test import gateway
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, recount
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.traffic import Record, traffic
 from tests.stream_app.worlds import KEY, SCHEME
 from views.mobility import MOBILITY
@@ -76,7 +76,7 @@ def collect(running: Cluster, taken: gateway.Sent) -> int:
     gateway.all_there(kafka, topics, taken)
     expected = recount(kafka, topics)
     finals = read_finals(kafka, topics)
-    wanted = {FinalKey(*key): final for key, final in finals_of(expected).items()}
+    wanted = {FinalKey(*key): final for key, final in histograms_of(expected).items()}
     wrong = sorted(key for key in wanted.keys() | finals.keys() if wanted.get(key) != finals.get(key))
     require(not wrong, f"the finals of {wrong} are not what a recount of the reports topic gives")
     letters = {record.key.decode() for record in read_topic(kafka, topics.deadletters)}

@@ -9,7 +9,7 @@ from stream_app.kafka import Topics, create, publish
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, recount
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
@@ -34,6 +34,6 @@ def test_brokers_that_are_restarted_one_after_the_other_change_no_count(tmp_path
                 if not worker.running:
                     worker.start()
             eventually(lambda: len(read_finals(kafka, TOPICS)) == BROKERS, 240)
-        assert read_finals(kafka, TOPICS) == finals_of(recount(kafka, TOPICS))
+        assert read_finals(kafka, TOPICS) == histograms_of(recount(kafka, TOPICS))
     finally:
         cluster.stop()

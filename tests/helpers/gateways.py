@@ -16,7 +16,7 @@ from tests.gateway.clients import Crowd, Report, join
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, logged
+from tests.helpers.recount import histograms_of, logged
 from tests.helpers.workers import send
 from tests.stream_app.worlds import COLOURS, HORIZON, KEY, PAGES, SCHEME, Recount, Reports, Tick
 
@@ -95,7 +95,7 @@ def compare(kafka: KafkaSettings, topics: Topics, crowd: Crowd) -> None:
     partitions = logged(kafka, topics)
     expected = Recount.of_logs(partitions)
     finals = read_finals(kafka, topics)
-    assert finals == finals_of(expected)
+    assert finals == histograms_of(expected)
     on_topic = [event for events in partitions for event in events.values() if isinstance(event, Reports)]
     logged_tokens = {(event.period, row.token) for event in on_topic for row in event.rows}
     assert logged_tokens == {(int(report["period"], 16), int(report["token"], 16)) for report in crowd.taken}

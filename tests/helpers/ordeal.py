@@ -26,7 +26,7 @@ from tests.helpers.cluster import Cluster
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import fill_disk_of
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, logged
+from tests.helpers.recount import histograms_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
@@ -101,7 +101,7 @@ class Ordeal:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
         expected = Recount.of_logs(self._logged())
         finals = read_finals(self._kafka, self._topics)
-        assert finals == finals_of(expected)
+        assert finals == histograms_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted)
         eventually(lambda: self._letters() == set().union(*expected.letters))

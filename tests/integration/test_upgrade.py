@@ -14,7 +14,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, recount
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick
 
@@ -79,4 +79,4 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
         for worker in group:
             if worker.running:
                 worker.kill()
-    assert read_finals(kafka_settings, topics) == finals_of(recount(kafka_settings, topics))
+    assert read_finals(kafka_settings, topics) == histograms_of(recount(kafka_settings, topics))

@@ -20,7 +20,7 @@ from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.local_days import day_that_ends
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, recount
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 from views import Results
@@ -55,7 +55,7 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
         assert worker.leave() == 0
         assert len(worker.logged("leaving")) == 1, "every line of the log is JSON"
     expected = recount(kafka_settings, topics)
-    assert read_finals(kafka_settings, topics) == finals_of(expected)
+    assert read_finals(kafka_settings, topics) == histograms_of(expected)
 
 
 def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(

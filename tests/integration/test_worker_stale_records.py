@@ -17,7 +17,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.recount import finals_of, recount
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Tick
@@ -54,7 +54,7 @@ def test_stale_records_change_nothing(kafka_settings: KafkaSettings, fresh_topic
         expected = recount(kafka_settings, topics)
         eventually(lambda: len(read_finals(kafka_settings, topics)) == len(expected.finals))
         worker.leave()
-    assert read_finals(kafka_settings, topics) == finals_of(expected)
+    assert read_finals(kafka_settings, topics) == histograms_of(expected)
 
 
 def a_round(random: Random, number: int) -> Iterator[list[Event]]:
