@@ -13,7 +13,7 @@ import numpy as np
 from analytics.integrity import AttributeIntegrity, Integrity
 from audit.closed.forging import moved
 from audit.computed import cheapest
-from audit.measured.gaps import Followed
+from audit.gaps import Followed
 from audit.report import Figure, Finding
 from protocols.arrays import Floats, Whole
 from protocols.privacy import evidence, hidden_bits

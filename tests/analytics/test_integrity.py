@@ -12,7 +12,7 @@ from analytics.estimation import norm_sub
 from analytics.integrity import ALPHA, Closed, Integrity, checks, flow_of, integrity_of, robust, tails
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
 from analytics.integrity.tails import mean_limit, mean_tail
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats, Whole
 from protocols.mechanisms import SupportChannel
 from protocols.privacy import width_laws
