@@ -14,7 +14,7 @@ from hearsay.reports.files import chosen, latest, narrowed, open_results
 from hearsay.reports.sources import mobility_of
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
-from lab.evaluation.scores import Outcome, Score, finite
+from lab.evaluation.scores import Outcome
 from lab.evaluation.truth import Truth, one_period
 from lab.learning.synthesis import synthetic_records
 from protocols.errors import ScenarioError, SettingsError
@@ -77,14 +77,14 @@ def _truth(values: Mapping[str, ArrayLike]) -> Truth:
 
 
 def _rows(outcome: Outcome) -> list[dict[str, Any]]:
-    about = {"method": outcome.method.name, "terms": outcome.method.terms, "eps": outcome.eps}
-    if not isinstance(outcome, Score):
-        return [{**about, "infeasible": outcome.reason}]
-    reveals = outcome.guarantees.per_report.whole
-    about |= {"eps_1": outcome.eps_1, "reveals": reveals, "expected_mse": outcome.expected}
+    """The columns of the table are among what a record has."""
+    record = outcome.record()
+    if "infeasible" in record:
+        return [record]
+    reveals = record["per_report"]["whole"]
     return [
-        {**about, "correction": correction, "mse": mean.value, "mse_error": finite(mean.error)}
-        for correction, mean in outcome.mse.items()
+        {**record, "reveals": reveals, "correction": name, "mse": mean["value"], "mse_error": mean["error"]}
+        for name, mean in record["mse"].items()
     ]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from hearsay.terminal.console import Step
-from lab.evaluation.places import Place
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People, split
 from lab.tables import MOST_VALUES, chosen_columns, encoded, read_table
@@ -61,14 +60,6 @@ def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
     chosen = chosen_columns(wanted, there, f"survey {survey.id}")
     kept = tuple(attribute for attribute in survey.attributes if attribute.name in chosen)
     return survey.model_copy(update={"attributes": kept, "crosses": (), "eps": None, "eps_inf": None, "eps_1": None})
-
-
-def places_of(truth: Truth, survey: Survey) -> dict[str, Place]:
-    """What the attributes of a survey are, as places."""
-    for attribute in survey.attributes:
-        if truth.sizes[attribute.name] != len(attribute.values):
-            raise ScenarioError(f"the cells of {attribute.name!r} are not those of the survey", "choose commuters")
-    return {attribute.name: Place.of(attribute) for attribute in survey.attributes}
 
 
 def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:

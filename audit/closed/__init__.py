@@ -1,6 +1,5 @@
 """Attacks in closed form: what the best attacker gains, computed from a survey's channels."""
 
-from audit.closed.forged_places import moved_places
 from audit.closed.forging import Forgery, forgery_gain, moved
 from audit.closed.guessing import KEPT, best_guess, bit_counts, guess, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
@@ -20,7 +19,6 @@ __all__ = [
     "guess",
     "memo_bits",
     "moved",
-    "moved_places",
     "prior_guess",
     "trackability",
     "tuple_guess",

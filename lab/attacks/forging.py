@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from analytics.estimation import estimate
-from audit.closed import Forgery, moved, moved_places
+from audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
+from audit.report import Figure
 from lab.attacks.observed import Observed
 from protocols.arrays import Column, Floats, PackedBits
 from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel, SupportChannel
 from protocols.question import Question
 
 
-def forged_gain(
-    observed: Observed, question: Question, target: int, forgery: Forgery, beta: float
-) -> tuple[float, int, float] | None:
-    """Add forged reports to the honest ones of the first period.
-
-    How far they move the estimate of the target, how many they are, and what the formula says; None if there are no
-    reports to add them to.
-    """
-    rows = observed.answering_first(question.name)
-    forged = round(len(rows) * beta / (1 - beta))
-    honest, random = observed.answers[question.name][0][rows], np.random.default_rng(0)
-    liars = np.flatnonzero(observed.values[question.name][0][rows] == target)
-    if not forged or (forgery == "lying" and not len(liars)):
-        return None
-    if forgery == "lying":  # reports of devices that do have the target
-        added = honest[random.choice(liars, forged)]
-    elif forgery == "random":
-        added = _drawn(question, forged, random)
-    else:
-        added = _best(question, target, forged, random)
-    before, after = (estimated(question, reports) for reports in (honest, np.concatenate([honest, added])))
-    total = forged + len(rows)
-    if question.attribute.placed:
-        expected = moved_places(question, target, forgery, forged / total, before, total)
-    else:
-        expected = moved(question, np.array([target]), forgery, forged / total, before)
-    return float(after[target] - before[target]), forged, expected
+def forged_figures(observed: Observed) -> Iterator[Figure]:
+    """How far forged reports, added to the honest ones of the first period, move the estimate of a value."""
+    for question in forgeable(observed.scheme):
+        rows, target = observed.answering_first(question.name), cheapest(question)
+        forged = round(len(rows) * FORGED / (1 - FORGED))
+        if not forged:
+            continue
+        honest, total = observed.answers[question.name][0][rows], len(rows) + forged
+        liars = np.flatnonzero(observed.values[question.name][0][rows] == target)
+        before = estimated(question, honest)
+        for forgery in FORGERS if len(liars) else ("best", "random"):
+            random = np.random.default_rng(0)
+            if forgery == "lying":  # reports of devices that do have the target
+                added = honest[random.choice(liars, forged)]
+            else:
+                added = (_best if forgery == "best" else _drawn)(question, target, forged, random)
+            moved = estimated(question, np.concatenate([honest, added]))[target] - before[target]
+            facts = {"measured": float(moved), "trials": forged}
+            yield forgery_figure(question, target, forgery, forged / total, before, total, **facts)
 
 
 def estimated(question: Question, reports: Column) -> Floats:
@@ -70,7 +65,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     return np.full(count, symbol, dtype=encoding.answer.dtype)
 
 
-def _drawn(question: Question, count: int, random: np.random.Generator) -> Column:
+def _drawn(question: Question, target: int, count: int, random: np.random.Generator) -> Column:
     """Every possible report is equally likely."""
     encoding = question.mechanism.encoding
     if isinstance(encoding.answer, PackedBits):

@@ -102,12 +102,6 @@ def credits(scores: Floats, truth: Whole) -> Floats:
     return np.asarray(top[np.arange(len(scores)), truth] / top.sum(axis=1))
 
 
-def shares_of(observed: Observed, name: str, k: int) -> Floats:
-    """How values are really spread, in the first period."""
-    counts = np.bincount(observed.values[name][0][observed.present[0]], minlength=k)
-    return np.asarray(counts / max(1, counts.sum()))
-
-
 def published_trials(observed: Observed, estimates: Mapping[str, Floats]) -> dict[str, Trials]:
     """How often each kind of published attacker is right."""
     assert observed.sampled is not None, "all attributes are true"

@@ -31,11 +31,6 @@ class Linked:
     values: Floats
     fake: Floats | None
 
-    def __add__(self, other: Linked) -> Linked:
-        """Of answers that are independent of these."""
-        fake = None if self.fake is None or other.fake is None else self.fake + other.fake
-        return Linked(self.values + other.values, fake)
-
     def answer(self, share: float) -> Floats:
         """Under each value, if the answers are about it with chance `share`, and fake otherwise."""
         if self.fake is None or share == 1:
@@ -74,7 +69,8 @@ def linked(
     """
     if not memoised and len(reports) > 1:
         parts = [linked(question, [report], traits, memoised, absolute) for report in reports]
-        return sum(parts[1:], parts[0])
+        fakes = [part.fake for part in parts if part.fake is not None]
+        return Linked(np.sum([part.values for part in parts], axis=0), np.sum(fakes, axis=0) if fakes else None)
     bits = isinstance(question.mechanism.encoding.answer, PackedBits)
     return (_of_bits if bits else _of_symbols)(question, reports, traits, absolute)
 

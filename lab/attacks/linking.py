@@ -7,46 +7,65 @@ cells it depends on how far two answers are apart, as if the grid had no border.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 
+from audit.report import Figure
 from lab.attacks.likelihoods import SAME, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from protocols.arrays import Column, Floats, PackedBits, Whole
 from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, PlanarRound, bit_flip
-from protocols.privacy import memos_of, pairs_of
+from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
 from protocols.question import Question
 
 FEW_VALUES = 4096
 FEW_CELLS = 1024  # of a grid whose channel is gone through
 NEVER = 1e-300  # in place of a chance of 0, so that scores stay finite
 AT_ONCE = 1 << 22  # scores: bounds the memory
+TARGETS = 2000  # reports whose earlier one is looked for
+CANDIDATES = 20_000  # among at most so many devices
 
 PairScores = Callable[[Column, Column], Floats]
 """Of later answers and earlier ones to a question: `[later, earlier]`."""
 
 
-def link_trials(
-    observed: Observed, questions: Sequence[Question], earlier: int, later: int, targets: int, crowd: int
-) -> tuple[Trials, int]:
-    """For some reports of a period: is the best guess of the device's report of an earlier period right?
+def link_figures(observed: Observed, alpha: float) -> Iterator[Figure]:
+    """For each kind of report: how often the best guess of the device's report before is right."""
+    scheme, memoised = observed.scheme, observed.scheme.survey.longitudinal
+    if observed.periods <= scheme.survey.one_in:
+        return
+    for report in evidence(scheme.questions, scheme.discloses, memoised):
+        trials, candidates = link_trials(observed, report.questions)
+        if trials.count:
+            among = max(1, candidates // prod(map(trait_values, report.questions)))
+            yield trials.figure(
+                alpha, attack="link",
+                target=report.questions[0].name if len(report.questions) == 1 else "a whole report",
+                knows=f"answers and lifelong traits, among {candidates:,} devices", reports=2, luck=1 / among,
+                histogram=1 / among, best=first_guess(report.questions, among, memoised), exact=False,
+            )  # fmt: skip
 
-    Targets have answered in both periods, whether their value has changed or not; all reports of the earlier period
-    are candidates, up to `crowd` of them. Returns how often the guess is right, and the number of candidates.
+
+def link_trials(observed: Observed, questions: Sequence[Question]) -> tuple[Trials, int]:
+    """How often a device's report of the first period is found by its next answer, and the number of candidates.
+
+    Targets have answered in both periods, whether their value has changed or not; all reports of the first period are
+    candidates, up to `CANDIDATES` of them.
     """
-    answering = observed.answering(questions[0].name)
-    candidates = np.flatnonzero(observed.answered[earlier] & answering)[:crowd]
-    wanted = np.flatnonzero(observed.answered[later][candidates])[:targets]
+    later = observed.scheme.survey.one_in
+    candidates = observed.answering_first(questions[0].name)[:CANDIDATES]
+    wanted = np.flatnonzero(observed.answered[later][candidates])[:TARGETS]
     scores = [pair_scores(question, observed.scheme.survey.longitudinal) for question in questions]
     total = Trials()
     for own in chunks(wanted, len(candidates), AT_ONCE):
         found = np.zeros((len(own), len(candidates)))
         for part, question in zip(scores, questions, strict=True):
             answers = observed.answers[question.name]
-            found += part(answers[later][candidates[own]], answers[earlier][candidates])
+            found += part(answers[later][candidates[own]], answers[0][candidates])
         mine = found[np.arange(len(own)), own][:, None]
         better, equal = (found > mine + SAME).sum(axis=1), (abs(found - mine) <= SAME).sum(axis=1)
         total += Trials(float(np.where(better == 0, 1 / equal, 0.0).sum()), len(own))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from audit.report import Attacker, Figure, Finding
 from lab.attacks.likelihoods import SAME, chunks, linked
 from lab.attacks.trials import Trials
 from protocols.arrays import Devices, Floats, Mask, Places, Whole
+from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -29,6 +30,7 @@ TARGETS = 1000  # of all runs together
 
 Choice = Literal["uniform", "non-uniform"]
 Table = Mapping[str, Whole]  # a value of every question for every record
+Hits = dict[int, Trials]  # by how many candidates are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +45,6 @@ class Seen:
     targets: Places
     scores: Floats
     group: int | None = None
-
-
-@dataclass(frozen=True)
-class Found:
-    """How often a target was among the first 1 and 10 candidates, and how many candidates were as good, per target."""
-
-    hits: dict[int, Trials]
-    crowds: Floats
 
 
 @dataclass(frozen=True)
@@ -79,10 +73,10 @@ class Search:
             for run in range(RUNS):
                 step(place * RUNS + run, len(ways) * RUNS, "re-identifying")
                 runs.append(self._one(keyring, choice, full, run))
+            hits, crowds, limits = zip(*runs, strict=True)
             for top in TOPS:
-                luck = min(1.0, top / records)
-                best = float(np.mean([limits[top] for _, limits in runs]))
-                trials = sum((found.hits[top] for found, _ in runs), Trials())
+                luck, best = min(1.0, top / records), float(np.mean([limit[top] for limit in limits]))
+                trials = sum((found[top] for found in hits), Trials())
                 figures.append(
                     trials.figure(
                         self.alpha, attack="reidentify", target=f"the first {top} of {records:,} records",
@@ -90,8 +84,7 @@ class Search:
                         best=best, exact=False,
                     )
                 )  # fmt: skip
-            shares = [found.hits[1].share or 0.0 for found, _ in runs]
-            crowd = float(np.median(np.concatenate([found.crowds for found, _ in runs])))
+            shares, crowd = [found[1].share or 0.0 for found in hits], float(np.median(np.concatenate(crowds)))
             text = (
                 f"{choice} choice of attributes, {known} columns known: the median target hides among {crowd:,.0f} "
                 f"records; from run to run the first candidate is right in {min(shares):.2%} to {max(shares):.2%}."
@@ -99,7 +92,7 @@ class Search:
             findings.append(Finding(code="anonymity-sets", text=text))
         return figures, findings
 
-    def _one(self, keyring: Keyring, choice: Choice, full: bool, run: int) -> tuple[Found, dict[int, float]]:
+    def _one(self, keyring: Keyring, choice: Choice, full: bool, run: int) -> tuple[Hits, Floats, dict[int, float]]:
         """What one run finds, and what somebody finds who knows the true values."""
         random = np.random.default_rng([self.seed, run, full])
         names = [attribute.name for attribute in self.survey.attributes]
@@ -109,7 +102,7 @@ class Search:
         least = max(1, len(names) // 2)
         known = names if full else list(random.permutation(names)[: int(random.integers(least, len(names) + 1))])
         known = [*known, *(cross.name for cross in self.survey.crosses if set(cross.of) <= set(known))]
-        picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), SURVEYS, choice)
+        picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), choice)
         devices = some.astype(np.uint64)
         if self.survey.solution == "smp":
             scheme = own_scheme(self.survey, f"audit.people.{run}.{choice}")
@@ -125,7 +118,7 @@ class Search:
         if self.attacker == "published":
             seen = guessed(seen, random)
         limits = {top: without_noise(targets, self.background, known, top) for top in TOPS}
-        return rank(seen, targets, self.background, known), limits
+        return *rank(seen, targets, self.background, known), limits
 
 
 def own_scheme(survey: Survey, name: str) -> Scheme:
@@ -134,7 +127,7 @@ def own_scheme(survey: Survey, name: str) -> Scheme:
 
 
 def chosen_attributes(
-    random: np.random.Generator, targets: int, attributes: int, surveys: int, choice: Choice
+    random: np.random.Generator, targets: int, attributes: int, choice: Choice
 ) -> tuple[Whole, list[Places]]:
     """The attribute that each target answers in each survey, `[survey, target]`, and what each survey asks.
 
@@ -143,7 +136,7 @@ def chosen_attributes(
     """
     answered = np.zeros((targets, attributes), dtype=bool)
     rows, asked, picks = np.arange(targets), [], []
-    for _ in range(surveys):
+    for _ in range(SURVEYS):
         most = max(1, attributes - 1)
         size = int(random.integers(min(max(1, attributes // 2), most), most + 1))
         subset = np.sort(random.choice(attributes, size, replace=False))
@@ -160,29 +153,33 @@ def chosen_attributes(
 
 def seen_by_smp(respondent: Respondent, picks: Whole, devices: Devices, values: Table) -> list[Seen]:
     """What is seen where each survey gets one answer of each target; repeated attributes are linked by their memo."""
-    scheme, found = respondent.scheme, []
-    for place, question in enumerate(scheme.questions):
+    found = []
+    for place, question in enumerate(respondent.scheme.questions):
         patterns, group = np.unique(picks == place, axis=1, return_inverse=True)  # [survey, target]
-        for number, pattern in enumerate(patterns.T):
-            if not pattern.any():
-                continue
-            targets = np.flatnonzero(group.ravel() == number)
-            some, own = devices[targets], values[question.name][targets]
-            reports = [respondent.answers(question, some, int(survey), own) for survey in np.flatnonzero(pattern)]
-            likely = linked(question, reports, respondent.traits(question, some), scheme.survey.longitudinal)
-            found.append(Seen(question.name, targets, likely.values))
+        for number, surveys in enumerate(map(np.flatnonzero, patterns.T)):
+            if len(surveys):
+                targets = np.flatnonzero(group.ravel() == number)
+                found.append(_seen(respondent, question, targets, surveys.tolist(), devices, values))
     return found
 
 
 def seen_of_tuples(respondent: Respondent, survey: int, devices: Devices, values: Table) -> list[Seen]:
     """What is seen of one survey where a report answers all its attributes: each is true, or one of them."""
-    found, memoised = [], respondent.scheme.survey.longitudinal
-    for question in respondent.scheme.questions:
-        report = respondent.answers(question, devices, 0, values[question.name])
-        likely = linked(question, [report], respondent.traits(question, devices), memoised)
-        scores = likely.values if likely.fake is None else likely.values - likely.fake[:, None]
-        found.append(Seen(question.name, np.arange(len(devices)), scores, survey if question.faked else None))
-    return found
+    seen = [
+        _seen(respondent, question, np.arange(len(devices)), [0], devices, values)
+        for question in respondent.scheme.questions
+    ]
+    return [replace(part, group=survey) for part in seen] if respondent.scheme.questions[0].faked else seen
+
+
+def _seen(
+    respondent: Respondent, question: Question, targets: Places, periods: list[int], devices: Devices, values: Table
+) -> Seen:
+    some, own = devices[targets], values[question.name][targets]
+    reports = [respondent.answers(question, some, period, own) for period in periods]
+    likely = linked(question, reports, respondent.traits(question, some), respondent.scheme.survey.longitudinal)
+    fake = 0.0 if likely.fake is None else likely.fake[:, None]
+    return Seen(question.name, targets, likely.values - fake)
 
 
 def guessed(seen: Sequence[Seen], random: np.random.Generator) -> list[Seen]:
@@ -209,9 +206,10 @@ def _one_guess(part: Seen, random: np.random.Generator, counts: Mask) -> Seen:
     return Seen(part.name, part.targets, scores)
 
 
-def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequence[str]) -> Found:
+def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequence[str]) -> tuple[Hits, Floats]:
     """Rank all records of the background for every target, by the attributes that the attacker knows.
 
+    Returns how often a target is among the first candidates, and how many candidates are as good, per target.
     A target with G better and T equal records is among the first K with chance (K - G) / T. Its own record must be in
     the background; a target without one is never found.
     """
@@ -235,7 +233,7 @@ def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequenc
         crowds[rows] = better + equal / 2
         for top in TOPS:
             hits[top] += float((np.clip((top - better) / equal, 0, 1) * there[rows]).sum())
-    return Found({top: Trials(right, count) for top, right in hits.items()}, crowds)
+    return {top: Trials(right, count) for top, right in hits.items()}, crowds
 
 
 def _of_any_value(part: Seen) -> Seen:

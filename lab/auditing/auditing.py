@@ -21,8 +21,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.coins import experiments
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
-from lab.auditing.devices import Way
-from lab.auditing.people import block, of_coins, tossed
+from lab.auditing.devices import Way, block, of_coins, tossed
 from lab.auditing.population import Population
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SettingsError
@@ -75,7 +74,11 @@ class Auditing:
         if "epsilon" in self.only:
             figures += self._coins(people, way, step)
         if "reidentify" in self.only and len(self.scheme.questions) > 1:
-            again, crowds = self._reidentified(people, way, step, background)
+            first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
+            both = (first, first if background is None else background)
+            table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
+            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed)
+            again, crowds = search.run(way.keyring, step)
             figures, hidden = [*figures, *again], [*hidden, *crowds]
         told = [*findings(self.scheme, self.devices), *hidden, *defects(figures, self.alpha)]
         measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in figures}
@@ -95,14 +98,6 @@ class Auditing:
                 experiment.add(way.observe(self.survey, flipped, step), coins)
         looks = sum(len(experiment.looks) for experiment in planned)
         return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
-
-    def _reidentified(
-        self, people: Scenario, way: Way, step: Step, background: Table | None
-    ) -> tuple[list[Figure], list[Finding]]:
-        first, questions = people.presences(0).values, self.scheme.questions
-        table = {question.name: question.places(first)[:MOST_RECORDS] for question in questions}
-        known = table if background is None else {question.name: question.places(background) for question in questions}
-        return Search(self.survey, table, known, self.attacker, self.alpha, self.seed).run(way.keyring, step)
 
     def _blocks(self, people: Scenario) -> list[range]:
         """Which devices are observed at once."""

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
 from analytics.estimation import norm_sub
 from audit.closed import attribute_inference, best_guess, tuple_guess
-from audit.computed import FORGED, FORGERS, WHOLE, Priors, asked, cheapest, forgeable, shares_known
-from audit.gaps import Followed
+from audit.computed import WHOLE, Priors, asked, shares_known
+from audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
 from audit.report import Attack, Attacker, Figure, Finding
-from lab.attacks.forging import estimated, forged_gain
-from lab.attacks.guessing import KINDS, guess_trials, published_trials, shares_of, tuple_trials, which_trials
-from lab.attacks.linking import link_trials
+from lab.attacks.forging import estimated, forged_figures
+from lab.attacks.guessing import KINDS, guess_trials, published_trials, tuple_trials, which_trials
+from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from protocols.arrays import Floats
 from protocols.mechanisms import FreshHash, Hashed, MatrixRound
-from protocols.privacy import evidence, first_guess, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-TARGETS = 2000  # reports whose earlier one is looked for
-CANDIDATES = 20_000  # among at most so many devices
 KNOWS = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}
 
 Counted = defaultdict[tuple[str, int], Trials]  # by target or knowledge, and reports
@@ -48,9 +45,7 @@ class Population:
     _once: list[Figure] = field(default_factory=list)
     _spread: dict[str, Floats] = field(default_factory=dict)
     _estimates: dict[str, Floats] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._followed = Followed(self.scheme)
+    _gaps: list[Reports] = field(default_factory=list)
 
     def add(self, observed: Observed) -> None:
         """One block of devices. Links and forgeries are measured in the first one."""
@@ -59,39 +54,37 @@ class Population:
             self._estimates = {q.name: _published(observed, q) for q in self.scheme.questions}
             if self.priors is None:
                 self.priors = self._estimates
-            places = place_figures(observed) if "place" in self.only else ()
-            self._once = [*places, *self._links(observed), *self._forgeries(observed)]
+            self._once += place_figures(observed) if "place" in self.only else ()
+            self._once += link_figures(observed, self.alpha) if "link" in self.only else ()
+            self._once += forged_figures(observed) if "forge" in self.only else ()
         self._devices += observed.devices
-        for name in self._followed.names:
-            answering = observed.answering(name) if self._followed.divided else True
+        for name in crowds(self.scheme):
+            answering = observed.answering(name) if divided(self.scheme) else True
             for period in range(observed.periods):
                 gaps = observed.gaps[period][observed.present[period] & answering]
-                self._followed.count(name, period, *np.unique(gaps, return_counts=True))
+                self._gaps.append((name, period, *np.unique(gaps, return_counts=True)))
         for reports in sorted({1, observed.periods}):
             self._guess(observed, range(reports), self.priors or {})
 
     def figures(self) -> list[Figure]:
         """What all blocks together show."""
-        through_gaps = self._followed.figures() if "link" in self.only else ()
         guesses = [self._guessed(*key, trials) for key, trials in self._guesses.items()]
-        return [
-            *guesses,
-            *(self._found(*key, trials) for key, trials in self._which.items()),
-            *self._once,
-            *through_gaps,
-        ]
+        which = [self._found(*key, trials) for key, trials in self._which.items()]
+        through_gaps = gap_figures(self.scheme, candidates(self.scheme, self._gaps)) if "link" in self.only else ()
+        return [*guesses, *which, *self._once, *through_gaps]
 
     def findings(self) -> list[Finding]:
         """What the author of the survey should know of its crowds."""
-        return list(self._followed.findings()) if "link" in self.only else []
+        return list(gap_findings(candidates(self.scheme, self._gaps))) if "link" in self.only else []
 
     def _mixed(self, observed: Observed) -> dict[str, Floats]:
         """How values are spread in all blocks so far."""
-        new = {q.name: shares_of(observed, q.name, q.k) for q in self.scheme.questions}
-        if not self._devices:
-            return new
-        weight = observed.devices / (observed.devices + self._devices)
-        return {name: weight * share + (1 - weight) * self._spread[name] for name, share in new.items()}
+        spread, weight = {}, observed.devices / (observed.devices + self._devices)
+        for q in self.scheme.questions:
+            counts = np.bincount(observed.values[q.name][0][observed.present[0]], minlength=q.k)
+            before = (1 - weight) * self._spread[q.name] if self._devices else 0.0
+            spread[q.name] = weight * (counts / max(1, counts.sum())) + before
+        return spread
 
     def _guess(self, observed: Observed, periods: range, priors: Priors) -> None:
         questions, reports = self.scheme.questions, len(periods)
@@ -145,34 +138,6 @@ class Population:
             self.alpha, attack="which", target="the true attribute", knows=KNOWS[what], reports=reports, luck=luck,
             histogram=luck, best=best, exact=exact and what == "knows",
         )  # fmt: skip
-
-    def _links(self, observed: Observed) -> Iterator[Figure]:
-        turns, memoised = self.scheme.survey.one_in, self.scheme.survey.longitudinal
-        if "link" not in self.only or observed.periods <= turns:
-            return
-        for report in evidence(self.scheme.questions, self.scheme.discloses, memoised):
-            trials, candidates = link_trials(observed, report.questions, 0, turns, TARGETS, CANDIDATES)
-            if not trials.count:
-                continue
-            among = max(1, candidates // prod(map(trait_values, report.questions)))
-            yield trials.figure(
-                self.alpha, attack="link",
-                target=report.questions[0].name if len(report.questions) == 1 else "a whole report",
-                knows=f"answers and lifelong traits, among {candidates:,} devices", reports=2, luck=1 / among,
-                histogram=1 / among, best=first_guess(report.questions, among, memoised), exact=False,
-            )  # fmt: skip
-
-    def _forgeries(self, observed: Observed) -> Iterator[Figure]:
-        for question in forgeable(self.scheme) if "forge" in self.only else ():
-            for forgery, does in FORGERS.items():
-                found = forged_gain(observed, question, cheapest(question), forgery, FORGED)
-                if found is not None:
-                    moved, forged, expected = found
-                    yield Figure(
-                        attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
-                        unit="share", luck=0.0, histogram=0.0, measured=moved, trials=forged, best=expected,
-                        exact=not question.attribute.placed,
-                    )  # fmt: skip
 
 
 def _published(observed: Observed, question: Question) -> Floats:

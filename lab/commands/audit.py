@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from secrets import token_bytes
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,8 +14,6 @@ from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
     from audit.report import Attack, AuditReport, Figure
-    from lab.auditing.auditing import Auditing
-    from lab.auditing.devices import Way
     from producers.scenarios import Scenario
 
 PERIODS = 10
@@ -100,19 +97,37 @@ def audit(
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
     from hearsay.survey_files import read_survey
-    from lab.auditing.auditing import Auditing
+    from lab.auditing.auditing import Auditing, audit_collected
+    from lab.auditing.devices import STEADY, named, rows_of, way_of_reports
+    from lab.tables import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None
     if data is not None or (kafka is not None and not measures):
-        report = _collected(data, kafka, survey, measures or periods is not None, fail_above)
+        if measures or periods is not None:
+            raise typer.BadParameter(
+                "what was collected has its own devices: leave out --devices, --scenario and --csv"
+            )
+        if kafka is not None and survey is not None and Path(survey).exists():
+            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+        with console.progress("reading what was collected") as step:
+            report = audit_collected(data, kafka, survey, fail_above, step)
     elif survey is None:
         raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
+    elif periods is not None and not measures:
+        raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+    elif csv is not None and (scenario is not None or devices is not None):
+        raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
         auditing = Auditing(read_survey(Path(survey)), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
         if measures:
-            report = _measured(auditing, devices, periods, scenario, csv, kafka, background)
-        elif periods is not None:
-            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+            with console.progress("measuring") as step, way_of_reports(kafka, seed) as way:
+                if csv is not None:
+                    people: Scenario = rows_of(auditing.survey, csv, periods or PERIODS)
+                else:
+                    lived = periods if scenario not in (None, STEADY) else periods or PERIODS
+                    people = named(auditing.survey, scenario or STEADY, devices, lived, seed)
+                known = None if background is None else survey_values(background, auditing.survey)
+                report = auditing.measured(people, way, step, known)
         else:
             report = auditing.computed()
     _show(report, as_json)
@@ -124,48 +139,6 @@ def audit(
         if not as_json:
             console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
     _leave(report)
-
-
-def _collected(data: Path | None, kafka: str | None, survey: str | None, measures: bool, limits: str) -> AuditReport:
-    from lab.auditing.auditing import audit_collected
-
-    if measures:
-        raise typer.BadParameter("what was collected has its own devices: leave out --devices, --scenario and --csv")
-    if kafka is not None and survey is not None and Path(survey).exists():
-        raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
-    with console.progress("reading what was collected") as step:
-        return audit_collected(data, kafka, survey, limits, step)
-
-
-def _measured(
-    auditing: Auditing,
-    devices: int | None,
-    periods: int | None,
-    scenario: str | None,
-    csv: Path | None,
-    kafka: str | None,
-    background: Path | None,
-) -> AuditReport:
-    from lab.auditing.devices import InProcess, ThroughKafka, short_lived_store
-    from lab.auditing.people import STEADY, named, rows_of
-    from lab.seeded_keyrings import seeded_keyring
-    from lab.tables import survey_values
-    from protocols.randomness import Keyring
-    from servers.settings import load
-
-    if csv is not None and (scenario is not None or devices is not None):
-        raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
-    with console.progress("measuring") as step, short_lived_store() as store:
-        if csv is not None:
-            people: Scenario = rows_of(auditing.survey, csv, periods or PERIODS)
-        else:
-            lived = periods if scenario not in (None, STEADY) else periods or PERIODS
-            people = named(auditing.survey, scenario or STEADY, devices, lived, auditing.seed)
-        way: Way = InProcess(store, seeded_keyring(auditing.seed))
-        if kafka is not None:  # where others might read the reports, nobody may know the secret
-            way = ThroughKafka(store, Keyring(token_bytes(32)), load().at(kafka))
-        known = None if background is None else survey_values(background, auditing.survey)
-        return auditing.measured(people, way, step, known)
 
 
 def attacks(text: str) -> tuple[Attack, ...]:

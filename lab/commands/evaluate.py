@@ -118,10 +118,12 @@ def evaluate(
     from lab.evaluation.measuring import CORRECTIONS
     from lab.evaluation.measuring import evaluate as evaluate_methods
     from lab.evaluation.methods import choose
+    from lab.evaluation.places import Place
     from lab.evaluation.truth import one_period
     from lab.learning.comparing import compare
-    from lab.populations import labelled, of_scenario, of_table, only_places, places_of, with_crosses
+    from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
     from lab.tables import survey_values
+    from producers.fleet import check_scenario
     from producers.scenarios import scenario
 
     name = scenario_name or ("virtual-humans" if places is None else "commuters")
@@ -159,9 +161,10 @@ def evaluate(
                 values = survey_values(csv, survey, positions_of(position), metres)
                 truth = one_period({attribute.name: attribute.k for attribute in survey.attributes}, values)
             else:
-                names = [attribute.name for attribute in survey.attributes]
-                truth = of_scenario(populate(survey, name, devices, lived, seed), names, once, step)
-            truth = replace(truth, places=places_of(truth, survey))
+                population = populate(survey, name, devices, lived, seed)
+                check_scenario(survey, population)
+                truth = of_scenario(population, [attribute.name for attribute in survey.attributes], once, step)
+            truth = replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
         elif csv is not None:
             truth = of_table(csv, asked)
         else:

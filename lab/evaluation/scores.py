@@ -24,13 +24,14 @@ class Mean:
         runs = len(figures)
         return cls(float(figures.mean()), float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan"))
 
-    def record(self) -> dict[str, float | None]:
-        """As plain data, for JSON; None where it is not finite."""
-        return {"value": finite(self.value), "error": finite(self.error)}
 
-
-def finite(figure: float) -> float | None:
-    return figure if isfinite(figure) else None
+def plain(figures: Any) -> Any:
+    """Figures as plain data, for JSON; None where one is not finite."""
+    if isinstance(figures, Mean | PlaceErrors):
+        figures = vars(figures)
+    if isinstance(figures, dict):
+        return {name: plain(figure) for name, figure in figures.items()}
+    return None if isinstance(figures, float) and not isfinite(figures) else figures
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ class PlaceErrors:
     """Of estimated places: metres that people must be moved to be where they are, and the error of areas' shares."""
 
     metres: Mean
-    areas: Mean | None
-    """The root mean square over areas and periods; None without areas."""
+    areas: Mean | None  # the root mean square over areas and periods; None without areas
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,12 @@ class Score:
     method: Method
     eps: float
     eps_1: float | None
-    mse: dict[str, Mean]
-    """MSE_avg, by correction."""
-    expected: float
-    """The MSE of the raw estimate in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports."""
-    guarantees: Guarantees
-    """Computed from the channels, whatever budget was declared."""
-    mechanisms: dict[str, str]
-    """Attribute -> mechanism: those that allomfree and adp chose."""
-    by_attribute: dict[str, dict[str, float]]
-    """Attribute -> correction -> mean squared error."""
-    places: dict[str, PlaceErrors]
-    """Attributes of places -> what their published estimates are off by."""
+    mse: dict[str, Mean]  # MSE_avg, by correction
+    expected: float  # the MSE of raw in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports
+    guarantees: Guarantees  # computed from the channels, whatever budget was declared
+    mechanisms: dict[str, str]  # by attribute: those that allomfree and adp chose
+    by_attribute: dict[str, dict[str, float]]  # mean squared errors, by attribute and correction
+    places: dict[str, PlaceErrors]  # of attributes of places, what their published estimates are off by
 
     @property
     def headline(self) -> str:
@@ -82,20 +76,14 @@ class Score:
             "terms": self.method.terms,
             "eps": self.eps,
             "eps_1": self.eps_1,
-            "mse": {name: mean.record() for name, mean in self.mse.items()},
+            "mse": plain(self.mse),
             "rmse": {name: self.rmse(name) for name in self.mse},
-            "expected_mse": finite(self.expected),
+            "expected_mse": plain(self.expected),
             "per_report": self.guarantees.per_report.model_dump(),
             "for_ever": self.guarantees.for_ever.model_dump(),
             "mechanisms": self.mechanisms,
-            "by_attribute": {
-                attribute: {name: finite(figure) for name, figure in figures.items()}
-                for attribute, figures in self.by_attribute.items()
-            },
-            "places": {
-                attribute: {"metres": off.metres.record(), "areas": off.areas and off.areas.record()}
-                for attribute, off in self.places.items()
-            },
+            "by_attribute": plain(self.by_attribute),
+            "places": plain(self.places),
         }
 
 

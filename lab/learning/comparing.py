@@ -16,7 +16,7 @@ import numpy as np
 from analytics.estimation import estimate
 from lab.evaluation.measuring import Progress, respondents, supports
 from lab.evaluation.methods import made_up
-from lab.evaluation.scores import Mean
+from lab.evaluation.scores import Mean, plain
 from lab.evaluation.truth import crossing, one_period
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
 from lab.learning.model import fit
@@ -56,14 +56,12 @@ class Learnt:
 
     source: str
     eps: float | None
-    reveals: float | None
-    """The exact loss of one report."""
+    reveals: float | None  # the exact loss of one report
     figures: dict[str, Mean]
 
     def record(self) -> dict[str, Any]:
         """All figures as plain data; None where one is not known."""
-        figures = {name: mean.record() for name, mean in self.figures.items()}
-        return {"source": self.source, "eps": self.eps, "reveals": self.reveals, **figures}
+        return {"source": self.source, "eps": self.eps, "reveals": self.reveals, **plain(self.figures)}
 
 
 def split(people: int, share: float, seed: int) -> tuple[Places, Places]:
@@ -113,12 +111,9 @@ def survey(people: People, eps: float, alpha: float | None) -> Survey:
     """
     budgets = {"eps": eps} if alpha is None else {"eps_inf": eps, "eps_1": alpha * eps}
     names = {name: f"a{place}" for place, name in enumerate(people.sizes)}
+    shares = {name: None if name == people.label else MIN_SHARE for name in names}
     attributes = [
-        {
-            "name": names[name],
-            "values": [str(value) for value in range(k)],
-            "share": None if name == people.label else MIN_SHARE,
-        }
+        {"name": names[name], "values": [str(value) for value in range(k)], "share": shares[name]}
         for name, k in people.sizes.items()
     ]
     crosses = [{"of": [names[name], names[people.label]]} for name in people.features]

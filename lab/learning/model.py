@@ -32,12 +32,9 @@ LEVEL = 0.05  # how often an independent pair is taken for a dependent one
 class Association:
     """What was found about one pair."""
 
-    information: float
-    """The mutual information of the Norm-Sub table, in nats."""
-    floor: float
-    """What it would be on average if the attributes were independent."""
-    chance: float
-    """The share of independent tables that deviate as much."""
+    information: float  # the mutual information of the Norm-Sub table, in nats
+    floor: float  # what it would be on average if the attributes were independent
+    chance: float  # the share of independent tables that deviate as much
 
     @property
     def dependent(self) -> bool:

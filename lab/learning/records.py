@@ -46,14 +46,11 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far records are from the measured table of a pair."""
+    """How far records are from the measured table of a pair, as total variation."""
 
     records: float
-    """Total variation: half the sum of all absolute differences."""
-    independent: float
-    """That of independent records with the same tables of single attributes."""
-    noise: float
-    """About what the noise of the measured table alone makes."""
+    independent: float  # that of independent records with the same tables of single attributes
+    noise: float  # about what the noise of the measured table alone makes
 
 
 def distances(records: Records, measured: Measured, ones: Mapping[str, Floats]) -> dict[Pair, Distance]:

@@ -14,7 +14,7 @@ from hearsay.terminal.console import Step, no_step
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.auditing import Auditing
-from lab.auditing.people import STEADY, named
+from lab.auditing.devices import STEADY, named
 from producers.scenarios import Scenario
 from protocols.question import Question
 from protocols.randomness import Keyring

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.closed.forged_places import middle
 from audit.closed.places import averaged, blind
 from audit.computed import FORGERS, computed
-from lab.attacks.forging import forged_gain
+from lab.attacks.forging import forged_figures
 from lab.attacks.linking import link_trials
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
@@ -96,7 +95,7 @@ def linked(scheme: Scheme, answer: Answer = honest, people: int = 4000) -> tuple
     """How often a device's earlier report is found, values being spread evenly, and how often that is computed."""
     (question,) = scheme.questions
     values = {question.name: np.tile(np.random.default_rng(3).integers(question.k, size=people), (2, 1))}
-    trials, crowd = link_trials(observe(scheme, values, answer), [question], 0, 1, 2000, people)
+    trials, crowd = link_trials(observe(scheme, values, answer), [question])
     return trials, first_guess([question], crowd, scheme.survey.longitudinal)
 
 
@@ -143,11 +142,8 @@ def test_forged_reports_move_a_place_as_far_as_computed(grid: dict[str, Any]) ->
     (question,), found = scheme.questions, np.zeros((3, len(FORGERS), 2))
     for population in range(len(found)):  # how many steps are taken depends on the draws, and the peak on the steps
         values = {"place": np.random.default_rng(population).integers(question.k, size=(1, 20_000))}
-        seen, target = observe(scheme, values), middle(question)
-        for at, forgery in enumerate(FORGERS):
-            gain = forged_gain(seen, question, target, forgery, 0.01)
-            assert gain is not None
-            found[population, at] = gain[0], gain[2]
+        figures = list(forged_figures(observe(scheme, values)))
+        found[population] = [(figure.measured, figure.best) for figure in figures]
     moved = dict(zip(FORGERS, found.mean(axis=0).tolist(), strict=True))
     for measured, expected in moved.values():
         assert measured == pytest.approx(expected, abs=0.003, rel=0.5)
