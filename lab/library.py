@@ -20,20 +20,9 @@ from lab.learning.synthesis import synthetic_records
 from protocols.errors import ScenarioError, SettingsError
 
 MOST_ROWS = 10_000_000
-OUTCOMES = pa.schema(
-    [
-        ("method", pa.string()),
-        ("terms", pa.string()),
-        ("eps", pa.float64()),
-        ("eps_1", pa.float64()),
-        ("reveals", pa.float64()),
-        ("correction", pa.string()),
-        ("mse", pa.float64()),
-        ("mse_error", pa.float64()),
-        ("expected_mse", pa.float64()),
-        ("infeasible", pa.string()),
-    ]
-)
+TEXTS = ("method", "terms", "correction", "infeasible")
+COLUMNS = ("method", "terms", "eps", "eps_1", "reveals", "correction", "mse", "mse_error", "expected_mse", "infeasible")
+OUTCOMES = pa.schema([(name, pa.string() if name in TEXTS else pa.float64()) for name in COLUMNS])
 
 
 def evaluate(

@@ -21,7 +21,7 @@ from math import exp, log
 import numpy as np
 
 from audit.report import Figure
-from lab.attacks.histories import Coins, Law, can_change, law_of_reports, ratios, returning_coins, steady_coins
+from lab.attacks.histories import Coins, Law, law_of_reports, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.attacks.trials import lower_end
 from protocols.arrays import Floats, Mask
@@ -95,7 +95,8 @@ def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
         name = questions[place].name
         looks = [Look(name, span, promise.per_attribute(len(span))[place]) for span in spans]
         found.append(Experiment(steady, steady_coins(scheme, periods, name), looks))
-    if can_change(scheme) and periods >= 2:
+    traits = any(question.mechanism.encoding.lifelong for question in questions)  # then changes cannot be followed
+    if scheme.survey.longitudinal and not traits and periods >= 2:
         span = range(min(periods, MOST_RETURNS))
         loss = promise.any(len(span))
         look = Look("whole tuples", span, loss.whole, exact=loss.exact)

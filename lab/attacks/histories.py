@@ -72,12 +72,6 @@ def _coins(scheme: Scheme, heads: Mapping[str, History], tails: Mapping[str, His
     return Coins(of_questions(heads), of_questions(tails))
 
 
-def can_change(scheme: Scheme) -> bool:
-    """Whether histories that change can be followed: memos, and no lifelong traits."""
-    traits = any(isinstance(question.mechanism.encoding, Hashed | Buckets) for question in scheme.questions)
-    return scheme.survey.longitudinal and not traits
-
-
 def ratios(observed: Observed, coins: Coins, periods: range, shown: str | None = None) -> tuple[Places, Floats]:
     """Of devices that report in all these periods: ln of the likelihood of their reports under heads against tails.
 

@@ -165,11 +165,9 @@ def seen_by_smp(respondent: Respondent, picks: Whole, devices: Devices, values: 
 
 def seen_of_tuples(respondent: Respondent, survey: int, devices: Devices, values: Table) -> list[Seen]:
     """What is seen of one survey where a report answers all its attributes: each is true, or one of them."""
-    seen = [
-        _seen(respondent, question, np.arange(len(devices)), [0], devices, values)
-        for question in respondent.scheme.questions
-    ]
-    return [replace(part, group=survey) for part in seen] if respondent.scheme.questions[0].faked else seen
+    everybody, questions = np.arange(len(devices)), respondent.scheme.questions
+    seen = [_seen(respondent, question, everybody, [0], devices, values) for question in questions]
+    return [replace(part, group=survey) for part in seen] if questions[0].faked else seen
 
 
 def _seen(

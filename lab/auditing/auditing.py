@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.coins import experiments
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
-from lab.auditing.devices import Way, block, of_coins, tossed
+from lab.auditing.devices import Way, block, of_coins
 from lab.auditing.population import Population
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SettingsError
@@ -91,7 +91,7 @@ class Auditing:
         """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
         planned = experiments(self.scheme, people.periods)
         for number, experiment in enumerate(planned):
-            shown = tossed(people.devices, self.seed, number)
+            shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5
             for some in self._blocks(people):
                 coins = shown[some.start : some.stop]
                 flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
@@ -119,9 +119,14 @@ class Auditing:
             )
         return known
 
-    def _report(self, figures: Sequence[Figure], found: Sequence[Finding], **facts: Any) -> AuditReport:
-        asked = {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
-        return _report(self.scheme, figures, found, breaches(figures, parse_limits(self.fail_above)), **asked, **facts)
+    def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
+        asked: dict[str, Any] = {
+            "crowd": self.devices,
+            "attacker": self.attacker,
+            "alpha": self.alpha,
+            "seed": self.seed,
+        }
+        return report_of(self.scheme, figures, found, self.fail_above, **asked, **facts)
 
 
 def read_shares(path: Path, survey: Survey) -> Priors:
@@ -143,7 +148,6 @@ def audit_collected(
     data: Path | None, kafka: str | None, survey: str | None, fail_above: str, step: Step
 ) -> AuditReport:
     """What the published counts of a survey say, in a data directory or on a Kafka cluster."""
-    limits = parse_limits(fail_above)
     with open_results(survey, data, kafka) as (results, root):
         scheme = Scheme(chosen(results, survey))
         step(0, 1, "reading histograms")
@@ -152,12 +156,12 @@ def audit_collected(
         raise ResultsError(
             f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
         )
-    figures = list(collected_figures(scheme, periods))
-    return _report(
+    return report_of(
         scheme,
-        figures,
-        list(collected_findings(scheme, periods)),
-        (*breaches(figures, limits), *contradictions(periods)),
+        list(collected_figures(scheme, periods)),
+        collected_findings(scheme, periods),
+        fail_above,
+        contradictions(periods),
         crowd=max(1, *(reports_in(scheme, found) for found in periods)),
         attacker="best",
         alpha=ALPHA,
@@ -181,9 +185,15 @@ def _collected(histogram: Histogram) -> Collected:
     return Collected(histogram.period, reports, shares, histogram.integrity)
 
 
-def _report(
-    scheme: Scheme, figures: Sequence[Figure], found: Sequence[Finding], exceeded: tuple[str, ...], **facts: Any
+def report_of(
+    scheme: Scheme,
+    figures: Sequence[Figure],
+    found: Iterable[Finding],
+    fail_above: str,
+    contradicted: tuple[str, ...] = (),
+    **facts: Any,
 ) -> AuditReport:
+    """A report; breaches are figures above their limits, and what contradicts honest devices."""
     return AuditReport(
         survey=scheme.survey.id,
         fingerprint=scheme.fingerprint,
@@ -191,6 +201,6 @@ def _report(
         mechanisms={question.name: question.label for question in scheme.questions},
         figures=tuple(figures),
         findings=tuple(found),
-        breaches=exceeded,
+        breaches=(*breaches(figures, parse_limits(fail_above)), *contradicted),
         **facts,
     )

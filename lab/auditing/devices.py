@@ -105,11 +105,6 @@ def block(people: Scenario, first: int, last: int) -> People:
     return People(people.name, last - first, people.periods, people.attributes, presences)
 
 
-def tossed(devices: int, seed: int, what: int) -> Mask:
-    """Fair coins, the same again for the same seed and experiment."""
-    return np.asarray(np.random.default_rng([seed, what, devices]).random(devices) < 0.5)
-
-
 class Way(Protocol):
     """The way reports take from devices to the audit."""
 

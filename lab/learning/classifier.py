@@ -45,7 +45,7 @@ def naive_bayes(measured: Measured, label: str, model: Model | None = None) -> N
 
     >>> from lab.learning.tables import counted
     >>> people = {"x": np.repeat([0, 1], 500), "y": np.repeat([0, 1, 0, 1], [400, 100, 100, 400])}
-    >>> found = naive_bayes(counted({"x": 2, "y": 2}, people), "y")
+    >>> found = naive_bayes(counted({"x": 2, "y": 2}, people, [("x", "y")]), "y")
     >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
     [0, 1]
     """

@@ -7,9 +7,8 @@ tables non-negative, which changes their sums a little; so both steps alternate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
@@ -66,19 +65,17 @@ class Tables:
     pairs: Mapping[Pair, Floats]
 
 
-def counted(sizes: Mapping[str, int], records: Records, pairs: list[Pair] | None = None) -> Measured:
-    """Records as if they had been asked without noise: the only variance is that of a sample.
+def counted(sizes: Mapping[str, int], records: Records, pairs: Iterable[Pair]) -> Measured:
+    """Records as if they had been asked without noise, also in pairs: the only variance is that of a sample.
 
-    `pairs`: only these; all if it is left out.
-
-    >>> found = counted({"a": 2, "b": 2}, {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 0, 1, 0])})
+    >>> people = {"a": np.array([0, 0, 1, 1]), "b": np.array([0, 0, 1, 0])}
+    >>> found = counted({"a": 2, "b": 2}, people, [("a", "b")])
     >>> found.pairs["a", "b"].value.tolist()
     [[0.5, 0.0], [0.25, 0.25]]
     """
     n = max(len(column) for column in records.values())
     ones = {name: np.bincount(records[name], minlength=k) / n for name, k in sizes.items()}
-    wanted = list(combinations(sizes, 2)) if pairs is None else pairs
-    found = {(a, b): pair_counts(records[a], records[b], (sizes[a], sizes[b])) / n for a, b in wanted}
+    found = {(a, b): pair_counts(records[a], records[b], (sizes[a], sizes[b])) / n for a, b in pairs}
     return Measured(
         sizes,
         {name: Shares(share, share * (1 - share) / n) for name, share in ones.items()},

@@ -10,10 +10,17 @@ import numpy as np
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed
 from lab.seeded_keyrings import seeded_keyring
+from protocols.mechanisms import fitting
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
+MECHANISMS: list[tuple[str, dict[str, Any]]] = [
+    *((record.name, {"eps": 1.0}) for record in fitting("one-shot")),
+    *((record.name, {"eps_inf": 1.5}) for record in fitting("memo only")),
+    *((record.name, {"eps_inf": 2.0, "eps_1": 1.0}) for record in fitting("two rounds")),
+]
+"""All that ask a single attribute, each with its budgets."""
 Answer = Callable[[Respondent, Question, Any, int, Any], Any]  # respondent, question, devices, period, values
 
 

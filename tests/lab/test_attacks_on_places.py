@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
 from audit.closed.places import averaged, blind
-from audit.computed import FORGERS, computed
+from audit.computed import FORGERS
 from lab.attacks.forging import forged_figures
 from lab.attacks.linking import link_trials
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from protocols.privacy import first_guess
 from protocols.scheme import Scheme
-from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.surveys import scheme_with
 from tests.lab.observing import Answer, honest, observe
 
 GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
@@ -56,13 +55,6 @@ def test_inside_an_area_it_reaches_the_mean_over_all_its_cells(reaches: dict[str
         assert figure.measured == pytest.approx(best, rel=0.05) and best < blind(question)
 
 
-def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_less_than_the_memo() -> None:
-    once, memo = scheme_of(geo=NEAR).questions[0], scheme_of(geo_inf=WIDE, geo=NEAR).questions[0]
-    assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
-    one_memo = averaged(scheme_of(geo_inf=WIDE).questions[0], 1, memoised=True)
-    assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
-
-
 def test_devices_that_forget_their_memos_are_found_by_it() -> None:
     """Failure would look like: fresh memos, and a figure as if there were none."""
     scheme = scheme_of(geo_inf=WIDE, geo=NEAR)
@@ -74,21 +66,6 @@ def test_devices_that_forget_their_memos_are_found_by_it() -> None:
     values = {"place": np.full((12, DEVICES), 30 * 60 + 30)}
     *_, figure = place_figures(observe(scheme, values, forgets))
     assert figure.high is not None and figure.best is not None and figure.high < 0.6 * figure.best
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
-def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
-    scheme = scheme_with(
-        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6, "inside": inside}, "geo": NEAR, "geo_inf": WIDE},
-        of_size(5),
-        eps_inf=2,
-        eps_1=1,
-    )
-    figures = computed(scheme, 1000, ("guess", "place", "which", "link", "epsilon", "forge"))
-    assert {figure.attack for figure in figures} == {"guess", "place", "link", "epsilon", "forge"}
-    assert not [figure for figure in figures if figure.attack == "guess" and figure.target == "place"]
-    assert len([figure for figure in figures if figure.attack == "forge" and figure.target == "place"]) == 3
 
 
 def linked(scheme: Scheme, answer: Answer = honest, people: int = 4000) -> tuple[Trials, float]:
@@ -122,16 +99,6 @@ def test_devices_whose_reports_have_no_noise_of_their_own_are_recognised_more_of
 
     trials, best = linked(scheme_with({"name": "place", "grid": SMALL, "geo_inf": WIDE, "geo": NEAR}), sends_its_memo)
     assert trials.interval(0.001)[0] > 2 * best
-
-
-def test_places_link_less_than_bits_of_as_many_values_and_more_than_symbols() -> None:
-    """At 2.2 for ever and 1.1 in a report, within 200 m: a place shows more than a symbol, and far less than bits."""
-    _, places = linked(scheme_with({"name": "place", "grid": SMALL, "geo_inf": WIDE, "geo": NEAR}))
-    symbols, bits = (
-        first_guess(scheme_with(of_size(300, mechanism=name), eps_inf=2.1972, eps_1=1.0986).questions, 4000)
-        for name in ("l-grr", "l-osue")
-    )
-    assert symbols < places < bits / 5
 
 
 @pytest.mark.long(part="statistics")
