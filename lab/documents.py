@@ -76,9 +76,5 @@ def learning_event(facts: Mapping[str, Any], learnt: Sequence[Learnt]) -> Event:
 
 def _score(score: Score) -> Record:
     method = score.method
-    ours = method.terms in ("exact", "tuple")
-    return score.record() | {
-        "label": method.name if ours else f"{method.name}, {method.terms}",
-        "solution": method.solution,
-        "headline": score.headline,
-    }
+    label = method.name if method.terms in ("exact", "tuple") else f"{method.name}, {method.terms}"
+    return score.record() | {"label": label, "solution": method.solution, "headline": score.headline}

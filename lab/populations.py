@@ -137,11 +137,9 @@ def _cut(named: list[str], places: Values, bins: int) -> Values | None:
         numbers = np.array([np.nan if word in NO_NUMBER else float(word) for word in words])
     except ValueError:
         return None
-    if not all(isfinite(number) or word in NO_NUMBER for number, word in zip(numbers, words, strict=True)):
-        return None
     each = numbers[places]
     known = np.isfinite(each)
-    if not known.any():
+    if not known.any() or any(word not in NO_NUMBER and not isfinite(float(word)) for word in words):
         return None
     ends = np.unique(np.quantile(each[known], np.arange(1, bins) / bins))
     cells = np.where(known, np.searchsorted(ends, np.nan_to_num(each), side="left"), len(ends) + 1)

@@ -14,14 +14,6 @@ from hearsay.terminal import console
 from lab.evaluation.scores import Mean, Outcome, Score
 from lab.learning.comparing import Learnt
 
-HEADINGS = {
-    "accuracy": "accuracy",
-    "auc": "AUC",
-    "parity_gap": "parity\ngap",
-    "opportunity_gap": "opportunity\ngap",
-    "accuracy_gap": "accuracy\ngap",
-}
-
 
 def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
     people, values = facts["people"], sum(facts["attributes"].values())
@@ -89,9 +81,9 @@ def print_learnt(facts: dict[str, Any], learnt: Sequence[Learnt]) -> None:
         lines.append(f"left out, because of one value or too many: {', '.join(facts['left_out'])}")
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("learnt from", no_wrap=True)
-    shown = [name for name in HEADINGS if name in learnt[0].figures]
-    for heading in ("eps" if facts["alpha"] is None else "eps_inf", *(HEADINGS[name] for name in shown)):
-        table.add_column(heading, justify="right", no_wrap=True)
+    shown = learnt[0].figures
+    for heading in ("eps" if facts["alpha"] is None else "eps_inf", *shown):
+        table.add_column("AUC" if heading == "auc" else heading.replace("_gap", "\ngap"), justify="right", no_wrap=True)
     for one in learnt:
         budget = "" if one.eps is None else f"{one.eps:.4g}"
         table.add_row(escape(one.source), budget, *(_mean(name, one.figures[name]) for name in shown))

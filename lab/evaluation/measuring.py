@@ -30,7 +30,6 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
-Correction = Callable[[Floats, Floats, Channel], Floats]
 Progress = Callable[[int, int, str], None]
 
 
@@ -41,7 +40,7 @@ def _early_stopped(counts: Floats, n: Floats, channel: Channel) -> Floats:
     return np.array([early_stopped(row, channel)[0] for row in counts.astype(np.int64)]).reshape(counts.shape)
 
 
-CORRECTIONS: dict[str, Correction] = {
+CORRECTIONS: dict[str, Callable[[Floats, Floats, Channel], Floats]] = {
     "raw": lambda counts, n, channel: estimate(counts, n, channel).value,
     "norm-sub": lambda counts, n, channel: norm_sub(estimate(counts, n, channel).value),
     "clip": lambda counts, n, channel: clip_renormalise(estimate(counts, n, channel).value),

@@ -56,9 +56,8 @@ class Method:
     def republished(self) -> bool:
         """Whether the papers' terms differ from ours."""
         own = [r for r in fitting("two rounds") if r.may_be_chosen(self.mechanism, "two rounds")]
-        if self.mechanism in RECORDS:
-            own = [RECORDS[self.mechanism]]
-        return self.hides or (self.longitudinal and any(record.published_differs for record in own))
+        asked = [RECORDS[self.mechanism]] if self.mechanism in RECORDS else own
+        return self.hides or (self.longitudinal and any(record.published_differs for record in asked))
 
     def as_published(self) -> Method:
         return replace(self, calibration="published", guarantee="published" if self.hides else "tuple")

@@ -28,16 +28,15 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
     random = np.random.default_rng(seed)
     ones = {name: share for name, share in model.tables.ones.items() if share.sum() > 0}
     records: dict[str, Values] = {}
-    for name, share in ones.items():
-        if name in records:
-            continue
-        records[name] = _choose(share[None], np.zeros(rows, dtype=np.int64), random)
-        reached = [name]
+    for root, share in ones.items():
+        if root not in records:
+            records[root] = _choose(share[None], np.zeros(rows, dtype=np.int64), random)
+        reached = [root]
         while reached:
             parent = reached.pop()
             for pair in model.edges:
-                (child,) = set(pair) - {parent} if parent in pair else (None,)
-                if child is not None and child not in records and child in ones:
+                child = pair[pair[0] == parent]
+                if parent in pair and child not in records and child in ones:
                     table = model.tables.pairs[pair] if pair[0] == parent else model.tables.pairs[pair].T
                     records[child] = _choose(_given(table, ones[child]), records[parent], random)
                     reached.append(child)
