@@ -35,7 +35,7 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
         while reached:
             parent = reached.pop()
             for pair in model.edges:
-                child = pair[pair[0] == parent]
+                child = pair[1] if pair[0] == parent else pair[0]
                 if parent in pair and child not in records and child in ones:
                     table = model.tables.pairs[pair] if pair[0] == parent else model.tables.pairs[pair].T
                     records[child] = _choose(_given(table, ones[child]), records[parent], random)
