@@ -22,7 +22,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from protocols.wire import Frame, decode_report, join_frames
+from protocols.wire import Frame, decode_report
 from tests.helpers.node import LIBRARY, node
 
 DEVICES, PERIODS = 200, 2
@@ -80,19 +80,11 @@ class ThroughNode:
         }
         run = node(LIBRARY / "tests" / "fleet.js", stdin=json.dumps(asked))
         assert run.returncode == 0, run.stderr
-        for frames in grouped(run.stdout.encode().splitlines(), scheme):
-            witness.take(join_frames(frames))
+        for line in run.stdout.encode().splitlines():
+            frame = decode_report(line, {scheme.survey.id: scheme}.get)
+            assert isinstance(frame, Frame), frame
+            witness.take(frame)
         return witness.observed
-
-
-def grouped(lines: list[bytes], scheme: Scheme) -> list[list[Frame]]:
-    """The reports of each period and of the same attributes, as the wire reads them."""
-    found: dict[tuple[int, tuple[str, ...]], list[Frame]] = {}
-    for line in lines:
-        frame = decode_report(line, {scheme.survey.id: scheme}.get)
-        assert isinstance(frame, Frame), frame
-        found.setdefault((frame.period, tuple(frame.answers)), []).append(frame)
-    return list(found.values())
 
 
 def survey_of(solution: str, mechanism: str) -> Survey:

@@ -11,9 +11,7 @@ from lab.learning.comparing import CROSSES, MAJORITY, SYNTHETIC, TRUE, People, c
 from lab.learning.model import LEVEL, Model, association, fit, mutual_information
 from lab.learning.records import distances, draw_records
 from lab.learning.tables import Measured, Shares, agree, counted, nearest
-from protocols.mechanisms.catalogue import build
-from protocols.mechanisms.mechanism import Budget
-from protocols.randomness import Keyring
+from tests.helpers.crowd import counts_of, scheme_of
 
 A, B = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.3, 0.2, 0.1])
 AB = [("a", "b")]
@@ -27,15 +25,13 @@ def noisy(table: np.ndarray, deviation: float, random: np.random.Generator) -> S
 @pytest.mark.parametrize("name", ["grr", "oue"])
 def test_the_noise_floor_is_what_devices_with_independent_attributes_give(name: str) -> None:
     n, runs, random = 5_000, 40, np.random.default_rng(3)
-    mechanism = build(name, 12, Budget(1.5))
-    keyring, devices = Keyring(bytes(32)), np.arange(n, dtype=np.uint64)
+    scheme = scheme_of(f"{{name: a, range: {{last: 11}}, mechanism: {name}}}", "eps: 1.5")
     informations, chances, floors = [], [], []
     for run in range(runs):
         values = random.choice(12, n, p=np.outer(A, B).ravel())
-        answers = mechanism.memoise(values, keyring.draws(("test", name), devices, run))
-        found = estimate(mechanism.encoding.count(answers, np.zeros(n, dtype=np.int64), 1)[0], n, mechanism.channel())
-        shares = Shares(found.value.reshape(3, 4), found.error.reshape(3, 4) ** 2)
-        one = association(shares, A, B)
+        counts, _ = counts_of(scheme, "a", values, np.zeros(n, dtype=np.int64), period=run)
+        found = estimate(counts[0], n, scheme.questions[0].channel)
+        one = association(Shares(found.value.reshape(3, 4), found.error.reshape(3, 4) ** 2), A, B)
         informations.append(one.information)
         floors.append(one.floor)
         chances.append(one.chance)
